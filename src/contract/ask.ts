@@ -1,4 +1,3 @@
-import type { z } from "zod";
 import { isObject } from "./is-object.ts";
 import type { Endpoint, ReplyOf, SentBody, SentParams, SentQuery } from "./endpoint.ts";
 import { isProblemCode, Problem, type Fault, type ProblemBody } from "./problem.ts";
@@ -84,7 +83,7 @@ const orAborted = <T>(work: Promise<T>, signal: AbortSignal): Promise<T> =>
  * Typed call of an endpoint; used by peers, tests and the browser. Throws the `Problem` of a refusal. A reply that
  * does not fit its schema is `upstream_bad_response`, never data.
  */
-export const askAnswer = async <E extends Endpoint<z.ZodType, z.ZodType, z.ZodType, z.ZodType>>(
+export const askAnswer = async <E extends Endpoint>(
   peer: Peer,
   endpoint: E,
   options: AskOptions<E> = {},
@@ -112,8 +111,5 @@ export const askAnswer = async <E extends Endpoint<z.ZodType, z.ZodType, z.ZodTy
 };
 
 /** As `askAnswer`, but only the value. */
-export const ask = async <E extends Endpoint<z.ZodType, z.ZodType, z.ZodType, z.ZodType>>(
-  peer: Peer,
-  endpoint: E,
-  options: AskOptions<E> = {},
-): Promise<ReplyOf<E>> => (await askAnswer(peer, endpoint, options)).value;
+export const ask = async <E extends Endpoint>(peer: Peer, endpoint: E, options: AskOptions<E> = {}): Promise<ReplyOf<E>> =>
+  (await askAnswer(peer, endpoint, options)).value;

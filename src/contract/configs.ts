@@ -162,6 +162,15 @@ const writeProblems = [
   "membership_unavailable",
 ] as const;
 
+const shown = {
+  headers: { Accept: z.string().optional() },
+  reply: object,
+  moreMedia: ["application/yaml"],
+  problems: ["not_found"],
+} as const;
+const allVersions = { query: page, reply: z.object({ versions: z.array(versionRow), nextCursor: z.string().optional() }) };
+const oneVersion = { reply: z.string(), moreMedia: ["application/yaml"], problems: ["version_not_found"] } as const;
+const rollingBack = { query: z.strictObject({ dryRun: flag }), body: rollbackBody, headers: ifMatch, reply: configWritten };
 const publishing = {
   query: change,
   textBody: documentMedia,
@@ -208,11 +217,8 @@ export const createSystem = endpoint("crud", "POST", "/config/systems", {
 
 export const readSystem = endpoint("crud", "GET", "/config/systems/{name}", {
   params: named,
-  headers: { Accept: z.string().optional() },
-  reply: object,
-  moreMedia: ["application/yaml"],
+  ...shown,
   ...mayRead("system/view"),
-  problems: ["not_found"],
   summary: "One system: its bytes, or with Accept: application/json its document, version, author, reason and faults.",
 });
 
@@ -235,8 +241,7 @@ export const deleteSystem = endpoint("crud", "DELETE", "/config/systems/{name}",
 
 export const systemVersions = endpoint("crud", "GET", "/config/systems/{name}/versions", {
   params: named,
-  query: page,
-  reply: z.object({ versions: z.array(versionRow), nextCursor: z.string().optional() }),
+  ...allVersions,
   ...mayRead("system/view"),
   problems: ["invalid_cursor"],
   summary: "Versions of a system, newest first.",
@@ -244,10 +249,8 @@ export const systemVersions = endpoint("crud", "GET", "/config/systems/{name}/ve
 
 export const systemVersion = endpoint("crud", "GET", "/config/systems/{name}/versions/{version}", {
   params: numbered,
-  reply: z.string(),
-  moreMedia: ["application/yaml"],
+  ...oneVersion,
   ...mayRead("system/view"),
-  problems: ["version_not_found"],
   summary: "The bytes of one version.",
 });
 
@@ -298,21 +301,15 @@ export const diffSystem = endpoint("crud", "GET", "/config/systems/{name}/diff",
 
 export const rollBackSystem = endpoint("crud", "POST", "/config/systems/{name}/rollback", {
   params: named,
-  query: z.strictObject({ dryRun: flag }),
-  body: rollbackBody,
-  headers: ifMatch,
-  reply: configWritten,
+  ...rollingBack,
   ...mayWrite("system/edit"),
   problems: [...writeProblems, "version_not_found"],
   summary: "Publish an earlier version's bytes as a new version.",
 });
 
 export const readToolsDocument = endpoint("crud", "GET", "/config/tools", {
-  headers: { Accept: z.string().optional() },
-  reply: object,
-  moreMedia: ["application/yaml"],
+  ...shown,
   ...mayRead("config/read"),
-  problems: ["not_found"],
   summary: "The tools document: views and overrides.",
 });
 
@@ -323,8 +320,7 @@ export const putToolsDocument = endpoint("crud", "PUT", "/config/tools", {
 });
 
 export const toolsDocumentVersions = endpoint("crud", "GET", "/config/tools/versions", {
-  query: page,
-  reply: z.object({ versions: z.array(versionRow), nextCursor: z.string().optional() }),
+  ...allVersions,
   ...mayRead("config/read"),
   problems: ["invalid_cursor", "not_found"],
   summary: "Versions of the tools document, newest first.",
@@ -332,10 +328,8 @@ export const toolsDocumentVersions = endpoint("crud", "GET", "/config/tools/vers
 
 export const toolsDocumentVersion = endpoint("crud", "GET", "/config/tools/versions/{version}", {
   params: numbered.pick({ version: true }),
-  reply: z.string(),
-  moreMedia: ["application/yaml"],
+  ...oneVersion,
   ...mayRead("config/read"),
-  problems: ["version_not_found"],
   summary: "The bytes of one version of the tools document.",
 });
 
@@ -346,10 +340,7 @@ export const diffToolsDocument = endpoint("crud", "GET", "/config/tools/diff", {
 });
 
 export const rollBackToolsDocument = endpoint("crud", "POST", "/config/tools/rollback", {
-  query: z.strictObject({ dryRun: flag }),
-  body: rollbackBody,
-  headers: ifMatch,
-  reply: configWritten,
+  ...rollingBack,
   ...mayWrite("config/write"),
   problems: [...writeProblems, "not_found", "version_not_found"],
   summary: "Publish an earlier version of the tools document as a new version.",

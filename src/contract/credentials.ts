@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { endpoint, withoutAgents } from "./endpoint.ts";
-import { reason } from "./graph-edit.ts";
+import { reason, removal } from "./graph-edit.ts";
 import { cursorPage, nodeId, plainText, timestamp } from "./ids.ts";
 
 /** How agents and service clients prove who they are at the house's token endpoints: secrets that are shown once. */
@@ -20,7 +20,8 @@ const credential = z.object({
   expires_at: timestamp,
 });
 export type CredentialView = z.infer<typeof credential>;
-const shownOnce = credential.extend({ client_secret: z.string() });
+/** The secret is shown in this answer alone. */
+const making = { reply: credential.extend({ client_secret: z.string() }), status: 201, ...managing };
 
 export const createCredential = endpoint("membership", "POST", CREDENTIALS, {
   body: z.strictObject({
@@ -31,9 +32,7 @@ export const createCredential = endpoint("membership", "POST", CREDENTIALS, {
     expires_at: timestamp.optional(),
     reason,
   }),
-  reply: shownOnce,
-  status: 201,
-  ...managing,
+  ...making,
   problems: ["not_found", "conflict", "access_denied", "unprocessable"],
   summary: "Give an agent or a service of the tenant a secret, shown in this answer alone; two at a time.",
 });
@@ -54,18 +53,14 @@ export const rotateCredential = endpoint("membership", "POST", `${CREDENTIALS}/{
     expires_at: timestamp.optional(),
     reason,
   }),
-  reply: shownOnce,
-  status: 201,
-  ...managing,
+  ...making,
   problems: ["not_found", "conflict", "unprocessable"],
   summary: "Put a new secret in the place of one, which ends at once or after an overlap.",
 });
 
 export const dropCredential = endpoint("membership", "DELETE", `${CREDENTIALS}/{credential_id}`, {
   params: one,
-  query: z.strictObject({ reason }),
-  reply: z.undefined(),
-  status: 204,
+  ...removal,
   ...managing,
   problems: ["not_found"],
   summary: "End a credential: no token is had with it any more. Those that were live at most 15 minutes on.",

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { isFilterColumn } from "./data-scope.ts";
 import { endpoint, withoutAgents } from "./endpoint.ts";
-import { reason } from "./graph-edit.ts";
+import { reason, removal } from "./graph-edit.ts";
 import { nodeId, plainText } from "./ids.ts";
 
 /** A data scope rule: which column holds the tenant, and which columns are hidden from whom. */
@@ -61,9 +61,7 @@ export const putDataScopeRule = endpoint("membership", "PUT", `${RULES}/{resourc
 export const deleteDataScopeRule = endpoint("membership", "DELETE", `${RULES}/{resource_type}`, {
   params: one,
   headers: { "If-Match": z.string().min(1) },
-  query: z.strictObject({ reason }),
-  reply: z.undefined(),
-  status: 204,
+  ...removal,
   ...editing,
   problems: ["not_found", "if_match_required", "stale_version", "tenant_required"],
   summary: "Take a rule away: the tenants of whoever asks decide alone then. Needs If-Match.",

@@ -138,18 +138,11 @@ const last4 = (value: unknown): string | null => {
   return points.length > 8 ? `****${points.slice(-4).join("")}` : "****";
 };
 
-const masked = (kind: Exclude<MaskKind, "drop">, value: unknown, options: MaskOptions): unknown => {
-  if (value === null || value === undefined) return null;
-  switch (kind) {
-    case "null":
-      return null;
-    case "hash":
-      return options.hash?.(value) ?? null;
-    case "last4":
-      return last4(value);
-    case "year":
-      return year(value);
-  }
+const hiders: Readonly<Record<Exclude<MaskKind, "drop">, (value: unknown, options: MaskOptions) => unknown>> = {
+  null: () => null,
+  hash: (value, { hash }) => hash?.(value) ?? null,
+  last4,
+  year,
 };
 
 /**
@@ -169,7 +162,7 @@ export const applyMask = (
     if (kind === undefined) kept.push([column, value]);
     else {
       if (kind === "drop" || (value !== null && value !== undefined)) columns.push(column);
-      if (kind !== "drop") kept.push([column, masked(kind, value, options)]);
+      if (kind !== "drop") kept.push([column, value === null || value === undefined ? null : hiders[kind](value, options)]);
     }
   }
   return { row: Object.fromEntries(kept), columns };

@@ -27,6 +27,8 @@ export type DefinitionRow = z.infer<typeof row>;
 
 const named = z.object({ tool: z.string().regex(/^[A-Za-z][A-Za-z0-9._-]{0,127}$/) });
 const base = withoutAgents({ decision: "tool/approve_definition" });
+const reading = { ...base, scope: ["config.read"] };
+const deciding = { ...base, scope: ["config.write"], problems: ["conflict", "cross_tenant"] } as const;
 const decided = z.object({ tool: z.string(), state, warnings: z.array(z.string()) });
 
 export const listDefinitions = endpoint("crud", "GET", "/config/definitions", {
@@ -36,8 +38,7 @@ export const listDefinitions = endpoint("crud", "GET", "/config/definitions", {
     /** Systems of which some wait, and what all that wait there are together: approving them all names it. */
     waiting: z.array(z.object({ system: z.string(), definitions: z.int(), digest })),
   }),
-  ...base,
-  scope: ["config.read"],
+  ...reading,
   summary: "Definitions of external tools by state, oldest first; at most 500.",
 });
 
@@ -45,8 +46,7 @@ export const readDefinition = endpoint("crud", "GET", "/config/definitions/{tool
   params: named,
   /** `diff`: from the approved definition to the served one; of a new one empty. */
   reply: row.extend({ approved: z.unknown(), served: z.unknown(), diff: z.array(definitionChange) }),
-  ...base,
-  scope: ["config.read"],
+  ...reading,
   summary: "One definition: as it was approved, as it is served, and what differs.",
 });
 
@@ -55,9 +55,7 @@ export const approveDefinition = endpoint("crud", "POST", "/config/definitions/{
   /** The digest that was looked at: another one by now is a conflict. */
   body: z.strictObject({ digest, reason: plainText(1, 500) }),
   reply: decided,
-  ...base,
-  scope: ["config.write"],
-  problems: ["conflict", "cross_tenant"],
+  ...deciding,
   summary: "Approve what is served now; the tool can be called again on every node within a second.",
 });
 
@@ -66,9 +64,7 @@ export const approveSystemDefinitions = endpoint("crud", "POST", "/config/system
   /** Of all that waited as somebody looked: another set, or another definition of one, is a conflict. */
   body: z.strictObject({ digest, reason: plainText(1, 500) }),
   reply: z.object({ system: z.string(), approved: z.array(z.string()), warnings: z.array(z.string()) }),
-  ...base,
-  scope: ["config.write"],
-  problems: ["conflict", "cross_tenant"],
+  ...deciding,
   summary: "Approve every definition of a system that waits, as it is served now, in one act.",
 });
 
@@ -76,8 +72,6 @@ export const rejectDefinition = endpoint("crud", "POST", "/config/definitions/{t
   params: named,
   body: z.strictObject({ reason: plainText(1, 500) }),
   reply: decided,
-  ...base,
-  scope: ["config.write"],
-  problems: ["conflict", "cross_tenant"],
+  ...deciding,
   summary: "Reject what is served now; the tool stays off until it is approved.",
 });

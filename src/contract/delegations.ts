@@ -2,7 +2,7 @@ import { z } from "zod";
 import { endpoint, withoutAgents } from "./endpoint.ts";
 import { cursorPage, idempotencyKey, nodeId, plainText, prose, sentUsd, timestamp, usd } from "./ids.ts";
 import { anyMembers, recordOf } from "./json-members.ts";
-import { delegationStatus } from "./membership.ts";
+import { audience, delegationStatus } from "./membership.ts";
 import { reservationView } from "./reservations.ts";
 
 /** Delegations with their budgets; the money of a single call is in `reservations.ts`. */
@@ -107,10 +107,7 @@ export const whatIf = z.object({
   what_if_digest: z.string(),
   graph_version: z.number().int(),
   tools: z.object({ added: z.array(z.string()), kept: z.array(z.string()), removed: z.array(z.string()) }),
-  audiences: z.object({
-    added: z.array(z.object({ audience: z.string(), scopes: z.array(z.string()) })),
-    removed: z.array(z.object({ audience: z.string(), scopes: z.array(z.string()) })),
-  }),
+  audiences: z.object({ added: z.array(audience), removed: z.array(audience) }),
   tenant_ids: z.array(z.string()),
   columns_masked: z.record(z.string(), z.string()),
   step_up_tools: z.array(z.string()),
@@ -153,11 +150,15 @@ export const listDelegations = endpoint("membership", "GET", BASE, {
   summary: "Delegations that the caller may see.",
 });
 
-export const getDelegation = endpoint("membership", "GET", `${BASE}/{id}`, {
+const viewing = {
   params: id,
-  reply: delegation,
   ...withoutAgents({ scope: ["membership.delegate", "membership.read"], decision: "delegations/view" }),
   problems,
+};
+
+export const getDelegation = endpoint("membership", "GET", `${BASE}/{id}`, {
+  ...viewing,
+  reply: delegation,
   summary: "One delegation with its meter.",
 });
 
@@ -194,29 +195,27 @@ export const patchDelegation = endpoint("membership", "PATCH", `${BASE}/{id}`, {
 
 const stopped = delegation.extend({ graph_version: z.number().int(), running_calls: z.array(z.string()) });
 
-export const revokeDelegation = endpoint("membership", "POST", `${BASE}/{id}/revoke`, {
+const stopping = {
   params: id,
   body: z.strictObject({ reason }),
   reply: stopped,
   ...withoutAgents({ scope: ["membership.delegate"], decision: "delegations/revoke" }),
-  problems: [...problems, "delegation_ended"],
+  problems: [...problems, "delegation_ended"] as const,
+};
+
+export const revokeDelegation = endpoint("membership", "POST", `${BASE}/{id}/revoke`, {
+  ...stopping,
   summary: "End it for good. No call is reserved after this answers, on any node.",
 });
 
 export const pauseDelegation = endpoint("membership", "POST", `${BASE}/{id}/pause`, {
-  params: id,
-  body: z.strictObject({ reason }),
-  reply: stopped,
-  ...withoutAgents({ scope: ["membership.delegate"], decision: "delegations/revoke" }),
-  problems: [...problems, "delegation_ended"],
+  ...stopping,
   summary: "Hold it.",
 });
 
 export const resumeDelegation = endpoint("membership", "POST", `${BASE}/{id}/resume`, {
+  ...stopping,
   headers: { "If-Match": z.string().min(1) },
-  params: id,
-  body: z.strictObject({ reason }),
-  reply: stopped,
   ...withoutAgents({ scope: ["membership.delegate"], decision: "delegations/create" }),
   problems: ["agent_uncontrolled", ...problems, "delegation_ended", "if_match_required", "stale_version"],
   summary: "Let it go on. Needs If-Match.",
@@ -240,32 +239,28 @@ export const whatIfDelegation = endpoint("membership", "POST", `${BASE}/what-if`
 });
 
 export const delegationImpact = endpoint("membership", "GET", `${BASE}/{id}/impact`, {
-  params: id,
+  ...viewing,
   reply: z.object({
     tools_lost: z.array(z.object({ user_id: z.string(), agent_id: z.string(), tool_id: z.string() })),
     running_calls: z.array(z.object({ call_id: z.string(), tool_id: z.string(), since: timestamp })),
     children: z.array(z.string()),
   }),
-  ...withoutAgents({ scope: ["membership.delegate", "membership.read"], decision: "delegations/view" }),
-  problems,
   summary: "What ending it would take away.",
 });
 
 export const delegationUsage = endpoint("membership", "GET", `${BASE}/{id}/usage`, {
-  params: id,
+  ...viewing,
   query: z.strictObject({ from: timestamp.optional(), to: timestamp.optional() }),
   reply: z.object({
     by_tool: z.array(z.object({ tool_id: z.string(), calls: z.number().int(), steps: z.number().int(), usd })),
     series: z.array(z.object({ at: timestamp, steps: z.number().int(), usd })),
     open: z.array(reservationView),
   }),
-  ...withoutAgents({ scope: ["membership.delegate", "membership.read"], decision: "delegations/view" }),
-  problems,
   summary: "What it has used, by tool and over time.",
 });
 
 export const delegationHistory = endpoint("membership", "GET", `${BASE}/{id}/history`, {
-  params: id,
+  ...viewing,
   reply: z.object({
     items: z.array(
       z.object({
@@ -281,7 +276,5 @@ export const delegationHistory = endpoint("membership", "GET", `${BASE}/{id}/his
     /** Earlier changes are in the graph's log alone. */
     truncated: z.boolean(),
   }),
-  ...withoutAgents({ scope: ["membership.delegate", "membership.read"], decision: "delegations/view" }),
-  problems,
   summary: "Who changed it, when and why: the last 200 changes, oldest first.",
 });

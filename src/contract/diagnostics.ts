@@ -1,15 +1,10 @@
 import { z } from "zod";
-import { endpoint } from "./endpoint.ts";
+import { endpoint, withoutAgents } from "./endpoint.ts";
 import { nodeId, pageCursor, plainText, queryIntegerOr } from "./ids.ts";
 
 /** How the graph hangs together. */
 
-const diagnosing = {
-  auth: "bearer" as const,
-  agents: "never" as const,
-  scope: ["membership.read"],
-  decision: "graph/diagnose",
-};
+const diagnosing = withoutAgents({ scope: ["membership.read"], decision: "graph/diagnose" });
 const kindCounts = z.record(z.string(), z.number().int());
 const nodeBrief = z.object({ id: z.string(), name: z.string(), node_type: z.string(), state: z.string() });
 

@@ -1,4 +1,3 @@
-import type { z } from "zod";
 import * as accessRequests from "./access-requests.ts";
 import * as authzen from "./authzen.ts";
 import * as budgets from "./budgets.ts";
@@ -45,7 +44,7 @@ export interface EndpointRow {
   readonly name: string;
   /** The file that declares it, without `.ts`. */
   readonly topic: string;
-  readonly endpoint: Endpoint<z.ZodType, z.ZodType, z.ZodType, z.ZodType>;
+  readonly endpoint: Endpoint;
 }
 
 const isEndpoint = (value: unknown): value is EndpointRow["endpoint"] =>

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { endpoint, withoutAgents } from "./endpoint.ts";
 import { plainText } from "./ids.ts";
 import { anyMembers } from "./json-members.ts";
+import { audience } from "./membership.ts";
 
 /** What the decision point wants to know of the graph: one bounded question, one snapshot. */
 
@@ -133,10 +134,7 @@ export const askFactsIf = endpoint("membership", "POST", "/api/v1/pip/membership
     facts: z.array(facts),
     /** Things that grants, ownership or delegations lead to, before or after. */
     reached: z.array(z.object({ type: z.string(), external_id: z.string() })),
-    audiences: z.object({
-      before: z.array(z.object({ audience: z.string(), scopes: z.array(z.string()) })),
-      after: z.array(z.object({ audience: z.string(), scopes: z.array(z.string()) })),
-    }),
+    audiences: z.object({ before: z.array(audience), after: z.array(audience) }),
   }),
   ...withoutAgents({ scope: ["pip.read"] }),
   problems: ["graph_behind", "graph_unavailable", "too_many", "unprocessable", "edge_not_allowed", "cycle", "cross_tenant"],

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { delegationImpact } from "./delegations.ts";
 import { endpoint, withoutAgents } from "./endpoint.ts";
-import { reason } from "./graph-edit.ts";
+import { reason, removal } from "./graph-edit.ts";
 import { cursorPage, nodeId, plainText, prose, skipPage, skippedPage, timestamp } from "./ids.ts";
 
 /** Who controls an agent, who owns a thing, who has which role on it. */
@@ -12,8 +12,8 @@ const resource = z.object({ resource_id: plainText(1, 1024) });
 const version = z.number().int();
 const CONTROL = "/api/v1/agent/agents/{agent_id}/control";
 const OWNERS = "/api/v1/resources/{resource_id}/owners";
-const writing = withoutAgents({ scope: ["membership.write"] });
-const reading = withoutAgents({ scope: ["membership.read"] });
+const mayWrite = (decision: string) => withoutAgents({ scope: ["membership.write"], decision });
+const mayRead = (decision: string) => withoutAgents({ scope: ["membership.read"], decision });
 const problems = ["not_found", "already_exists", "unprocessable", "edge_not_allowed", "cross_tenant", "access_denied"] as const;
 
 const controller = z.object({
@@ -29,8 +29,7 @@ export const controlAgent = endpoint("membership", "PUT", CONTROL, {
   params: agent,
   body: z.strictObject({ controller_id: nodeId, level: level.default("primary"), reason }),
   reply: controller.omit({ name: true, node_type: true }).extend({ agent_id: z.string(), graph_version: version }),
-  ...writing,
-  decision: "agents/control",
+  ...mayWrite("agents/control"),
   problems,
   summary: "Name a controller of an agent; a new primary one makes the old one a deputy.",
 });
@@ -38,19 +37,16 @@ export const controlAgent = endpoint("membership", "PUT", CONTROL, {
 export const listControllers = endpoint("membership", "GET", "/api/v1/agent/agents/{agent_id}/controllers", {
   params: agent,
   reply: z.object({ agent_id: z.string(), controllers: z.array(controller) }),
-  ...reading,
-  decision: "agents/view_all",
+  ...mayRead("agents/view_all"),
   problems: ["not_found"],
   summary: "Who controls an agent.",
 });
 
 export const dropController = endpoint("membership", "DELETE", CONTROL, {
   params: agent,
+  ...removal,
   query: z.strictObject({ controller_id: nodeId.optional(), force: z.enum(["true", "false"]).default("false"), reason }),
-  reply: z.undefined(),
-  status: 204,
-  ...writing,
-  decision: "agents/control",
+  ...mayWrite("agents/control"),
   problems: [...problems, "ambiguous", "last_controller"],
   summary: "Take a controller from an agent. The last one goes with force=true alone, and the agent's delegations pause.",
 });
@@ -67,8 +63,7 @@ const switching = {
   params: agent,
   body: z.strictObject({ reason: prose(3, 500) }),
   reply: switched,
-  ...writing,
-  decision: "agents/suspend",
+  ...mayWrite("agents/suspend"),
   problems: [...problems, "conflict"] as const,
 };
 
@@ -85,8 +80,7 @@ export const resumeAgent = endpoint("membership", "POST", "/api/v1/agent/agents/
 export const agentImpact = endpoint("membership", "GET", "/api/v1/agent/agents/{agent_id}/impact", {
   params: agent,
   reply: delegationImpact.reply,
-  ...reading,
-  decision: "agents/suspend",
+  ...mayRead("agents/suspend"),
   problems: ["not_found"],
   summary: "What switching an agent off would take away, and from whom.",
 });
@@ -112,8 +106,7 @@ export const effectiveTools = endpoint("membership", "GET", "/api/v1/agent/agent
     graph_version: version,
     next_cursor: z.string().optional(),
   }),
-  ...reading,
-  decision: "agents/view_all",
+  ...mayRead("agents/view_all"),
   problems: ["not_found", "invalid_cursor"],
   summary: "Which of an agent's tools work for somebody now, and what stands in the way of the others.",
 });
@@ -132,8 +125,7 @@ export const addOwner = endpoint("membership", "POST", OWNERS, {
   body: z.strictObject({ owner_identity_id: nodeId, level: level.optional(), role: level.optional(), reason }),
   reply: owner.omit({ name: true, node_type: true }).extend({ resource_id: z.string(), graph_version: version }),
   moreStatuses: [201],
-  ...writing,
-  decision: "resources/assign_owner",
+  ...mayWrite("resources/assign_owner"),
   problems: [...problems, "ambiguous"],
   summary: "Name an owner of a resource, tool, service or application; a new primary one makes the old one a deputy.",
 });
@@ -141,8 +133,7 @@ export const addOwner = endpoint("membership", "POST", OWNERS, {
 export const listOwners = endpoint("membership", "GET", OWNERS, {
   params: resource,
   reply: z.object({ resource_id: z.string(), owners: z.array(owner) }),
-  ...reading,
-  decision: "identities/view_all",
+  ...mayRead("identities/view_all"),
   problems: ["not_found"],
   summary: "Who owns it.",
 });
@@ -167,19 +158,15 @@ export const assignRtr = endpoint("membership", "POST", "/api/v1/rtrs/assign", {
     graph_version: version,
   }),
   moreStatuses: [201],
-  ...writing,
-  decision: "rtrs/assign",
+  ...mayWrite("rtrs/assign"),
   problems: [...problems, "label_mismatch", "ambiguous"],
   summary: "Give an actor a role on a resource.",
 });
 
 export const dropOwner = endpoint("membership", "DELETE", `${OWNERS}/{owner_id}`, {
   params: z.object({ resource_id: plainText(1, 1024), owner_id: plainText(1, 1024) }),
-  query: z.strictObject({ reason }),
-  reply: z.undefined(),
-  status: 204,
-  ...writing,
-  decision: "resources/assign_owner",
+  ...removal,
+  ...mayWrite("resources/assign_owner"),
   problems,
   summary: "Take an owner away.",
 });
@@ -200,18 +187,14 @@ export const listRtrAssignments = endpoint("membership", "GET", "/api/v1/rtrs/as
     ...skipPage,
   }),
   reply: z.object({ items: z.array(assignment), ...skippedPage }),
-  ...reading,
-  decision: "identities/view_all",
+  ...mayRead("identities/view_all"),
   summary: "Who has which role on which resource; those that have ended are none.",
 });
 
 export const dropRtrAssignment = endpoint("membership", "DELETE", "/api/v1/rtrs/assignments/{assignment_id}", {
   params: z.object({ assignment_id: plainText(1, 1024) }),
-  query: z.strictObject({ reason }),
-  reply: z.undefined(),
-  status: 204,
-  ...writing,
-  decision: "rtrs/assign",
+  ...removal,
+  ...mayWrite("rtrs/assign"),
   problems,
   summary: "Take a role on a resource away.",
 });

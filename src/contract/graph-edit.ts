@@ -7,6 +7,8 @@ import { anyMembers } from "./json-members.ts";
 
 /** Why, for the log. */
 export const reason = prose(REASON.least, REASON.most).optional();
+/** Of what takes something away: asked with why, answered with nothing. */
+export const removal = { query: z.strictObject({ reason }), reply: z.undefined(), status: 204 } as const;
 const props = anyMembers;
 
 const nodeMembers = {
@@ -79,35 +81,29 @@ const edgeProblems = [...rowProblems, "edge_not_allowed", "cross_tenant", "cycle
 const matching = { "If-Match": z.string().min(1).optional(), "If-None-Match": z.literal("*").optional() };
 const node = z.object({ id: plainText(1, 1024) });
 const ends = z.object({ kind: plainText(1, 64), src: plainText(1, 1024), dst: plainText(1, 1024) });
+const editingNode = { params: node, reply: graphNode, ...editing, problems: nodeProblems };
 const EDGE = "/api/v1/edges/{kind}/{src}/{dst}";
 
 export const putGraphNode = endpoint("membership", "PUT", "/api/v1/nodes/{id}", {
-  params: node,
+  ...editingNode,
   headers: matching,
   body: nodeBody,
-  reply: graphNode,
   moreStatuses: [201],
-  ...editing,
-  problems: nodeProblems,
   summary: "Write a node, all of it. Needs If-Match, or If-None-Match: * for a new one.",
 });
 
 export const patchGraphNode = endpoint("membership", "PATCH", "/api/v1/nodes/{id}", {
-  params: node,
+  ...editingNode,
   headers: { "If-Match": z.string().min(1) },
   body: nodePatch,
-  reply: graphNode,
-  ...editing,
-  problems: nodeProblems,
   summary: "Change members of a node (merge patch). Needs If-Match.",
 });
 
 export const deleteGraphNode = endpoint("membership", "DELETE", "/api/v1/nodes/{id}", {
   params: node,
   headers: { "If-Match": z.string().min(1) },
+  ...removal,
   query: z.strictObject({ cascade: z.enum(["true", "false"]).default("false"), reason }),
-  reply: z.undefined(),
-  status: 204,
   ...editing,
   problems: [...nodeProblems, "has_edges", "edge_not_allowed", "last_controller"],
   summary: "Take a node away, with its edges where cascade=true. Needs If-Match.",
@@ -137,9 +133,8 @@ export const putGraphEdge = endpoint("membership", "PUT", EDGE, {
 export const deleteGraphEdge = endpoint("membership", "DELETE", EDGE, {
   params: ends,
   headers: { "If-Match": z.string().min(1).optional() },
+  ...removal,
   query: z.strictObject({ discr: nodeId.optional(), reason }),
-  reply: z.undefined(),
-  status: 204,
   ...editing,
   problems: [...edgeProblems, "last_controller"],
   summary: "Take an edge away. If-Match is honoured.",

@@ -6,28 +6,25 @@ export const nodeId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._:@+~-]{0,199}$/,
 /** A role that policies speak of: a BusinessRole, and nothing else has such an id. */
 export const isRoleId = (id: string): boolean => id.startsWith("role:");
 
-/** One line of text: no control characters, so nothing that a database refuses or a log breaks on. */
-export const plainText = (least: number, most: number) =>
+/** Control characters are excluded one by one: as `\P{Cc}` many readers of the reference refuse it. */
+const textOf = (allowed: RegExp) => (least: number, most: number) =>
   z
     .string()
     .min(least)
     .max(most)
-    // oxlint-disable-next-line no-control-regex -- they are what is meant; as `\P{Cc}` many readers of the reference refuse it
-    .regex(/^[^\u0000-\u001f\u007f-\u009f]*$/, "holds a control character")
+    .regex(allowed, "holds a control character")
     .refine((text) => text.isWellFormed(), "holds half a surrogate pair");
+
+/** One line of text: no control characters, so nothing that a database refuses or a log breaks on. */
+// oxlint-disable-next-line no-control-regex -- they are what is meant
+export const plainText = textOf(/^[^\u0000-\u001f\u007f-\u009f]*$/);
 
 /** Control, bidirectional, tag and zero-width characters: text that a person reads otherwise than a model does. */
 export const UNSEEN = /[\p{Cc}\u00ad\u061c\u200b-\u200f\u2028\u2029\u202a-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]/u;
 
 /** As `plainText`, but with line breaks and tabs: what a person writes. */
-export const prose = (least: number, most: number) =>
-  z
-    .string()
-    .min(least)
-    .max(most)
-    // oxlint-disable-next-line no-control-regex -- they are what is meant; as `\P{Cc}` many readers of the reference refuse it
-    .regex(/^[^\u0000-\u0008\u000b-\u001f\u007f-\u009f]*$/, "holds a control character")
-    .refine((text) => text.isWellFormed(), "holds half a surrogate pair");
+// oxlint-disable-next-line no-control-regex -- they are what is meant
+export const prose = textOf(/^[^\u0000-\u0008\u000b-\u001f\u007f-\u009f]*$/);
 
 /** Characters of a reason that whoever edits the graph gives, for its log. */
 export const REASON = { least: 3, most: 500 } as const;

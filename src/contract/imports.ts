@@ -32,8 +32,6 @@ export const importedOperation = z.object({
 });
 export type ImportedOperation = z.output<typeof importedOperation>;
 
-const base = withoutAgents();
-
 export const importOpenApi = endpoint("crud", "POST", "/config/imports/openapi", {
   query: z.strictObject({
     provider: namePart,
@@ -68,9 +66,7 @@ export const importOpenApi = endpoint("crud", "POST", "/config/imports/openapi",
     expires_at: timestamp,
   }),
   status: 201,
-  ...base,
-  scope: ["config.write"],
-  decision: "system/edit",
+  ...withoutAgents({ scope: ["config.write"], decision: "system/edit" }),
   problems: ["unprocessable", "upstream_error", "upstream_timeout", "busy"],
   summary: "Look at an OpenAPI document (3.0, 3.1 or Swagger 2.0; JSON or YAML, at most 32 MiB): nothing becomes a tool yet.",
 });
@@ -84,9 +80,7 @@ export const importedOperations = endpoint("crud", "GET", "/config/imports/{id}/
     ...cursorPage,
   }),
   reply: z.object({ operations: z.array(importedOperation), total: z.number().int(), nextCursor: z.string().optional() }),
-  ...base,
-  scope: ["config.read"],
-  decision: "system/view",
+  ...withoutAgents({ scope: ["config.read"], decision: "system/view" }),
   problems: ["not_found", "invalid_cursor"],
   summary: "Operations of a document in its order: what each would be, or why it cannot be imported.",
 });
@@ -123,9 +117,7 @@ export const acceptImport = endpoint("crud", "POST", "/config/imports/{id}/accep
   maxMembers: 20_000,
   reply: written,
   moreStatuses: [201],
-  ...base,
-  scope: ["config.write"],
-  decision: "system/edit",
+  ...withoutAgents({ scope: ["config.write"], decision: "system/edit" }),
   problems: ["not_found", "unprocessable", "already_exists", "managed_elsewhere", "cross_tenant", "busy", "membership_unavailable"],
   summary: "Publish what is picked as one system; its tools can be called at once. With dryRun=true only say what it would be.",
 });
@@ -137,9 +129,7 @@ export const reimportSystem = endpoint("crud", "POST", "/config/systems/{name}/r
   maxMembers: 20_000,
   headers: { "If-Match": z.string().optional() },
   reply: written,
-  ...base,
-  scope: ["config.write"],
-  decision: "system/edit",
+  ...withoutAgents({ scope: ["config.write"], decision: "system/edit" }),
   problems: ["not_found", "unprocessable", "stale_version", "managed_elsewhere", "cross_tenant", "busy", "membership_unavailable"],
   summary:
     "Bring an imported system up to a newer document: requests and inputs follow it; names, texts, masks and prices that a person changed stay.",

@@ -16,23 +16,22 @@ export const killScope = z
 const killSwitch = switchedOff.extend({ at: timestamp });
 export type KillSwitch = z.output<typeof killSwitch>;
 
-const base = withoutAgents({ decision: "kill_switch/set" });
+const reading = withoutAgents({ scope: ["config.read"], decision: "kill_switch/set" });
+const writing = withoutAgents({ scope: ["config.write"], decision: "kill_switch/set" });
 const named = z.object({
   scope: z.string().min(1).max(200).describe("`all`, `view:`, `system:` or `tool:` with a name, or the id of an agent."),
 });
 
 export const listKillSwitches = endpoint("crud", "GET", "/config/kill-switches", {
   reply: z.object({ kill_switches: z.array(killSwitch) }),
-  ...base,
-  scope: ["config.read"],
+  ...reading,
   summary: "What is switched off in the caller's tenant, by scope.",
 });
 
 export const readKillSwitch = endpoint("crud", "GET", "/config/kill-switches/{scope}", {
   params: named,
   reply: killSwitch,
-  ...base,
-  scope: ["config.read"],
+  ...reading,
   problems: ["not_found"],
   summary: "One kill switch.",
 });
@@ -47,8 +46,7 @@ export const putKillSwitch = endpoint("crud", "PUT", "/config/kill-switches/{sco
     until: timestamp.optional().describe("It ends by itself then; unless said it stays until it is lifted."),
   }),
   reply: killSwitch,
-  ...base,
-  scope: ["config.write"],
+  ...writing,
   problems: ["unprocessable"],
   summary: "Switch something off at once: new calls are refused, running ones are cancelled, lists change.",
 });
@@ -56,8 +54,7 @@ export const putKillSwitch = endpoint("crud", "PUT", "/config/kill-switches/{sco
 export const deleteKillSwitch = endpoint("crud", "DELETE", "/config/kill-switches/{scope}", {
   params: named,
   reply: killSwitch,
-  ...base,
-  scope: ["config.write"],
+  ...writing,
   problems: ["not_found"],
   summary: "Lift a kill switch.",
 });

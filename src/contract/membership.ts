@@ -68,9 +68,12 @@ export const stepUp = endpoint("membership", "GET", `${PIP}/step-up`, {
   summary: "Whether a subject must sign in more strongly.",
 });
 
+/** What a token may be for. */
+export const audience = z.object({ audience: z.string(), scopes: z.array(z.string()) });
+
 export const chainEligibility = endpoint("membership", "GET", `${PIP}/chain-eligibility`, {
   query: z.strictObject({ user_id: nodeId, agent_id: nodeId, tool_id: plainText(1, 200) }),
-  reply: z.array(z.object({ audience: z.string(), scopes: z.array(z.string()) })),
+  reply: z.array(audience),
   ...pip,
   agents: "own",
   summary: "Audiences and scopes that a delegated tool may reach.",
@@ -159,16 +162,20 @@ export const nodeTypeStats = endpoint("membership", "GET", `${NODES}/stats/types
   summary: "How many nodes of each kind.",
 });
 
-export const getNode = endpoint("membership", "GET", `${NODES}/{node_id}`, {
+const ofNode = {
   params: z.object({ node_id: z.string() }),
-  reply: identityNode,
   ...withoutAgents({ scope: ["membership.read"], decision: "identities/view" }),
-  problems: ["not_found"],
+  problems: ["not_found"] as const,
+};
+
+export const getNode = endpoint("membership", "GET", `${NODES}/{node_id}`, {
+  ...ofNode,
+  reply: identityNode,
   summary: "One node.",
 });
 
 export const getRelationships = endpoint("membership", "GET", `${NODES}/{node_id}/relationships`, {
-  params: z.object({ node_id: z.string() }),
+  ...ofNode,
   query: z.strictObject({ type: plainText(1, 64).optional(), direction: z.enum(["in", "out", "both"]).default("both"), ...skipPage }),
   reply: z.object({
     node_id: z.string(),
@@ -183,8 +190,6 @@ export const getRelationships = endpoint("membership", "GET", `${NODES}/{node_id
     ),
     ...paged,
   }),
-  ...withoutAgents({ scope: ["membership.read"], decision: "identities/view" }),
-  problems: ["not_found"],
   summary: "A node's edges and the nodes at their other ends.",
 });
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { endpoint, withoutAgents } from "./endpoint.ts";
-import { reason } from "./graph-edit.ts";
+import { reason, removal } from "./graph-edit.ts";
 import { idempotencyKey, nodeId, plainText, skipPage, skippedPage } from "./ids.ts";
 import { anyMembers } from "./json-members.ts";
 
@@ -85,9 +85,7 @@ export const putPolicyBinding = endpoint("membership", "PUT", `${BINDINGS}/{bind
 export const deletePolicyBinding = endpoint("membership", "DELETE", `${BINDINGS}/{binding_id}`, {
   params: one,
   headers: matching,
-  query: z.strictObject({ reason }),
-  reply: z.undefined(),
-  status: 204,
+  ...removal,
   ...editing,
   problems: ["not_found", "access_denied", "if_match_required", "stale_version"],
   summary: "Take a binding away. Needs If-Match.",

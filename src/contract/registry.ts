@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { endpoint, withoutAgents } from "./endpoint.ts";
-import { reason } from "./graph-edit.ts";
+import { reason, removal } from "./graph-edit.ts";
 import { searchText } from "./fold-text.ts";
 import { secretReference } from "./secret-reference.ts";
 import { nodeId, plainText, prose, skipPage, skippedPage, timestamp } from "./ids.ts";
@@ -138,9 +138,9 @@ export const mcpPromptDraft = z.strictObject({
   state: approval.optional(),
 });
 export type McpPromptDraft = z.output<typeof mcpPromptDraft>;
-const provided = { id: z.string(), name: z.string(), service_id: z.string(), state: z.string(), definition_digest: z.string() };
+const providedMembers = { id: z.string(), name: z.string(), service_id: z.string(), state: z.string(), definition_digest: z.string() };
 const mcpResource = z.object({
-  ...provided,
+  ...providedMembers,
   uri: z.string(),
   description: z.string().optional(),
   mime_type: z.string().optional(),
@@ -151,7 +151,7 @@ const mcpResource = z.object({
 });
 export type McpResource = z.output<typeof mcpResource>;
 const mcpPrompt = z.object({
-  ...provided,
+  ...providedMembers,
   description: z.string().optional(),
   version: z.string(),
   arguments: z.array(schema),
@@ -175,6 +175,10 @@ const definitionProblems = [...writeProblems, "digest_mismatch", "schema_refused
 const paged = { total: z.number().int(), ...skippedPage };
 const service = z.object({ service_id: plainText(1, 1024) });
 const tool = z.object({ tool_id: plainText(1, 1024) });
+const found = { ...reading, problems: ["not_found"] } as const;
+/** Something that a service provides: all of it, and what is sent to define it. */
+const provided = { params: service, query: z.strictObject(skipPage), ...found };
+const defining = { params: service, moreStatuses: [201], ...editing, problems: definitionProblems };
 /** One, or up to 500 at once under the name of the list. */
 const orMany = <N extends string, S extends z.core.$ZodLooseShape>(name: N, one: z.ZodObject<S, z.core.$strict>) =>
   z.union([
@@ -208,54 +212,44 @@ export const listMcpServices = endpoint("membership", "GET", `${MCP}/services`, 
 export const getMcpService = endpoint("membership", "GET", `${MCP}/services/{service_id}`, {
   params: service,
   reply: mcpService,
-  ...reading,
-  problems: ["not_found"],
+  ...found,
   summary: "One service.",
 });
 
 export const getMcpServiceByName = endpoint("membership", "GET", `${MCP}/services/by-name/{name}`, {
   params: z.object({ name: plainText(1, 1024) }),
   reply: mcpService,
-  ...reading,
-  problems: ["not_found"],
+  ...found,
   summary: "The service of that name: the tenant's own, else a shared one.",
 });
 
 export const deleteMcpService = endpoint("membership", "DELETE", `${MCP}/services/{service_id}`, {
   params: service,
+  ...removal,
   query: z.strictObject({ force: z.enum(["true", "false"]).default("false"), reason }),
-  reply: z.undefined(),
-  status: 204,
   ...editing,
   problems: [...writeProblems, "in_use", "has_edges"],
   summary: "Take a service away with all that it provides, in one version.",
 });
 
 export const putMcpTools = endpoint("membership", "POST", `${MCP}/services/{service_id}/tools`, {
-  params: service,
+  ...defining,
   body: orMany("tools", mcpToolDraft),
   maxMembers: 200_000,
   reply: z.union([mcpTool, z.object({ tools: z.array(mcpTool) })]),
-  moreStatuses: [201],
-  ...editing,
-  problems: definitionProblems,
   summary: "Register a tool of a service, or up to 500, by name.",
 });
 
 export const listMcpTools = endpoint("membership", "GET", `${MCP}/services/{service_id}/tools`, {
-  params: service,
-  query: z.strictObject(skipPage),
+  ...provided,
   reply: z.object({ tools: z.array(mcpTool), ...paged }),
-  ...reading,
-  problems: ["not_found"],
   summary: "Tools of a service.",
 });
 
 export const getMcpTool = endpoint("membership", "GET", `${MCP}/tools/{tool_id}`, {
   params: tool,
   reply: mcpTool,
-  ...reading,
-  problems: ["not_found"],
+  ...found,
   summary: "One tool.",
 });
 
@@ -269,9 +263,8 @@ export const getMcpToolByName = endpoint("membership", "GET", `${MCP}/tools/by-n
 
 export const deleteMcpTool = endpoint("membership", "DELETE", `${MCP}/tools/{tool_id}`, {
   params: tool,
+  ...removal,
   query: z.strictObject({ purge: z.enum(["true", "false"]).default("false"), reason }),
-  reply: z.undefined(),
-  status: 204,
   ...editing,
   problems: [...writeProblems, "has_edges"],
   summary: "Retire a tool: its edges stay, to be explained. purge=true takes it away.",
@@ -313,41 +306,29 @@ export const affectedCapabilities = endpoint("membership", "POST", `${MCP}/tools
 });
 
 export const putMcpResources = endpoint("membership", "POST", `${MCP}/services/{service_id}/resources`, {
-  params: service,
+  ...defining,
   body: orMany("resources", mcpResourceDraft),
   maxMembers: 100_000,
   reply: z.union([mcpResource, z.object({ resources: z.array(mcpResource) })]),
-  moreStatuses: [201],
-  ...editing,
-  problems: definitionProblems,
   summary: "Register a resource of a service, or up to 500, by URI.",
 });
 
-const provides = {
-  params: service,
-  query: z.strictObject(skipPage),
-  ...reading,
-  problems: ["not_found"] as const,
-};
 export const listMcpResources = endpoint("membership", "GET", `${MCP}/services/{service_id}/resources`, {
-  ...provides,
+  ...provided,
   reply: z.object({ resources: z.array(mcpResource), ...paged }),
   summary: "Resources of a service.",
 });
 
 export const listMcpPrompts = endpoint("membership", "GET", `${MCP}/services/{service_id}/prompts`, {
-  ...provides,
+  ...provided,
   reply: z.object({ prompts: z.array(mcpPrompt), ...paged }),
   summary: "Prompts of a service.",
 });
 
 export const putMcpPrompts = endpoint("membership", "POST", `${MCP}/services/{service_id}/prompts`, {
-  params: service,
+  ...defining,
   body: orMany("prompts", mcpPromptDraft),
   maxMembers: 100_000,
   reply: z.union([mcpPrompt, z.object({ prompts: z.array(mcpPrompt) })]),
-  moreStatuses: [201],
-  ...editing,
-  problems: definitionProblems,
   summary: "Register a prompt of a service, or up to 500, by name and version.",
 });

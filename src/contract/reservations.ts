@@ -48,6 +48,7 @@ export const reservation = z.object({
 export type Reservation = z.infer<typeof reservation>;
 
 const budgetScope = withoutAgents({ scope: ["membership.budget"] });
+const ofOne = { params: reservationId, ...budgetScope, problems: ["not_found", "reservation_closed"] } as const;
 /** Codes with which nothing is held. */
 export const reserveRefusals = [
   "delegation_inactive",
@@ -71,7 +72,7 @@ export const reserve = endpoint("membership", "POST", RESERVATIONS, {
 });
 
 export const settle = endpoint("membership", "POST", `${RESERVATIONS}/{id}/settle`, {
-  params: reservationId,
+  ...ofOne,
   body: z.strictObject({ usd: sentUsd(1_000_000_000), steps: z.number().int().min(0), outcome: z.enum(["ok", "failed", "unknown"]) }),
   reply: z.object({
     charged_usd: usd,
@@ -80,25 +81,19 @@ export const settle = endpoint("membership", "POST", `${RESERVATIONS}/{id}/settl
     steps_left: z.number().int(),
     budget_left_usd: usd,
   }),
-  ...budgetScope,
-  problems: ["not_found", "reservation_closed"],
   summary: "Charge what was used, at most what was held.",
 });
 
 export const release = endpoint("membership", "POST", `${RESERVATIONS}/{id}/release`, {
-  params: reservationId,
+  ...ofOne,
   reply: z.object({ released: z.literal(true) }),
-  ...budgetScope,
-  problems: ["not_found", "reservation_closed"],
   summary: "Never begun: nothing is charged.",
 });
 
 export const extend = endpoint("membership", "POST", `${RESERVATIONS}/{id}/extend`, {
-  params: reservationId,
+  ...ofOne,
   body: z.strictObject({ ttl_s: z.number().int().min(5).max(3600) }),
   reply: z.object({ reservation_id: z.string(), ends_at: timestamp }),
-  ...budgetScope,
-  problems: ["not_found", "reservation_closed"],
   summary: "Hold it for so long from now; never shorter than before.",
 });
 

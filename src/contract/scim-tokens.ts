@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { endpoint } from "./endpoint.ts";
-import { reason } from "./graph-edit.ts";
+import { endpoint, withoutAgents } from "./endpoint.ts";
+import { reason, removal } from "./graph-edit.ts";
 import { plainText, timestamp } from "./ids.ts";
 
 /** Credentials of a directory that pushes persons and groups by SCIM. */
@@ -13,7 +13,7 @@ const token = z.object({
   expires_at: timestamp,
   last_used_at: timestamp.nullable(),
 });
-const managing = { auth: "bearer" as const, agents: "never" as const, decision: "scim/manage" };
+const managing = withoutAgents({ decision: "scim/manage" });
 
 export const createScimToken = endpoint("membership", "POST", "/api/v1/scim-tokens", {
   body: z.strictObject({ name: plainText(1, 128), days: z.int().min(1).max(365).default(365), reason }),
@@ -35,9 +35,7 @@ export const listScimTokens = endpoint("membership", "GET", "/api/v1/scim-tokens
 
 export const deleteScimToken = endpoint("membership", "DELETE", "/api/v1/scim-tokens/{token_id}", {
   params: z.object({ token_id: plainText(1, 64) }),
-  query: z.strictObject({ reason }),
-  reply: z.undefined(),
-  status: 204,
+  ...removal,
   scope: ["membership.write"],
   ...managing,
   problems: ["not_found", "step_up_required", "access_denied"],

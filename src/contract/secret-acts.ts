@@ -5,7 +5,7 @@ import { common, keyed, ofStore, once, pinned, readUri, secretsBase, writing, wr
 
 /** What is done to secrets beside writing them. */
 
-const version = z.object({
+export const secretVersion = z.object({
   version: z.number().int(),
   created_time: timestamp,
   deletion_time: timestamp.nullable(),
@@ -34,7 +34,7 @@ export const deleteSecret = endpoint("secrets", "DELETE", secretsBase, {
   reply: z.object({
     uri: z.string(),
     result: z.enum(["deleted", "removed", "key_removed", "destroyed", "unchanged"]),
-    versions: z.array(version).optional(),
+    versions: z.array(secretVersion).optional(),
   }),
   ...withoutAgents({ scope: ["secrets.delete", "secrets.destroy"], decision: "secret/delete" }),
   problems: [...writing, ...absent, "stale_version", "query_repeated", "query_unknown", "query_encoding", "fragment_not_allowed"],
@@ -63,10 +63,7 @@ export const setSecretOwner = endpoint("secrets", "POST", `${secretsBase}/metada
   headers: once,
   body: z.strictObject({ uri: writtenUri, owner: writtenOwner }),
   reply: z.object({ uri: z.string(), owner: z.string() }),
-  auth: "bearer",
-  agents: "never",
-  scope: ["secrets.set_owner"],
-  decision: "secret/owner_update",
+  ...withoutAgents({ scope: ["secrets.set_owner"], decision: "secret/owner_update" }),
   problems: [...writing, ...keyed, ...absent, "version_deleted", "version_destroyed", "fragment_not_allowed"],
   summary: "Say whose a secret is; metadata tells it. It gives nobody a right.",
 });
@@ -74,7 +71,7 @@ export const setSecretOwner = endpoint("secrets", "POST", `${secretsBase}/metada
 const settled = {
   headers: { ...once, ...pinned },
   body: z.strictObject({ uri: writtenUri, versions: versionNumbers }),
-  reply: z.object({ uri: z.string(), versions: z.array(version.extend({ changed: z.boolean() })) }),
+  reply: z.object({ uri: z.string(), versions: z.array(secretVersion.extend({ changed: z.boolean() })) }),
   ...withoutAgents(),
   problems: [...writing, ...keyed, ...absent, "version_not_found", "versions_required", "fragment_not_allowed", "stale_version"],
 } as const;
@@ -188,5 +185,3 @@ export const bulkSecrets = endpoint("secrets", "POST", `${secretsBase}/bulk`, {
   problems: ["body_ambiguous", "value_too_deep", "plan_stale", ...common, ...keyed, ...ofStore],
   summary: "Up to 100 operations one after the other, each guarded, decided and recorded as if it came alone; each with its own status.",
 });
-
-export const secretVersion = version;

@@ -113,6 +113,8 @@ const reading = [
   "rate_limited",
 ] as const;
 
+const mayRead = { auth: "bearer", agents: "decided", scope: ["secrets.read"], decision: "secret/read" } as const;
+
 export const writeSecret = endpoint("secrets", "POST", secretsBase, {
   headers: { ...once, ...pinned },
   body: z.strictObject({
@@ -140,10 +142,7 @@ export const writeSecret = endpoint("secrets", "POST", secretsBase, {
 export const readSecret = endpoint("secrets", "GET", secretsBase, {
   query: z.strictObject({ uri: readUri }),
   reply: z.object({ uri: z.string(), value: z.unknown() }),
-  auth: "bearer",
-  agents: "decided",
-  scope: ["secrets.read"],
-  decision: "secret/read",
+  ...mayRead,
   problems: reading,
   summary: "Read from the file provider; other providers answer 501.",
 });
@@ -159,10 +158,7 @@ export const readSecretValue = endpoint("secrets", "GET", `${secretsBase}/value`
     audit_id: z.string(),
     keep_seconds: z.number().int(),
   }),
-  auth: "bearer",
-  agents: "decided",
-  scope: ["secrets.read"],
-  decision: "secret/read",
+  ...mayRead,
   problems: [...reading, "version_conflict"],
   summary: "Read a value through the enforcement layer: decided, recorded, then fetched.",
 });

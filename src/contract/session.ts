@@ -30,12 +30,12 @@ export const getCsrf = endpoint("gateway", "GET", "/auth/csrf", {
   summary: "The CSRF token of this session and the headers that carry it.",
 });
 
-export const signOutQuery = z.strictObject({
-  everywhere: z
-    .enum(["true", "false"])
-    .transform((text) => text === "true")
-    .optional(),
-});
+const flag = z
+  .enum(["true", "false"])
+  .transform((text) => text === "true")
+  .optional();
+
+export const signOutQuery = z.strictObject({ everywhere: flag });
 export const logoutBody = z.strictObject({ everywhere: z.boolean().optional() }).optional();
 
 export const logout = endpoint("gateway", "POST", "/auth/logout", {
@@ -60,10 +60,7 @@ const sessionRow = z.object({
 
 export const sessionListQuery = z.strictObject({
   /** true: of the whole tenant, with the right to see them. */
-  all: z
-    .enum(["true", "false"])
-    .transform((text) => text === "true")
-    .optional(),
+  all: flag,
   subject: z.string().min(1).max(256).optional(),
   limit: z
     .string()

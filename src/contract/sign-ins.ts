@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { endpoint, withoutAgents } from "./endpoint.ts";
-import { reason } from "./graph-edit.ts";
+import { reason, removal } from "./graph-edit.ts";
 import { cursorPage, nodeId, plainText, timestamp } from "./ids.ts";
 
 /** Who somebody is here who signs in at an OpenID provider: subjects of issuers, linked to persons. */
@@ -66,9 +66,7 @@ export const addIdentityLink = endpoint("membership", "POST", LINKS, {
 
 export const dropIdentityLink = endpoint("membership", "DELETE", `${LINKS}/{link_id}`, {
   params: z.object({ link_id: plainText(1, 64) }),
-  query: z.strictObject({ reason }),
-  reply: z.undefined(),
-  status: 204,
+  ...removal,
   ...withoutAgents({ scope: ["membership.write"], decision: "links/manage" }),
   problems: ["not_found"],
   summary:

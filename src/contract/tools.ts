@@ -33,9 +33,11 @@ const listQuery = z.strictObject({
   cursor: z.string().optional(),
 });
 const view = z.object({ view: z.string() });
+const withAgents = { auth: "bearer", agents: "decided" } as const;
 const list = {
-  auth: "bearer" as const,
-  agents: "decided" as const,
+  query: listQuery,
+  reply: toolListReply,
+  ...withAgents,
   scope: ["mcp.tools.discovery"],
   headers: { "If-None-Match": z.string().optional() },
   moreStatuses: [304],
@@ -54,15 +56,14 @@ const listProblems = ["invalid_limit", "invalid_cursor", "kill_switch_unknown", 
 export const callKey = z.string().regex(/^[\x21-\x7e]{1,128}$/);
 /** Faults of the envelope are answered as JSON-RPC, so the handler reads the body. Scopes depend on the method. */
 const call = {
-  auth: "bearer" as const,
-  agents: "decided" as const,
+  body: rpcRequest,
+  reply: rpcResponse,
+  ...withAgents,
   ownBody: { statuses: rpcStatuses },
   headers: { "Idempotency-Key": callKey.optional() },
 };
 
 export const listTools = endpoint("crud", "GET", "/mcp/tools/list", {
-  query: listQuery,
-  reply: toolListReply,
   ...list,
   problems: listProblems,
   summary: "Tools that the caller may use.",
@@ -70,24 +71,18 @@ export const listTools = endpoint("crud", "GET", "/mcp/tools/list", {
 
 export const listViewTools = endpoint("crud", "GET", "/mcp/{view}/tools/list", {
   params: view,
-  query: listQuery,
-  reply: toolListReply,
   ...list,
   problems: ["unknown_view", ...listProblems],
   summary: "Tools of one view that the caller may use; health is always there.",
 });
 
 export const toolRpc = endpoint("crud", "POST", "/mcp/jsonrpc", {
-  body: rpcRequest,
-  reply: rpcResponse,
   ...call,
   summary: "tools/list, tools/invoke and its alias tools/call, over JSON-RPC.",
 });
 
 export const viewToolRpc = endpoint("crud", "POST", "/mcp/{view}/jsonrpc", {
   params: view,
-  body: rpcRequest,
-  reply: rpcResponse,
   ...call,
   problems: ["unknown_view"],
   summary: "The same within one view.",
@@ -134,8 +129,7 @@ const executeReply = z.object({
 export const execute = endpoint("crud", "POST", "/execute", {
   body: executeAsk,
   reply: executeReply,
-  auth: "bearer",
-  agents: "decided",
+  ...withAgents,
   scope: ["mcp.tools.invoke"],
   headers: { "Idempotency-Key": callKey.optional() },
   problems: [
@@ -214,8 +208,7 @@ export type ToolExplanation = z.infer<typeof toolExplanation>;
 export const explainTool = endpoint("crud", "GET", "/mcp/tools/explain", {
   query: z.strictObject({ tool: z.string(), view: z.string().optional(), user_id: z.string().optional(), agent_id: z.string().optional() }),
   reply: toolExplanation,
-  auth: "bearer",
-  agents: "decided",
+  ...withAgents,
   scope: ["mcp.tools.discovery"],
   decision: "tool/explain",
   problems: ["unknown_tool", "unknown_view"],

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { endpoint, withoutAgents } from "./endpoint.ts";
 import { plainText } from "./ids.ts";
+import { audience } from "./membership.ts";
 import { examinedRefusals, policyVersion } from "./policies.ts";
 
 /** What a change would give and take, before anybody makes it. */
@@ -16,7 +17,6 @@ const reached = z.object({
   resource: z.object({ type: z.string(), id: z.string().optional() }),
   via: z.array(z.string()),
 });
-const audience = z.object({ audience: z.string(), scopes: z.array(z.string()) });
 
 export const whatIf = endpoint("pdp", "POST", "/access/v1/what-if", {
   body: z.strictObject({

@@ -1,40 +1,35 @@
 import { LRUCache } from "lru-cache";
 import type { Database } from "#store/database.ts";
 import type { References } from "./audit/references.ts";
-import type { LiveBus } from "./live-bus.ts";
-import { streamResponse } from "./stream.ts";
+import { streamResponse, type StreamOptions } from "./stream.ts";
 import type { StreamEvent } from "./stream-source.ts";
 
-export interface ActivityOptions {
-  readonly bus: LiveBus;
+export interface ActivityOptions extends Pick<
+  StreamOptions,
+  "bus" | "tenant" | "seesAll" | "lastEventId" | "signal" | "recheck" | "ended" | "bookmarkMs"
+> {
   readonly database: Database;
   readonly references: References;
-  readonly tenant: string;
   /** Subject id of the reader. */
   readonly subject: string;
   /** Agents whose acts the reader may see because the reader controls them. */
   readonly agents?: readonly string[] | undefined;
-  /** True: all acts of the tenant, with who did them. */
-  readonly seesAll: boolean;
-  readonly lastEventId: string | undefined;
   /** Only these categories; undefined = all. */
   readonly categories?: ReadonlySet<string> | undefined;
   /** Name of a subject, to be shown to those who may see who it was. */
   readonly nameOf?: ((subjectId: string) => Promise<string | undefined>) | undefined;
-  readonly signal?: AbortSignal | undefined;
-  readonly recheck?: (() => Promise<boolean>) | undefined;
-  readonly ended?: (() => void) | undefined;
-  readonly bookmarkMs?: number | undefined;
 }
 
 const MOST_REMEMBERED = 1_000;
 
 /**
- * The tenant's audit log as it grows: one frame an entry, `id` = its index in the log, the row of its act as data. Without
- * `seesAll` only the reader's own acts and those of the reader's agents, and no person but the reader is named.
+ * The tenant's audit log as it grows: one frame an entry, `id` = its index in the log, the row of its act as data. With `seesAll` all
+ * acts of the tenant with who did them, else only the reader's own acts and those of the reader's agents, and no person but the reader
+ * is named.
  */
 export const activityResponse = async (options: ActivityOptions): Promise<Response> => {
-  const { bus, database, references, tenant, subject, seesAll, categories } = options;
+  const { database, references, subject, agents = [], categories, nameOf, ...stream } = options;
+  const { tenant, seesAll } = stream;
   const own = await references.refOf(database, tenant, subject);
   const known = new LRUCache<string, Readonly<Record<string, unknown>>>({ max: MOST_REMEMBERED });
 
@@ -45,7 +40,7 @@ export const activityResponse = async (options: ActivityOptions): Promise<Respon
     const id = (await references.subjectsOf(database, tenant, [ref])).get(ref);
     if (id === undefined) return { erased: true };
     // A name is a courtesy: without it the row is still true.
-    const name = await options.nameOf?.(id).catch(() => undefined);
+    const name = await nameOf?.(id).catch(() => undefined);
     const person = { subject_id: id, name };
     known.set(ref, person);
     return person;
@@ -61,17 +56,10 @@ export const activityResponse = async (options: ActivityOptions): Promise<Respon
   };
 
   return streamResponse({
-    bus,
+    ...stream,
     stream: "activity",
-    tenant,
-    subject: [own, ...(options.agents ?? [])],
-    seesAll,
-    lastEventId: options.lastEventId,
+    subject: [own, ...agents],
     only: categories === undefined ? undefined : (event) => categories.has(String(event.data["category"])),
-    signal: options.signal,
-    recheck: options.recheck,
-    ended: options.ended,
     present,
-    bookmarkMs: options.bookmarkMs,
   });
 };

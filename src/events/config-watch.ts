@@ -1,21 +1,18 @@
 import type { LiveBus } from "./live-bus.ts";
 import type { Log } from "#telemetry/log.ts";
 
-/** Tells when something of a tenant moved that an answer hangs on. Costs nothing while nothing moves. */
-export interface ConfigWatch {
-  /** The returned function ends it. */
-  watch(tenant: string, moved: () => void): () => void;
-}
+export type ConfigWatch = ReturnType<typeof createConfigWatch>;
 
 /**
- * One reader of a tenant's configuration stream for all who watch that tenant; none while nobody does. Events of other kinds
- * move nothing: money that a call spends changes nobody's rights.
+ * Tells when something of a tenant moved that an answer hangs on, and costs nothing while nothing moves. One reader of a tenant's
+ * configuration stream for all who watch that tenant; none while nobody does. Events of other kinds move nothing: money that a call
+ * spends changes nobody's rights.
  */
 export const createConfigWatch = (parts: {
   readonly bus: Pick<LiveBus, "subscribe">;
   readonly kinds: ReadonlySet<string>;
   readonly log: Log;
-}): ConfigWatch => {
+}) => {
   const tenants = new Map<string, { readonly watchers: Set<() => void>; readonly stop: AbortController }>();
 
   const read = async (tenant: string, watchers: Set<() => void>, signal: AbortSignal): Promise<void> => {
@@ -39,7 +36,8 @@ export const createConfigWatch = (parts: {
   };
 
   return {
-    watch: (tenant, moved) => {
+    /** The returned function ends it. */
+    watch: (tenant: string, moved: () => void): (() => void) => {
       const held = tenants.get(tenant) ?? { watchers: new Set<() => void>(), stop: new AbortController() };
       if (!tenants.has(tenant)) {
         tenants.set(tenant, held);

@@ -1,21 +1,13 @@
 import type { StreamEvent } from "./stream-source.ts";
 
-/** The newest events of one stream, in order. */
-export interface EventRing {
-  hold(events: readonly StreamEvent[]): void;
-  /** At most so many events after a version; `undefined` where the ring no longer reaches so far back. */
-  after(version: bigint, most: number): readonly StreamEvent[] | undefined;
-  /** Bytes of the events after a version; of one that the ring has lost, all that it ever held. */
-  bytesAfter(version: bigint): number;
-}
-
 interface Held {
   readonly event: StreamEvent;
   /** Bytes of all events up to this one since the ring began. */
   readonly total: number;
 }
 
-export const createEventRing = (limits: { readonly events: number; readonly bytes: number }): EventRing => {
+/** The newest events of one stream, in order. */
+export const createEventRing = (limits: { readonly events: number; readonly bytes: number }) => {
   const ring: Held[] = [];
   let total = 0;
 
@@ -32,7 +24,7 @@ export const createEventRing = (limits: { readonly events: number; readonly byte
   };
 
   return {
-    hold: (events) => {
+    hold: (events: readonly StreamEvent[]): void => {
       for (const event of events) {
         total += JSON.stringify(event.data).length + 200;
         ring.push({ event, total });
@@ -43,12 +35,14 @@ export const createEventRing = (limits: { readonly events: number; readonly byte
         held = total - (dropped?.total ?? total);
       }
     },
-    after: (version, most) => {
+    /** At most so many events after a version; `undefined` where the ring no longer reaches so far back. */
+    after: (version: bigint, most: number): readonly StreamEvent[] | undefined => {
       const first = ring[0]?.event.seq;
       if (first === undefined || version < first - 1n) return undefined;
       const place = placeAfter(version);
       return ring.slice(place, place + most).map(({ event }) => event);
     },
-    bytesAfter: (version) => (ring.length === 0 ? 0 : total - (ring[placeAfter(version) - 1]?.total ?? 0)),
+    /** Bytes of the events after a version; of one that the ring has lost, all that it ever held. */
+    bytesAfter: (version: bigint): number => (ring.length === 0 ? 0 : total - (ring[placeAfter(version) - 1]?.total ?? 0)),
   };
 };

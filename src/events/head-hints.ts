@@ -8,12 +8,6 @@ const MERGE_MS = 20;
 /** A notification holds less than 8000 bytes. */
 const MOST_HEADS = 40;
 
-/** Tells other processes that streams moved, and hears it from them. Hints only: they may come late, twice or not at all. */
-export interface HeadHints {
-  send(heads: readonly StreamHead[]): void;
-  close(): Promise<void>;
-}
-
 const parse = (payload: string): readonly StreamHead[] => {
   try {
     const items = JSON.parse(payload) as readonly { t: unknown; s: unknown; v: unknown }[];
@@ -24,14 +18,15 @@ const parse = (payload: string): readonly StreamHead[] => {
 };
 
 /**
- * After a commit the hint goes out at once; what comes within the next 20 ms is merged. Never inside a transaction:
- * PostgreSQL makes commits that notify wait for one another.
+ * Tells other processes that streams moved, and hears it from them. Hints only: they may come late, twice or not at all. After a
+ * commit the hint goes out at once; what comes within the next 20 ms is merged. Never inside a transaction: PostgreSQL makes commits
+ * that notify wait for one another.
  */
 export const createHeadHints = async (parts: {
   readonly database: Database;
   readonly log: Log;
   readonly heard: (heads: readonly StreamHead[]) => void;
-}): Promise<HeadHints> => {
+}) => {
   const { database, log } = parts;
   const waiting = new Map<string, StreamHead>();
   let timer: NodeJS.Timeout | undefined;
@@ -57,13 +52,13 @@ export const createHeadHints = async (parts: {
   };
 
   return {
-    send: (heads) => {
+    send: (heads: readonly StreamHead[]): void => {
       // The embedded database has no other process to tell.
       if (closed || database.kind === "pglite") return;
       for (const head of heads) waiting.set(`${head.tenant}\u0000${head.stream}`, head);
       if (timer === undefined && waiting.size > 0) sendNow();
     },
-    close: async () => {
+    close: async (): Promise<void> => {
       closed = true;
       clearTimeout(timer);
       await sending;

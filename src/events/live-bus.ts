@@ -4,25 +4,19 @@ import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { StreamHead } from "./emit.ts";
 import { createHeadHints } from "./head-hints.ts";
-import type { Subscription } from "./bus-frame.ts";
+import type { SubscribeOptions, Subscription } from "./bus-frame.ts";
 import { createStreamHub, type StreamHub } from "./stream-hub.ts";
 import { createStreamSource } from "./stream-source.ts";
 
 export type { BusFrame, Subscription } from "./bus-frame.ts";
 export type { StreamEvent } from "./stream-source.ts";
 
-export interface BusSubscribe {
+export interface BusSubscribe extends Omit<SubscribeOptions, "names"> {
   /** `config`, `workflow`, `secret`; `activity` is the tail of the tenant's audit log. */
   readonly stream: string;
   readonly tenant: string;
-  /** `Last-Event-ID` as it came; undefined = only what happens from now on. */
-  readonly after?: string | undefined;
   /** Who reads: subject ids, of `activity` a subject reference; several where one stands for others too. */
   readonly subject: string | readonly string[];
-  /** True: also events addressed to others. */
-  readonly seesAll: boolean;
-  readonly signal?: AbortSignal | undefined;
-  readonly onSlow?: (() => void) | undefined;
 }
 
 /** What happened, within a second, in every process of the house. */
@@ -120,7 +114,7 @@ export const createLiveBus = async (parts: LiveBusParts): Promise<LiveBus> => {
   };
 
   return {
-    subscribe: ({ tenant, stream, after, subject, seesAll, signal, onSlow }) => {
+    subscribe: ({ tenant, stream, subject, ...options }) => {
       const names = new Set(typeof subject === "string" ? [subject] : subject);
       let taken: Subscription | undefined;
       return {
@@ -130,7 +124,7 @@ export const createLiveBus = async (parts: LiveBusParts): Promise<LiveBus> => {
         // The hub is looked up when reading begins: one that nobody reads any more has been let go.
         async *[Symbol.asyncIterator]() {
           if (closed) return;
-          taken = hubOf(tenant, stream).subscribe({ after, names, seesAll, signal, onSlow });
+          taken = hubOf(tenant, stream).subscribe({ ...options, names });
           count(stream, 1);
           try {
             for await (const frame of taken) {

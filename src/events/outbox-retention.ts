@@ -49,20 +49,15 @@ export interface RetentionParts {
   readonly everyMs?: number;
 }
 
-export interface Retention {
-  /** Deletes what is over; answers how many rows that were. */
-  sweep(): Promise<number>;
-  [Symbol.asyncDispose](): Promise<void>;
-}
-
 const AT_ONCE = 5_000n;
 
 /** Lets old events go. Whoever still asks for them is told that the window is lost. */
-export const createRetention = (parts: RetentionParts): Retention => {
+export const createRetention = (parts: RetentionParts) => {
   const { database, log } = parts;
   const keep = BigInt(parts.keepNewest ?? 10_000);
   const hasSink = parts.hasSink === true;
 
+  /** Deletes what is over; answers how many rows that were. */
   const sweep = async (): Promise<number> => {
     let gone = 0;
     for (const { tenant, stream, version } of await database.run(STREAMS, [keep])) {

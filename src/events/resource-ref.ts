@@ -28,19 +28,14 @@ export const parseTenantSalt = (text: string): Buffer => {
   return salt;
 };
 
-/** Length and bytes, so that no two lists of parts give one text. */
-const prefixed = (text: string): Buffer[] => {
-  const bytes = Buffer.from(text, "utf8");
-  const length = Buffer.alloc(4);
-  length.writeUInt32BE(bytes.length);
-  return [length, bytes];
-};
-
 const count = (value: number): Buffer => {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(value);
   return bytes;
 };
+
+/** Length and bytes, so that no two lists of parts give one text. */
+const prefixed = (text: string): Buffer[] => [count(Buffer.byteLength(text, "utf8")), Buffer.from(text, "utf8")];
 
 /**
  * Keyed by tenant (HKDF-SHA256 of the salt), so equal secrets of two tenants cannot be matched. Cost: one HMAC; tenant

@@ -3,13 +3,7 @@ import { createEventRing } from "./event-ring.ts";
 import type { StreamEvent, StreamSource } from "./stream-source.ts";
 
 /** The live end of one (tenant, stream) in this process. */
-export interface StreamHub {
-  subscribe(options: SubscribeOptions): Subscription;
-  /** The stream has reached this version: reads what is new, if it is. */
-  reached(version: bigint): void;
-  readonly subscribers: number;
-  end(): void;
-}
+export type StreamHub = ReturnType<typeof createStreamHub>;
 
 const RING_EVENTS = 512;
 const RING_BYTES = 4 * 1_048_576;
@@ -43,7 +37,7 @@ export interface HubParts {
  * own pace: a slow one costs nothing but is given up when it lies 256 events or 1 MiB behind. Nobody waits for it. However
  * much is committed at once, nobody is slow for that, only who has not worked it off when so much more has come after it.
  */
-export const createStreamHub = (parts: HubParts): StreamHub => {
+export const createStreamHub = (parts: HubParts) => {
   const { tenant, stream, source } = parts;
   const subscribers = new Set<Subscriber>();
   const ring = createEventRing({ events: RING_EVENTS, bytes: RING_BYTES });
@@ -95,6 +89,7 @@ export const createStreamHub = (parts: HubParts): StreamHub => {
     return after;
   };
 
+  /** The stream has reached this version: reads what is new, if it is. */
   const reached = (version: bigint): void => {
     if (read !== undefined) pullTo(version).catch(parts.onFault);
   };
@@ -185,10 +180,7 @@ export const createStreamHub = (parts: HubParts): StreamHub => {
   return {
     subscribe,
     reached,
-    get subscribers() {
-      return subscribers.size;
-    },
-    end: () => {
+    end: (): void => {
       for (const subscriber of subscribers) {
         subscriber.ended ??= "drain";
         subscriber.wake();

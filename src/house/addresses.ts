@@ -1,25 +1,11 @@
-import type { PartName } from "./command-line.ts";
 import type { HouseSettings } from "./settings.ts";
 
 /** Where everything is: origins, service addresses (each is its audience too), ports. */
-export interface HouseAddresses {
-  readonly publicOrigin: string;
-  /** The public origin and its two loopback spellings. */
-  readonly publicOrigins: readonly string[];
-  readonly issuer: string;
-  readonly services: {
-    readonly gateway: string;
-    readonly pdp: string;
-    readonly crud: string;
-    readonly membership: string;
-    readonly secrets: string;
-  };
-  readonly people: string;
-  readonly ports: Readonly<Record<PartName | "people", number>>;
-}
+export type HouseAddresses = Readonly<ReturnType<typeof addressesOf>>;
 
 /** Ports count up from the gateway's. */
 const offsets = { gateway: 0, issuer: 1, pdp: 2, crud: 3, membership: 4, secrets: 5, people: 10 } as const;
+type Part = keyof typeof offsets;
 
 /** As browsers and the standard write it: without the port that the scheme has anyway. */
 const originAt = (scheme: string, host: string, port: number): string => new URL(`${scheme}://${host}:${port}`).origin;
@@ -27,11 +13,12 @@ const originAt = (scheme: string, host: string, port: number): string => new URL
 const trimmed = (url: string): string => url.replace(/\/$/, "");
 
 /** `port`: the gateway's. */
-export const addressesOf = (port: number, { gateway, authn, house, http }: HouseSettings): HouseAddresses => {
-  const ports = Object.fromEntries(Object.entries(offsets).map(([part, offset]) => [part, port + offset])) as HouseAddresses["ports"];
+export const addressesOf = (port: number, { gateway, authn, house, http }: HouseSettings) => {
+  const ports = Object.fromEntries(Object.entries(offsets).map(([part, offset]) => [part, port + offset])) as Record<Part, number>;
   const scheme = http.tlsCertFile === undefined ? "http" : "https";
-  const at = (part: keyof typeof offsets, url?: string): string => trimmed(url ?? originAt(scheme, "localhost", ports[part]));
-  const publicOrigins =
+  const at = (part: Part, url?: string): string => trimmed(url ?? originAt(scheme, "localhost", ports[part]));
+  /** Unless set the public origin and its two loopback spellings. */
+  const publicOrigins: readonly string[] =
     gateway.publicOrigins.length > 0
       ? gateway.publicOrigins.map(trimmed)
       : ["localhost", "127.0.0.1", "[::1]"].map((host) => originAt(scheme, host, port));

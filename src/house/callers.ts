@@ -1,18 +1,16 @@
 import { createAuthenticate, type Authenticate } from "#authn/authenticate.ts";
 import { createBearerVerifier, createTokenChecker } from "#authn/bearer.ts";
-import type { Caller } from "#authn/caller.ts";
 import type { PersonOf } from "#authn/claims.ts";
 import { identityMappingOf } from "#authn/config.ts";
 import type { HouseIdentity, VerifyBearer } from "#authn/house-identity.ts";
 import { createHouseKeyStore } from "#authn/house-key-store.ts";
-import { createHouseKeys, type HouseKeys } from "#authn/house-keys.ts";
+import { createHouseKeys } from "#authn/house-keys.ts";
 import { createIntrospector } from "#authn/introspection.ts";
 import { remoteIssuer } from "#authn/issuer-keys.ts";
 import { createAgentOfClient } from "#membership/graph/agent-of-client.ts";
 import { createLivingDelegations } from "#membership/graph/living-delegations.ts";
 import { createFindClient } from "#membership/credentials/credentials.ts";
 import { createPersonOf } from "#membership/sign-ins/links.ts";
-import type { FindClient } from "#authn/registered-clients.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { HouseAddresses } from "./addresses.ts";
 import type { HouseProvider } from "./provider.ts";
@@ -21,21 +19,9 @@ import type { HouseSettings } from "./settings.ts";
 
 export type ServiceKey = keyof HouseAddresses["services"];
 
-/** Who asks, for every service: keys, verifiers, and how the services speak to one another. */
-export interface HouseCallers {
-  readonly houseKeys: HouseKeys;
-  identityFor(service: ServiceKey): HouseIdentity;
-  /** Checks tokens that the gateway was sent and that name any of these audiences; each check is counted. */
-  verifierForGateway(audiences: readonly string[]): VerifyBearer;
-  authenticateFor(service: ServiceKey): Authenticate;
-  /** Checks a token that names the public origin; for the token exchange. */
-  readonly checkToken: (token: string) => Promise<Caller>;
-  /** Who a provider's subject is here, as a link says. */
-  readonly personOf: PersonOf;
-  /** Agents and services whose credentials the house keeps, for every token endpoint. */
-  readonly findClient: FindClient;
-}
+export type HouseCallers = ReturnType<typeof createHouseCallers>;
 
+/** Who asks, for every service: keys, verifiers, and how the services speak to one another. */
 export const createHouseCallers = (parts: {
   readonly settings: HouseSettings;
   readonly store: HouseStore;
@@ -43,7 +29,7 @@ export const createHouseCallers = (parts: {
   readonly provider: HouseProvider;
   readonly metrics: Metrics;
   readonly now: () => Date;
-}): HouseCallers => {
+}) => {
   const { settings, store, addresses, provider, metrics, now } = parts;
   const houseKeys = createHouseKeys({
     store: createHouseKeyStore(store.database),
@@ -79,11 +65,16 @@ export const createHouseCallers = (parts: {
       : [addresses.services[service]];
   return {
     houseKeys,
+    /** Who a provider's subject is here, as a link says. */
     personOf,
+    /** Agents and services whose credentials the house keeps, for every token endpoint. */
     findClient: createFindClient(store.database),
-    identityFor: (service) => houseKeys.identityFor(service),
-    verifierForGateway: (audience) => createBearerVerifier({ ...common, audience, metrics }),
-    authenticateFor: (service) => createAuthenticate({ lives, verify: createBearerVerifier({ ...common, audience: audienceOf(service) }) }),
+    identityFor: (service: ServiceKey): HouseIdentity => houseKeys.identityFor(service),
+    /** Checks tokens that the gateway was sent and that name any of these audiences; each check is counted. */
+    verifierForGateway: (audience: readonly string[]): VerifyBearer => createBearerVerifier({ ...common, audience, metrics }),
+    authenticateFor: (service: ServiceKey): Authenticate =>
+      createAuthenticate({ lives, verify: createBearerVerifier({ ...common, audience: audienceOf(service) }) }),
+    /** Checks a token that names the public origin; for the token exchange. */
     checkToken: createTokenChecker({ ...common, audience: addresses.publicOrigins, metrics }),
   };
 };

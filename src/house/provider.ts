@@ -1,39 +1,33 @@
 import { webClientOf } from "#authn/client-secret.ts";
 import { openIssuerFetch } from "#authn/issuer-fetch.ts";
-import { remoteIssuer, type TrustedIssuer } from "#authn/issuer-keys.ts";
-import type { Send } from "#http/trusting-fetch.ts";
+import { remoteIssuer } from "#authn/issuer-keys.ts";
 import type { HouseSecrets } from "#authn/seal.ts";
 import type { HouseTls } from "#http/tls-files.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { StartPlan } from "./start/start-plan.ts";
 
-/** The OpenID provider at which people sign in: chosen here, for everybody who asks it anything. */
-export interface HouseProvider {
-  readonly issuer: string;
-  /** The house's own, served in this process or in another one of the house. */
-  readonly isEmbedded: boolean;
-  /** How it is reached. */
-  readonly ask: Send;
-  /** Who this house is there. */
-  readonly client: { readonly clientId: string; readonly clientSecret: string };
-  /** Its keys, for whatever it signed. */
-  readonly keys: TrustedIssuer;
-  [Symbol.asyncDispose](): Promise<void>;
-}
+export type HouseProvider = Awaited<ReturnType<typeof openProvider>>;
 
-/** Throws `StartFaults` when OIDC_CA_FILE cannot be used. Asks nothing yet: the provider may start later. */
+/**
+ * The OpenID provider at which people sign in: chosen here, for everybody who asks it anything. Throws `StartFaults` when OIDC_CA_FILE
+ * cannot be used. Asks nothing yet: the provider may start later.
+ */
 export const openProvider = async (
   { addresses: { issuer }, settings: { authn }, isProviderEmbedded: isEmbedded }: StartPlan,
   parts: { readonly tls: HouseTls; readonly secrets: HouseSecrets; readonly metrics: Metrics },
-): Promise<HouseProvider> => {
+) => {
   // Of the embedded provider the house is told what it is told of its other services.
   const opened = await openIssuerFetch(authn.oidcCaFile, isEmbedded ? parts.tls.ca : undefined);
   const ask = opened.send;
   return {
     issuer,
+    /** The house's own, served in this process or in another one of the house. */
     isEmbedded,
+    /** How it is reached. */
     ask,
+    /** Who this house is there. */
     client: webClientOf(authn, parts.secrets),
+    /** Its keys, for whatever it signed. */
     keys: remoteIssuer({ issuer, metrics: parts.metrics, fetch: ask }),
     [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
   };

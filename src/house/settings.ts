@@ -22,7 +22,10 @@ import { kvServersOf, kvSettings } from "#secrets/providers/kvv2/kv-settings.ts"
 import { storeFaults, storeSettings } from "#store/config.ts";
 import { telemetryFaults, telemetrySettings } from "#telemetry/config.ts";
 
-const serviceUrl = z.url({ protocol: /^https?$/, error: "must be an http or https URL" }).optional();
+const serviceUrl = (env: string, service: string) =>
+  setting(env, z.url({ protocol: /^https?$/, error: "must be an http or https URL" }).optional(), {
+    description: `Address and token audience of ${service}, when it runs elsewhere.`,
+  });
 
 /** Settings of the house itself; each room has its own in its `config.ts`. */
 const houseSettings = {
@@ -41,18 +44,10 @@ const houseSettings = {
     description: "Addresses that the listeners bind to. Loopback unless set.",
     default: "127.0.0.1,::1",
   }),
-  pdpUrl: setting("PDP_SERVICE_URL", serviceUrl, {
-    description: "Address and token audience of the decision point, when it runs elsewhere.",
-  }),
-  crudUrl: setting("CRUD_SERVICE_URL", serviceUrl, {
-    description: "Address and token audience of the tool server, when it runs elsewhere.",
-  }),
-  membershipUrl: setting("MEMBERSHIP_SERVICE_URL", serviceUrl, {
-    description: "Address and token audience of membership, when it runs elsewhere.",
-  }),
-  secretsUrl: setting("SECRETS_SERVICE_URL", serviceUrl, {
-    description: "Address and token audience of the secrets API, when it runs elsewhere.",
-  }),
+  pdpUrl: serviceUrl("PDP_SERVICE_URL", "the decision point"),
+  crudUrl: serviceUrl("CRUD_SERVICE_URL", "the tool server"),
+  membershipUrl: serviceUrl("MEMBERSHIP_SERVICE_URL", "membership"),
+  secretsUrl: serviceUrl("SECRETS_SERVICE_URL", "the secrets API"),
 } satisfies SettingTable;
 
 /** What no single row can say: between machines, services speak over TLS. */

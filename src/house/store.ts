@@ -1,16 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { hasHouseKeys, openHouseKeys, resealHouseKeys } from "#authn/house-key-store.ts";
 import { foreignSecret, readHouseSecrets } from "#authn/house-secret.ts";
-import type { HouseSecrets } from "#authn/seal.ts";
 import { createIntegrator } from "#events/audit/integrator.ts";
 import { foreignAuditKey, keyEncryptionKey } from "#events/audit/key-encryption-key.ts";
-import { createRecorder, type AuditRecorder } from "#events/audit/recorder.ts";
+import { createRecorder } from "#events/audit/recorder.ts";
 import { isWrappedBy } from "#events/audit/references.ts";
-import type { Change } from "#events/change.ts";
 import { createChange } from "#events/create-change.ts";
-import { createLiveBus, type LiveBus } from "#events/live-bus.ts";
+import { createLiveBus } from "#events/live-bus.ts";
 import { createRetention } from "#events/outbox-retention.ts";
-import type { Backlog } from "#events/relay/backlog.ts";
 import type { Database } from "#store/database.ts";
 import { migrate } from "#store/migrate.ts";
 import { createPglite } from "#store/pglite.ts";
@@ -20,18 +17,7 @@ import type { HouseSettings } from "./settings.ts";
 import { StartRefused } from "./start-refused.ts";
 import type { StartParts } from "./start-parts.ts";
 
-/** What is kept and what happened: the walls every service stands on. */
-export interface HouseStore {
-  readonly database: Database;
-  /** Of processes that serve the gateway, where REDIS_URL is set. */
-  readonly redis: Redis | undefined;
-  readonly secrets: HouseSecrets;
-  readonly bus: LiveBus;
-  readonly recorder: AuditRecorder;
-  readonly change: Change;
-  /** What waits for Kafka, where one is configured. */
-  readonly backlog: Backlog | undefined;
-}
+export type HouseStore = Awaited<ReturnType<typeof openHouseStore>>;
 
 export interface HouseStoreParts extends StartParts {
   /** The one that was there; the embedded one is made where there was none. */
@@ -75,7 +61,8 @@ const connectRedis = async (parts: HouseStoreParts): Promise<Redis | undefined> 
 /** Only for what a fault kept from being announced. */
 const ALONE_POLL_MS = 5_000;
 
-export const openHouseStore = async (parts: HouseStoreParts): Promise<HouseStore> => {
+/** What is kept and what happened: the walls every service stands on. */
+export const openHouseStore = async (parts: HouseStoreParts) => {
   const { settings, dataFolder, log, metrics, tracing, now, say, stack } = parts;
   const traceparent = (): string | undefined => tracing.traceparent();
   const { environment } = settings.house;
@@ -117,11 +104,13 @@ export const openHouseStore = async (parts: HouseStoreParts): Promise<HouseStore
   stack.use(createRetention({ database, log, replayHours: settings.events.outboxReplayHours, hasSink: backlog !== undefined }));
   return {
     database,
+    /** Of processes that serve the gateway, where REDIS_URL is set. */
     redis,
     secrets,
     bus,
     recorder,
     change: createChange({ database, recorder, bus, sink: backlog, traceparent }),
+    /** What waits for Kafka, where one is configured. */
     backlog,
   };
 };

@@ -24,6 +24,16 @@ export interface Asker {
   readonly tool?: ToolCall;
 }
 
+/** What somebody is known by: the wish, and the request that it came with. */
+interface Recognised {
+  readonly operation: Operation;
+  readonly caller: Caller;
+  readonly headers: Headers;
+  /** Of `?purpose=`. */
+  readonly wanted?: "read" | "execute";
+  readonly correlationId: string;
+}
+
 export interface AskerParts {
   readonly policy: SecretsPolicy;
   readonly pdp: Peer;
@@ -46,25 +56,10 @@ const kindOf = (caller: Caller, workloads: ReadonlySet<string>): Asker["kind"] =
 export const refuseSecret = (
   argument: string,
   purpose: Purpose,
-  more: { decisionId?: string; resourceRef?: string; reason?: string; remedy?: string } = {},
+  more: { readonly decision_id?: string; readonly resource_ref?: string; readonly reason?: string; readonly remedy?: string } = {},
 ): Problem =>
   new Problem("secret_authz_failed", {
-    members: {
-      decision_id: more.decisionId,
-      details: {
-        failures: [
-          {
-            argument,
-            purpose,
-            code: "access_denied",
-            decision_id: more.decisionId,
-            resource_ref: more.resourceRef,
-            reason: more.reason,
-            remedy: more.remedy,
-          },
-        ],
-      },
-    },
+    members: { decision_id: more.decision_id, details: { failures: [{ argument, purpose, code: "access_denied", ...more }] } },
   });
 
 const readToolCall = (headers: Headers): ToolCall => {
@@ -76,12 +71,7 @@ const readToolCall = (headers: Headers): ToolCall => {
   const [id, decisionId, callId, delegationId] = ["x-tool-id", "x-decision-id", "x-call-id", "x-delegation-id"].map(read);
   if (id === undefined) throw refuseSecret("x-tool-id", "execute");
   if (decisionId === undefined) throw refuseSecret("x-decision-id", "execute");
-  return {
-    id,
-    decision_id: decisionId,
-    call_id: callId,
-    delegation_id: delegationId,
-  };
+  return { id, decision_id: decisionId, call_id: callId, delegation_id: delegationId };
 };
 
 /**
@@ -109,21 +99,17 @@ export const createAskers = (parts: AskerParts) => {
       record?.decision === true && record.action === "tools/call" && record.resource.type === "tool" && record.resource.id === tool.id;
     const age = record === undefined ? 0 : (parts.now().getTime() - Date.parse(record.decided_at)) / 1000;
     if (!isPermit || age > PERMIT_SECONDS || record.tenant === undefined || record.tenant === "*")
-      throw refuseSecret("x-decision-id", "execute", { decisionId: tool.decision_id });
+      throw refuseSecret("x-decision-id", "execute", { decision_id: tool.decision_id });
     return record.tenant;
   };
 
-  return async (
-    operation: Operation,
-    caller: Caller,
-    request: { readonly headers: Headers; readonly wanted: "read" | "execute" | undefined; readonly correlationId: string },
-  ): Promise<Asker> => {
+  return async ({ operation, caller, headers, wanted, correlationId }: Recognised): Promise<Asker> => {
     const kind = kindOf(caller, parts.policy.workloads);
     const [plain, forWorkload] = operation.purposes;
-    const purpose = kind === "workload" && request.wanted !== "read" ? (forWorkload ?? plain) : plain;
-    if (request.wanted === "execute" && purpose !== "execute") throw refuseSecret("purpose", "execute");
+    const purpose = kind === "workload" && wanted !== "read" ? (forWorkload ?? plain) : plain;
+    if (wanted === "execute" && purpose !== "execute") throw refuseSecret("purpose", "execute");
     if (purpose !== "execute") return { kind, caller, purpose, tenant: caller.tenant };
-    const tool = readToolCall(request.headers);
-    return { kind, caller, purpose, tenant: await tenantOfCall(tool, request.correlationId), tool };
+    const tool = readToolCall(headers);
+    return { kind, caller, purpose, tenant: await tenantOfCall(tool, correlationId), tool };
   };
 };

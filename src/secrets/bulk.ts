@@ -2,12 +2,11 @@ import { createHash } from "node:crypto";
 import type { BodyOf, ReplyOf } from "#contract/endpoint.ts";
 import type { bulkSecrets } from "#contract/secret-acts.ts";
 import { Problem } from "#contract/problem.ts";
-import type { Caller } from "#authn/caller.ts";
 import type { SealedCursors } from "#authn/sealed-cursors.ts";
 import { asProblem } from "#http/problem-body.ts";
 import { createBases, type Bases } from "./bulk-bases.ts";
 import { removeAct, rotateAct, settleAct, writeAct, type Act } from "./acts.ts";
-import type { Corridor } from "./perform.ts";
+import { decisionOf, type Corridor, type Who } from "./perform.ts";
 import type { RemovedSecret, SecretProvider } from "./providers/secret-provider.ts";
 import { formatPrefix } from "./secret-uri.ts";
 import { markOf, SecretValue } from "./secret-value.ts";
@@ -45,20 +44,10 @@ const actOf = (schemes: SchemeTable, item: Item): Act<Done> => {
   }
 };
 
-const decisionOf = (problem: Problem): { decision_id?: string } => {
-  const id = problem.options.members?.["decision_id"];
-  return typeof id === "string" ? { decision_id: id } : {};
-};
-
 interface BulkParts {
   readonly perform: Corridor;
   readonly schemes: SchemeTable;
   readonly plans: SealedCursors<string>;
-}
-interface Who {
-  readonly caller: Caller;
-  readonly headers: Headers;
-  readonly correlationId: string;
 }
 
 const askOf = (parts: BulkParts, item: Item, index: number, who: Who) => ({
@@ -80,41 +69,59 @@ const standingOf = async (provider: SecretProvider, ref: SecretRef): Promise<{ r
   }
 };
 
+type Result = Reply["results"][number];
+
+/** One operation after the other, each with its own result, until one fails after which nothing follows. */
+const inOrder = async (
+  parts: BulkParts,
+  body: Body,
+  who: Who,
+  work: (ask: ReturnType<typeof askOf>) => Promise<Pick<Result, "status" | "version" | "decision_id">>,
+  goesOn = true,
+): Promise<Result[]> => {
+  const results: Result[] = [];
+  for (const [index, item] of body.operations.entries()) {
+    const result: Omit<Result, "status"> = { index, op: item.op };
+    try {
+      const ask = askOf(parts, item, index, who);
+      result.uri = ask.uri.canonical;
+      results.push({ ...result, ...(await work(ask)) });
+    } catch (error) {
+      const problem = asProblem(error);
+      results.push({ ...result, status: problem.status, code: problem.code, decision_id: decisionOf(problem) });
+      if (!goesOn) break;
+    }
+  }
+  return results;
+};
+
 interface Looked {
+  /** How what each is about stands, or why it is refused. */
   readonly marks: readonly string[];
-  readonly results: Reply["results"];
+  readonly results: Result[];
   readonly bases: Bases;
 }
 
 /** Decides each and does none. */
 const lookAtAll = async (parts: BulkParts, body: Body, who: Who): Promise<Looked> => {
   const bases = createBases();
-  const results: Reply["results"] = [];
-  const marks: string[] = [];
-  for (const [index, item] of body.operations.entries()) {
-    let uri: { uri?: string } = {};
-    try {
-      const ask = askOf(parts, item, index, who);
-      uri = { uri: ask.uri.canonical };
-      const { decisionId, provider, ref } = await parts.perform.look(ask);
-      const { mark, version } = await standingOf(provider, ref);
-      bases.looked(ref, version ?? mark);
-      marks.push(mark);
-      results.push({ index, op: item.op, ...uri, status: 200, version, decision_id: decisionId });
-    } catch (error) {
-      const problem = asProblem(error);
-      marks.push(problem.code);
-      results.push({ index, op: item.op, ...uri, status: problem.status, code: problem.code, ...decisionOf(problem) });
-    }
-  }
-  return { marks, results, bases };
+  const standing: string[] = [];
+  const results = await inOrder(parts, body, who, async (ask) => {
+    const { decisionId, provider, ref } = await parts.perform.look(ask);
+    const { mark, version } = await standingOf(provider, ref);
+    bases.looked(ref, version ?? mark);
+    standing.push(mark);
+    return { status: 200, version, decision_id: decisionId };
+  });
+  // A refusal has its code, and those that are not refused stand as they were looked at, one after the other.
+  return { marks: results.map(({ code }) => code ?? standing.shift() ?? ""), results, bases };
 };
 
 /** What a plan holds of how things stand, and what it is bound to. */
 const digestOf = ({ marks }: Looked): string => createHash("sha256").update(JSON.stringify(marks)).digest("base64url");
 const boundOf = ({ operations }: Body, { caller }: Who) => [caller.tenant, caller.sub, caller.agent, operations];
 
-const replyOf = (results: Reply["results"], of: Body): Reply => {
+const replyOf = (results: Result[], of: Body): Reply => {
   const ok = results.filter(({ status }) => status < 300).length;
   return { results, summary: { ok, failed: results.length - ok, skipped: of.operations.length - results.length } };
 };
@@ -136,30 +143,13 @@ export const performBulk = async (parts: BulkParts, body: Body, who: Who): Promi
     if (digestOf(looked) !== planned) throw new Problem("plan_stale");
     ({ bases } = looked);
   }
-  const results: Reply["results"] = [];
-  for (const [index, item] of body.operations.entries()) {
-    let uri: { uri?: string } = {};
-    try {
-      const plain = askOf(parts, item, index, who);
-      uri = { uri: plain.uri.canonical };
-      const { cas, stands } = bases.of(plain.uri);
-      const { result, decisionId } = await parts.perform({ ...plain, cas: plain.cas ?? cas, stands });
-      bases.left(plain.uri, result);
-      results.push({
-        index,
-        op: item.op,
-        ...uri,
-        status: result.created === true ? 201 : 200,
-        version: result.version,
-        decision_id: decisionId,
-      });
-    } catch (error) {
-      const problem = asProblem(error);
-      results.push({ index, op: item.op, ...uri, status: problem.status, code: problem.code, ...decisionOf(problem) });
-      if (body.continueOnError === false) break;
-    }
-  }
-  return replyOf(results, body);
+  const perform = async (ask: ReturnType<typeof askOf>) => {
+    const { cas, stands } = bases.of(ask.uri);
+    const { result, decisionId } = await parts.perform({ ...ask, cas: ask.cas ?? cas, stands });
+    bases.left(ask.uri, result);
+    return { status: result.created === true ? 201 : 200, version: result.version, decision_id: decisionId };
+  };
+  return replyOf(await inOrder(parts, body, who, perform, body.continueOnError !== false), body);
 };
 
 /** Each operation that was done is decided anew, and none is done. Throws the first refusal. */

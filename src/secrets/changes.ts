@@ -1,41 +1,20 @@
+import type { ReplyOf } from "#contract/endpoint.ts";
+import type { listSecretMetadata } from "#contract/secret-listings.ts";
 import { statement, type Database } from "#store/database.ts";
 import { formatPrefix, type SecretPrefix } from "./secret-uri.ts";
 
 /** What the house knows of a secret beside its store: whose it is, who made it and who changed it last. */
-export interface LastChange {
-  readonly owner?: string;
-  readonly created_by?: string;
-  readonly created_at?: string;
-  readonly updated_by?: string;
-  readonly updated_at?: string;
-  readonly rotated_at?: string;
-}
+export type LastChange = Omit<ReplyOf<typeof listSecretMetadata>["items"][number], "uri" | "keys">;
 
-export interface Changes {
-  /** Before a store is touched: from here on no process serves what it keeps of these secrets. URIs without key and version. */
-  begin(tenant: string, uris: readonly string[]): Promise<void>;
-  /** `done`: who did it, and the version it made; `undefined`: nothing was changed. */
-  end(
-    uris: readonly string[],
-    done:
-      | {
-          readonly tenant: string;
-          readonly by: string;
-          readonly isRotation: boolean;
-          readonly isFirst?: boolean;
-          readonly version?: number;
-        }
-      | undefined,
-  ): Promise<void>;
-  /** Whose each of these is said to be, of those that are somebody's. */
-  ownersOf(tenant: string, uris: readonly string[]): Promise<ReadonlyMap<string, string>>;
-  /** Says whose it is; of a URI without key and version. */
-  own(tenant: string, uri: string, owner: string): Promise<void>;
-  /** Names the state of a secret: another one after every change of any process. `undefined`: a change is under way. */
-  stampOf(place: SecretPrefix): Promise<string | undefined>;
-  /** By URI; one whose newest version is not the house's is left out where `version` is told. */
-  last(tenant: string, uris: readonly string[], version?: number): Promise<ReadonlyMap<string, LastChange>>;
+/** Who changed something, and the version that it made. */
+export interface Done {
+  readonly tenant: string;
+  readonly by: string;
+  readonly isRotation: boolean;
+  readonly isFirst?: boolean;
+  readonly version?: number;
 }
+export type Changes = ReturnType<typeof createChanges>;
 
 // A place may be of two tenants: who did what there is told to the tenant of whoever did something last, and nothing of the other's.
 const BEGIN = statement(
@@ -81,9 +60,12 @@ const LAST = statement<Row & { readonly is_last: boolean }>(
 );
 
 /** `keepSeconds`: how long any process keeps a value at most; for so long an unfinished change stands in the way. */
-export const createChanges = (database: Database, keepSeconds: number): Changes => ({
-  begin: async (tenant, uris) => void (await database.run(BEGIN, [tenant, uris, keepSeconds + 1])),
-  end: async (uris, done) =>
+export const createChanges = (database: Database, keepSeconds: number) => ({
+  /** Before a store is touched: from here on no process serves what it keeps of these secrets. URIs without key and version. */
+  begin: async (tenant: string, uris: readonly string[]): Promise<void> =>
+    void (await database.run(BEGIN, [tenant, uris, keepSeconds + 1])),
+  /** `undefined`: nothing was changed. */
+  end: async (uris: readonly string[], done: Done | undefined): Promise<void> =>
     void (await database.run(END, [
       uris,
       done?.by ?? null,
@@ -92,13 +74,18 @@ export const createChanges = (database: Database, keepSeconds: number): Changes 
       done?.tenant ?? null,
       done?.isFirst ?? false,
     ])),
-  ownersOf: async (tenant, uris) => new Map((await database.run(OWNERS, [tenant, uris])).map(({ uri, owner }) => [uri, owner])),
-  own: async (tenant, uri, owner) => void (await database.run(OWN, [tenant, uri, owner])),
-  stampOf: async (place) => {
+  /** Whose each of these is said to be, of those that are somebody's. */
+  ownersOf: async (tenant: string, uris: readonly string[]): Promise<ReadonlyMap<string, string>> =>
+    new Map((await database.run(OWNERS, [tenant, uris])).map(({ uri, owner }) => [uri, owner])),
+  /** Says whose it is; of a URI without key and version. */
+  own: async (tenant: string, uri: string, owner: string): Promise<void> => void (await database.run(OWN, [tenant, uri, owner])),
+  /** Names the state of a secret: another one after every change of any process. `undefined`: a change is under way. */
+  stampOf: async (place: SecretPrefix): Promise<string | undefined> => {
     const [row] = await database.run(STAMP, [formatPrefix(place)]);
     return row === undefined ? "0" : row.changing ? undefined : row.stamp;
   },
-  last: async (tenant, uris, version) => {
+  /** By URI; one whose newest version is not the house's is left out where `version` is told. */
+  last: async (tenant: string, uris: readonly string[], version?: number): Promise<ReadonlyMap<string, LastChange>> => {
     const rows = uris.length === 0 ? [] : await database.run(LAST, [tenant, uris, version ?? null]);
     return new Map(
       rows.map(({ uri, is_last: isLast, ...row }) => {

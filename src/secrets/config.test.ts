@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { readSettings } from "#contract/setting.ts";
+import { readSettings, type Environment } from "#contract/setting.ts";
 import { kvServer } from "#testing/kv-provider.ts";
 import { placeOf } from "./providers/kvv2/kv-settings.ts";
-import { readSecretsPolicy, resourceRefOf, secretsSettings, type Environment } from "./config.ts";
+import { readSecretsPolicy, resourceRefOf, secretsSettings } from "./config.ts";
 
 const faultsOf = (variables: Record<string, string>, environment: Environment = "production"): string[] => {
   const { values, faults } = readSettings(secretsSettings, variables);

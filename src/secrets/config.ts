@@ -8,32 +8,31 @@ import { createNarrowPlaces, createTenantGuard, type NarrowPlaces, type TenantGu
 import { placeOf, type KvServer } from "./providers/kvv2/kv-settings.ts";
 import { parseSchemeAliases, type Scheme, type SchemeTable } from "./uri-schemes.ts";
 
+/** A salt; what is wrong with it is told as of `name`. */
+const readSalt = (text: string, context: z.RefinementCtx, name = ""): Buffer => {
+  try {
+    return parseTenantSalt(text);
+  } catch (error) {
+    context.addIssue(error instanceof RangeError ? `${name}${error.message}` : "cannot be read");
+    return z.NEVER;
+  }
+};
+
 /** `kid=salt,...`; the salt as TENANT_SALT, without a comma. */
 const previousSalts = (): z.ZodType<readonly { readonly kid: string; readonly salt: Buffer }[]> =>
   commaList().transform((items, context) =>
     items.map((item) => {
-      const [, kid, text] = /^([A-Za-z0-9]{1,8})=(.*)$/s.exec(item) ?? [];
-      try {
-        if (kid === undefined) throw new RangeError("is not kid=salt");
-        return { kid, salt: parseTenantSalt(text ?? "") };
-      } catch (error) {
-        context.addIssue(error instanceof RangeError ? `${kid ?? "an item"} ${error.message}` : "cannot be read");
-        return z.NEVER;
-      }
+      const [, kid, text = ""] = /^([A-Za-z0-9]{1,8})=(.*)$/s.exec(item) ?? [];
+      if (kid !== undefined) return { kid, salt: readSalt(text, context, `${kid} `) };
+      context.addIssue("an item is not kid=salt");
+      return z.NEVER;
     }),
   );
 
-const salt = (): z.ZodType<string | undefined> =>
-  z
-    .string()
-    .superRefine((text, context) => {
-      try {
-        parseTenantSalt(text);
-      } catch (error) {
-        context.addIssue(error instanceof RangeError ? error.message : "cannot be read");
-      }
-    })
-    .optional();
+const salt = z
+  .string()
+  .superRefine((text, context) => void readSalt(text, context))
+  .optional();
 
 /** Settings of the secrets service. */
 export const secretsSettings = {
@@ -82,7 +81,7 @@ export const secretsSettings = {
     description:
       "Where a tenant's secrets may lie: scheme://mount[/prefix...] as a comma list with TENANT_ID, or JSON of lists by tenant without. Unset: nothing is allowed.",
   }),
-  tenantSalt: setting("TENANT_SALT", salt(), {
+  tenantSalt: setting("TENANT_SALT", salt, {
     description:
       "Key of the references by which secrets are named in records: text, or base64: or hex: and then bytes, 32 at least. Unset: records name no secret.",
     secret: true,
@@ -98,7 +97,6 @@ export const secretsSettings = {
   }),
 } satisfies SettingTable;
 
-export type { Environment };
 export type SecretsConfig = SettingsOf<typeof secretsSettings>;
 
 /** What the settings mean once they are read together. */

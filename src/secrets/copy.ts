@@ -1,8 +1,7 @@
 import { Problem } from "#contract/problem.ts";
-import type { Caller } from "#authn/caller.ts";
 import { asProblem } from "#http/problem-body.ts";
 import { operations, type Operation } from "./operations.ts";
-import type { Corridor, Performed } from "./perform.ts";
+import type { Corridor, Performed, Who } from "./perform.ts";
 import type { ReadSecret, SecretChange, WrittenSecret } from "./providers/secret-provider.ts";
 import { formatPrefix, type SecretPrefix, type SecretUri } from "./secret-uri.ts";
 import { isSameData, isSecretMap, SecretValue, type SecretData } from "./secret-value.ts";
@@ -15,9 +14,7 @@ export interface Carry {
   readonly overwrite: boolean;
   /** The version at the target that is overwritten, where one was looked at before. */
   readonly cas: number | undefined;
-  readonly caller: Caller;
-  readonly headers: Headers;
-  readonly correlationId: string;
+  readonly who: Who;
 }
 
 /** Both are, or are keys of, one secret: what is written to one makes the next version of the other. */
@@ -54,29 +51,14 @@ const changeOf = ({ from, to }: Carry, value: SecretData): SecretChange => {
     : { value, replace: from.key === undefined };
 };
 
-const writeTo = ({ to, cas, caller, headers, correlationId }: Carry) => ({
-  operation: operations.write,
-  uri: to,
-  cas,
-  argument: "toUri",
-  caller,
-  headers,
-  correlationId,
-});
+const writeTo = ({ to, cas, who }: Carry) => ({ operation: operations.write, uri: to, cas, argument: "toUri", ...who });
 
 /** Whether the caller may write the target at all, and what lies there now, before the source is read. */
 export const lookAtTarget = (perform: Corridor, carry: Carry): ReturnType<Corridor["look"]> =>
   perform.look({ ...writeTo(carry), change: changeOf(carry, carry.from.key === undefined ? new Map() : "") });
 
 /** The source's part of a copy or a move. */
-export const sourceOf = (operation: Operation, { from, caller, headers, correlationId }: Carry) => ({
-  operation,
-  uri: from,
-  argument: "fromUri",
-  caller,
-  headers,
-  correlationId,
-});
+export const sourceOf = (operation: Operation, { from, who }: Carry) => ({ operation, uri: from, argument: "fromUri", ...who });
 
 /** Whether anything is there: a read whose value goes nowhere. */
 const isThere = async ({ provider, ref }: Awaited<ReturnType<Corridor["look"]>>): Promise<boolean> => {
@@ -125,7 +107,7 @@ export const putAtTarget = async (perform: Corridor, carry: Carry, read: ReadSec
   });
 };
 
-const replyOf = (carry: Carry, written: WrittenSecret) => ({
+export const carriedReply = (carry: Carry, written: WrittenSecret) => ({
   from: carry.from.canonical,
   to: carry.to.canonical,
   version: written.version,
@@ -144,7 +126,5 @@ export const copySecretTo = async (perform: Corridor, carry: Carry) => {
       return { version: read.version, written: (await putAtTarget(perform, carry, read)).result };
     },
   });
-  return replyOf(carry, done.result.written);
+  return carriedReply(carry, done.result.written);
 };
-
-export const carriedReply = replyOf;

@@ -72,8 +72,7 @@ export const createSecretDecision = (parts: DecideParts) => {
     const explain = { type: "decisions", action: "explain", id: decisionId, context: { showing: true } } as const;
     const answer = await parts.decider.decide(asker.caller, explain, correlationId).catch(() => undefined);
     if (answer === undefined || parts.decider.refusal(asker.caller, answer) !== undefined) return {};
-    const remedy = remedies[reason];
-    return { reason, ...(remedy === undefined ? {} : { remedy }) };
+    return { reason, remedy: remedies[reason] };
   };
   /** With whose they are said to be, which the house keeps beside their stores. */
   const asksOf = async (asker: Asker, ref: SecretRef, nodes: readonly SecretNode[]): Promise<readonly DecideAsk[]> => {
@@ -102,8 +101,8 @@ export const createSecretDecision = (parts: DecideParts) => {
         if (refusal.options.members?.["reason"] === "obligation_unsupported")
           throw new Problem("obligation_unsupported", { members: { decision_id: decided.decisionId } });
         throw refuseSecret(argument, asker.purpose, {
-          decisionId: decided.decisionId,
-          ...(parts.resourceRef === undefined ? {} : { resourceRef: parts.resourceRef(ref.tenant, ref) }),
+          decision_id: decided.decisionId,
+          resource_ref: parts.resourceRef?.(ref.tenant, ref),
           ...(await whyOf(asker, decided, correlationId)),
         });
       }

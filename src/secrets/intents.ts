@@ -23,18 +23,7 @@ export interface OpenIntent extends IntentOf {
   readonly map_mac: string | null;
 }
 
-/** What is done to stores, kept from before it is done until somebody knows how it ended. */
-export interface Intents {
-  /** Keeps what is about to be done; of a further try of the same act in the place of the one before. Answers its id. */
-  keep(id: string | undefined, of: IntentOf, intent: Intent): Promise<string>;
-  end(id: string, state: IntentEnd): Promise<void>;
-  /** Those that nobody has ended for a minute, taken by this process for another. */
-  takeAbandoned(): Promise<readonly OpenIntent[]>;
-  /** Whether this is the map that was to be written. */
-  isOf(intent: OpenIntent, map: SecretData): boolean;
-  /** Deletes those that ended 24 hours ago. */
-  forget(): Promise<void>;
-}
+export type Intents = ReturnType<typeof createIntents>;
 
 const KEEP = statement(
   "secrets.intent_keep",
@@ -58,10 +47,11 @@ const FORGET = statement(
 /** Longer than a store is waited for: what was sent is done by then, or never. */
 const ABANDONED_SECONDS = 60;
 
+/** What is done to stores, kept from before it is done until somebody knows how it ended. */
 export const createIntents = (
   parts: { readonly database: Database; readonly secrets: HouseSecrets },
   abandonedSeconds = ABANDONED_SECONDS,
-): Intents => {
+) => {
   const { database } = parts;
   const keys = parts.secrets.map((secret) => deriveKey(secret, "secrets.intents.v1"));
   const macsOf = (of: Pick<IntentOf, "tenant" | "uri">, map: SecretData): readonly string[] => {
@@ -69,15 +59,19 @@ export const createIntents = (
     return keys.map((key) => createHmac("sha256", key).update(text).digest("base64url"));
   };
   return {
-    keep: async (id = randomUUID(), of, { wanted, versions = [], map }) => {
+    /** Keeps what is about to be done; of a further try of the same act in the place of the one before. Answers its id. */
+    keep: async (id: string = randomUUID(), of: IntentOf, { wanted, versions = [], map }: Intent): Promise<string> => {
       const mac = map === undefined ? null : (macsOf(of, map)[0] ?? null);
       const { tenant, uri, op, subject, decision_id, correlation_id } = of;
       await database.run(KEEP, [id, tenant, uri, op, wanted, versions, mac, subject, decision_id, correlation_id]);
       return id;
     },
-    end: async (id, state) => void (await database.run(END, [id, state])),
-    takeAbandoned: () => database.run(TAKE, [abandonedSeconds]),
-    isOf: (intent, map) => intent.map_mac !== null && macsOf(intent, map).includes(intent.map_mac),
-    forget: async () => void (await database.run(FORGET)),
+    end: async (id: string, state: IntentEnd): Promise<void> => void (await database.run(END, [id, state])),
+    /** Those that nobody has ended for a minute, taken by this process for another. */
+    takeAbandoned: (): Promise<readonly OpenIntent[]> => database.run(TAKE, [abandonedSeconds]),
+    /** Whether this is the map that was to be written. */
+    isOf: (intent: OpenIntent, map: SecretData): boolean => intent.map_mac !== null && macsOf(intent, map).includes(intent.map_mac),
+    /** Deletes those that ended 24 hours ago. */
+    forget: async (): Promise<void> => void (await database.run(FORGET)),
   };
 };

@@ -9,13 +9,7 @@ import { statement, type Database } from "#store/database.ts";
 
 type PassAgain<E> = (call: Parameters<Handler<E, Caller>>[0], known: unknown) => Promise<unknown>;
 
-/** What is sent again with its `Idempotency-Key` is answered again and not done again. */
-export interface KeyedAnswers {
-  /** The handler, with keys: they may be left out. `passAgain` throws where whoever is to have a kept answer may not have it any more. */
-  keyed<E>(handler: Handler<E, Caller>, passAgain: PassAgain<E>): Handler<E, Caller>;
-  /** Deletes answers older than 24 hours. */
-  forget(): Promise<void>;
-}
+export type KeyedAnswers = ReturnType<typeof createKeyedAnswers>;
 
 type Place = readonly [tenant: string, caller: string, path: string, key: string];
 
@@ -42,11 +36,12 @@ const FREE = statement(
 const FORGET = statement("secrets.keyed_forget", "delete from secrets.keyed_answer where claimed_at < now() - interval '24 hours'");
 
 /**
- * Answers are kept for 24 hours, by caller, path and key, those of success alone: what was refused or failed may be tried again with
- * its key. Of the body, which holds a value, only a MAC under the house's secret is kept. Throws `idempotency_key_required` (400) for a
- * malformed key, `in_progress` (409) while the first one runs, `idempotency_conflict` (409) for another body.
+ * What is sent again with its `Idempotency-Key` is answered again and not done again. Answers are kept for 24 hours, by caller, path
+ * and key, those of success alone: what was refused or failed may be tried again with its key. Of the body, which holds a value, only
+ * a MAC under the house's secret is kept. Throws `idempotency_key_required` (400) for a malformed key, `in_progress` (409) while the
+ * first one runs, `idempotency_conflict` (409) for another body.
  */
-export const createKeyedAnswers = (parts: { readonly database: Database; readonly secrets: HouseSecrets }): KeyedAnswers => {
+export const createKeyedAnswers = (parts: { readonly database: Database; readonly secrets: HouseSecrets }) => {
   const { database } = parts;
   const keys = parts.secrets.map((secret) => deriveKey(secret, "secrets.keyed-answers.v1"));
 
@@ -65,7 +60,8 @@ export const createKeyedAnswers = (parts: { readonly database: Database; readonl
     return answer(found.answer, { status: found.status });
   };
 
-  const keyed: KeyedAnswers["keyed"] =
+  /** The handler, with keys: they may be left out. `passAgain` throws where whoever is to have a kept answer may not have it any more. */
+  const keyed =
     <E>(handler: Handler<E, Caller>, passAgain: PassAgain<E>): Handler<E, Caller> =>
     async (call) => {
       const { request, caller, body } = call;
@@ -91,5 +87,7 @@ export const createKeyedAnswers = (parts: { readonly database: Database; readonl
       }
     };
 
-  return { keyed, forget: async () => void (await database.run(FORGET)) };
+  /** Deletes answers older than 24 hours. */
+  const forget = async (): Promise<void> => void (await database.run(FORGET));
+  return { keyed, forget };
 };

@@ -1,8 +1,7 @@
 import { Problem } from "#contract/problem.ts";
-import type { Caller } from "#authn/caller.ts";
 import type { SecretsPolicy } from "./config.ts";
 import type { Operation } from "./operations.ts";
-import type { Corridor } from "./perform.ts";
+import type { Corridor, Who } from "./perform.ts";
 import type { ListedSecret, Listing } from "./providers/secret-provider.ts";
 import type { createSecretDecision } from "./decide-secret.ts";
 import type { SealedCursors } from "#authn/sealed-cursors.ts";
@@ -10,16 +9,13 @@ import { formatPrefix, parseSecretPrefix, type SecretPrefix } from "./secret-uri
 import { isBelow } from "./tenant-guard.ts";
 import { lowerAscii } from "./uri-schemes.ts";
 
-export interface ListAsk {
+export interface ListAsk extends Who {
   readonly operation: Operation;
-  readonly caller: Caller;
-  readonly headers: Headers;
-  readonly correlationId: string;
-  readonly prefix: string | undefined;
-  readonly cursor: string | undefined;
+  readonly prefix?: string;
+  readonly cursor?: string;
   readonly limit: number;
-  /** Levels below each place. */
-  readonly depth: (place: SecretPrefix) => number;
+  /** Levels below each place of a store with versions; of the file all. */
+  readonly depth: number;
   /** Text that path or key must hold. */
   readonly q?: string;
 }
@@ -35,10 +31,12 @@ export interface FoundPage {
   readonly nextCursor?: string;
   readonly truncatedBy?: Listing["truncatedBy"] | "decisions";
   /** Places whose store lets the house list nothing, where none was named. */
-  readonly skipped?: readonly string[];
+  readonly skipped?: string[];
 }
 
 const AT_A_TIME = 50;
+/** All levels: a URI has no more. */
+const ALL_LEVELS = 32;
 const MOST_DECISIONS = 1000;
 
 const byPlace = (one: SecretPrefix, other: SecretPrefix): number => (`${formatPrefix(one)}/` < `${formatPrefix(other)}/` ? -1 : 1);
@@ -90,7 +88,8 @@ export const createListing =
         isPlace: true,
         act: async (provider, ref, _permit, { asker }) => {
           // Without a text to look for each of them is decided: of more there is no use.
-          const listing = await provider.list(place, ask.depth(place), after, q === undefined ? MOST_DECISIONS + 1 : undefined);
+          const depth = place.scheme === "yaml" ? ALL_LEVELS : ask.depth;
+          const listing = await provider.list(place, depth, after, q === undefined ? MOST_DECISIONS + 1 : undefined);
           const candidates = listing.items.flatMap((item) => {
             // Whatever a store may answer: what lies beside the place is not the tenant's.
             const match = item.node.id > after && isBelow(item.node, place) ? matchOf(item, q) : undefined;

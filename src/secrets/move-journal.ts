@@ -17,13 +17,7 @@ export interface Move {
   readonly correlation_id: string | null;
 }
 
-/** Committed before each step, so that whoever comes after a process that died knows what may have been done. */
-export interface MoveJournal {
-  begin(move: Omit<Move, "id">): Promise<string>;
-  mark(id: string, state: MoveState, code?: string): Promise<void>;
-  /** Moves that nobody has gone on with for a minute, taken by this process for another. */
-  takeAbandoned(): Promise<readonly Move[]>;
-}
+export type MoveJournal = ReturnType<typeof createMoveJournal>;
 
 const BEGIN = statement(
   "secrets.move_begin",
@@ -42,14 +36,16 @@ const TAKE = statement<Move>(
 /** A move takes seconds: whoever was silent for so long is gone. */
 const ABANDONED_SECONDS = 60;
 
-export const createMoveJournal = (database: Database, abandonedSeconds = ABANDONED_SECONDS): MoveJournal => ({
-  begin: async (move) => {
+/** Committed before each step, so that whoever comes after a process that died knows what may have been done. */
+export const createMoveJournal = (database: Database, abandonedSeconds = ABANDONED_SECONDS) => ({
+  begin: async (move: Omit<Move, "id">): Promise<string> => {
     const id = randomUUID();
     const { tenant, from_uri, to_uri, source_version, source_created_at, subject, decision_id, correlation_id } = move;
     const values = [tenant, from_uri, to_uri, source_version, source_created_at, subject, decision_id, correlation_id];
     await database.run(BEGIN, [id, ...values]);
     return id;
   },
-  mark: async (id, state, code) => void (await database.run(MARK, [id, state, code ?? null])),
-  takeAbandoned: () => database.run(TAKE, [abandonedSeconds]),
+  mark: async (id: string, state: MoveState, code?: string): Promise<void> => void (await database.run(MARK, [id, state, code ?? null])),
+  /** Moves that nobody has gone on with for a minute, taken by this process for another. */
+  takeAbandoned: (): Promise<readonly Move[]> => database.run(TAKE, [abandonedSeconds]),
 });

@@ -1,19 +1,14 @@
 import { Problem } from "#contract/problem.ts";
 import { asProblem } from "#http/problem-body.ts";
-import type { Change } from "#events/change.ts";
-import type { ResourceRef } from "#events/resource-ref.ts";
-import type { Log } from "#telemetry/log.ts";
-import type { Changes } from "./changes.ts";
 import { carriedReply, isOnePath, lookAtTarget, putAtTarget, requireCarriable, sourceOf, type Carry } from "./copy.ts";
 import type { Move, MoveJournal } from "./move-journal.ts";
 import { operations } from "./operations.ts";
 import type { Corridor } from "./perform.ts";
 import type { ReadSecret, SecretProvider, WrittenSecret } from "./providers/secret-provider.ts";
-import { settledAct } from "./secret-record.ts";
+import { settledAct, type SettleParts } from "./secret-record.ts";
 import { formatPrefix, parseSecretUri } from "./secret-uri.ts";
 import { isSameData, isSecretMap, SecretValue } from "./secret-value.ts";
 import type { SecretRef } from "./tenant-guard.ts";
-import type { Scheme, SchemeTable } from "./uri-schemes.ts";
 
 const GONE: ReadonlySet<string> = new Set(["secret_not_found", "key_not_found", "version_deleted", "version_destroyed"]);
 
@@ -40,7 +35,7 @@ const asCopied = (read: ReadSecret, { oldVersion, version, createdTime }: Writte
 export const moveSecretTo = async (perform: Corridor, journal: MoveJournal, carry: Carry) => {
   requireCarriable(carry);
   await lookAtTarget(perform, carry);
-  const { from, to, caller, correlationId } = carry;
+  const { from, to, who } = carry;
   const done = await perform({
     ...sourceOf(operations.move, carry),
     act: async (provider, ref, permit, { intend }) => {
@@ -51,9 +46,9 @@ export const moveSecretTo = async (perform: Corridor, journal: MoveJournal, carr
         to_uri: to.id,
         source_version: read.version ?? null,
         source_created_at: read.createdTime ?? null,
-        subject: caller.sub,
+        subject: who.caller.sub,
         decision_id: permit.decisionId ?? null,
-        correlation_id: correlationId,
+        correlation_id: who.correlationId,
       });
       try {
         const copied = await putAtTarget(perform, carry, read);
@@ -74,14 +69,8 @@ export const moveSecretTo = async (perform: Corridor, journal: MoveJournal, carr
   return { ...carriedReply(carry, done.result.written), id: done.result.id, state: "done" as const };
 };
 
-export interface SettleParts {
+export interface SettleMoveParts extends SettleParts {
   readonly journal: MoveJournal;
-  readonly providers: ReadonlyMap<Scheme, SecretProvider>;
-  readonly schemes: SchemeTable;
-  readonly changes: Changes;
-  readonly change: Change;
-  readonly resourceRef: ResourceRef | undefined;
-  readonly log: Log;
 }
 
 const readOrNone = async (provider: SecretProvider, ref: SecretRef): Promise<ReadSecret | undefined> => {
@@ -100,7 +89,7 @@ const holds = (target: ReadSecret, to: SecretRef, source: ReadSecret, from: Secr
   return isSecretMap(there) && isSameData(there.get(from.key), here);
 };
 
-const settleOne = async (parts: SettleParts, move: Move): Promise<"done" | "failed"> => {
+const settleOne = async (parts: SettleMoveParts, move: Move): Promise<"done" | "failed"> => {
   const refOf = (uri: string): SecretRef => Object.freeze({ ...parseSecretUri(uri, parts.schemes), tenant: move.tenant });
   const [from, to] = [refOf(move.from_uri), refOf(move.to_uri)];
   const [source, target] = [parts.providers.get(from.scheme), parts.providers.get(to.scheme)];
@@ -130,7 +119,7 @@ const record = (parts: SettleParts, move: Move, state: "done" | "failed", code?:
   });
 
 /** Ends the moves that a process left: the source is deleted where the target holds the same, else both stay as they are. */
-export const settleMoves = async (parts: SettleParts): Promise<number> => {
+export const settleMoves = async (parts: SettleMoveParts): Promise<number> => {
   const moves = await parts.journal.takeAbandoned();
   for (const move of moves) {
     try {

@@ -1,4 +1,3 @@
-import type { z } from "zod";
 import type { Endpoint } from "#contract/endpoint.ts";
 import {
   copySecret,
@@ -30,7 +29,7 @@ export type Purpose =
 /** One row an operation: who may ask for what, and who can do it. */
 export interface Operation {
   readonly op: string;
-  readonly endpoint: Endpoint<z.ZodType, z.ZodType, z.ZodType, z.ZodType>;
+  readonly endpoint: Endpoint;
   readonly scope: string;
   /** The first is the purpose unless the caller is a workload, which takes the second where there is one. */
   readonly purposes: readonly [Purpose, Purpose?];

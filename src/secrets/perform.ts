@@ -9,7 +9,7 @@ import type { Metrics } from "#telemetry/metrics.ts";
 import { noTracing, type Tracing } from "#telemetry/tracing.ts";
 import type { Asker, createAskers } from "./asker.ts";
 import type { SecretsPolicy } from "./config.ts";
-import type { Changes } from "./changes.ts";
+import type { Changes, Done } from "./changes.ts";
 import type { createSecretDecision, SecretPermit } from "./decide-secret.ts";
 import type { IntentEnd, Intents } from "./intents.ts";
 import type { Operation, Purpose } from "./operations.ts";
@@ -35,13 +35,22 @@ export interface CorridorParts {
   readonly log: Log;
 }
 
-/** One wish: the body was read, the URI parsed, nothing was decided. */
-export interface SecretAsk<R> {
-  readonly operation: Operation;
-  readonly uri: SecretUri;
+/** Who wishes something, and with which request. */
+export interface Who {
   readonly caller: Caller;
   readonly headers: Headers;
   readonly correlationId: string;
+}
+/** Of an endpoint's call, the part that says who. */
+export interface From extends Omit<Who, "headers"> {
+  readonly request: Request;
+}
+export const whoOf = ({ caller, request, correlationId }: From): Who => ({ caller, headers: request.headers, correlationId });
+
+/** One wish: the body was read, the URI parsed, nothing was decided. */
+export interface SecretAsk<R> extends Who {
+  readonly operation: Operation;
+  readonly uri: SecretUri;
   /** Of `?purpose=`. */
   readonly wanted?: "read" | "execute";
   readonly change?: SecretChange;
@@ -113,7 +122,8 @@ const requireValueReader = (operation: Operation, asker: Asker, headers: Headers
 };
 
 const isDenial = (problem: Problem): boolean => problem.status === 403 || problem.code === "step_up_required";
-const decisionOf = (problem: Problem): string | undefined => {
+/** The decision that a problem names. */
+export const decisionOf = (problem: Problem): string | undefined => {
   const id = problem.options.members?.["decision_id"];
   return typeof id === "string" ? id : undefined;
 };
@@ -199,11 +209,7 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
     };
     let entered: { ref: SecretRef; permit: SecretPermit };
     try {
-      const asker = await parts.recognise(ask.operation, ask.caller, {
-        headers: ask.headers,
-        wanted: ask.wanted,
-        correlationId: ask.correlationId,
-      });
+      const asker = await parts.recognise(ask);
       recorded = { ...recorded, asker };
       entered = await pass(ask, provider, asker, (known) => void (recorded = { ...recorded, ...known }));
     } catch (error) {
@@ -248,7 +254,7 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
       isMarked = true;
       touched(intent);
     };
-    const end = async (state: IntentEnd, done: Parameters<Changes["end"]>[1]): Promise<void> => {
+    const end = async (state: IntentEnd, done: Done | undefined): Promise<void> => {
       if (!isMarked) return;
       await Promise.all([parts.changes.end(uris, done), intentId === undefined ? undefined : parts.intents.end(intentId, state)]).catch(
         unmarked,

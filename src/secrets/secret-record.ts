@@ -1,10 +1,14 @@
+import type { Change } from "#events/change.ts";
 import type { EventDraft } from "#events/event-draft.ts";
 import type { EntryActor, EntryDraft } from "#events/audit/entry.ts";
 import type { ResourceRef } from "#events/resource-ref.ts";
+import type { Log } from "#telemetry/log.ts";
 import type { Asker } from "./asker.ts";
+import type { Changes } from "./changes.ts";
 import type { Operation } from "./operations.ts";
-import type { Intent } from "./providers/secret-provider.ts";
+import type { Intent, SecretProvider } from "./providers/secret-provider.ts";
 import type { SecretUri } from "./secret-uri.ts";
+import type { Scheme, SchemeTable } from "./uri-schemes.ts";
 
 /** What one operation is, for its records: no path, no key, no value, no stated purpose. */
 export interface Recorded {
@@ -124,6 +128,15 @@ export const eventOf = (
   };
 };
 
+/** With what acts are ended that another process began. */
+export interface SettleParts {
+  readonly providers: ReadonlyMap<Scheme, SecretProvider>;
+  readonly schemes: SchemeTable;
+  readonly changes: Changes;
+  readonly change: Change;
+  readonly resourceRef: ResourceRef | undefined;
+  readonly log: Log;
+}
 /** An act that another process began, for somebody. */
 export interface LeftAct {
   readonly id: string;

@@ -8,8 +8,6 @@ import { parseLosslessJson } from "./lossless-json.ts";
 const MAX_DEPTH = 32;
 const codes = inputCodes.secrets;
 
-type AnyEndpoint = Endpoint<z.ZodType, z.ZodType, z.ZodType, z.ZodType>;
-
 const decode = (text: string): string => {
   try {
     return decodeURIComponent(text);
@@ -18,14 +16,13 @@ const decode = (text: string): string => {
   }
 };
 
-const namesOf = (endpoint: AnyEndpoint): readonly string[] =>
-  endpoint.query instanceof z.ZodObject ? Object.keys(endpoint.query.shape) : [];
+const namesOf = (endpoint: Endpoint): readonly string[] => (endpoint.query instanceof z.ZodObject ? Object.keys(endpoint.query.shape) : []);
 
 /**
  * Reads a query: percent-decoded exactly once, and `+` stays `+`, for a scheme may hold one. Throws `query_repeated`,
  * `query_unknown`, `query_encoding` (400).
  */
-export const readSecretQuery = (url: URL, endpoint: AnyEndpoint): Readonly<Record<string, string>> => {
+export const readSecretQuery = (url: URL, endpoint: Endpoint): Readonly<Record<string, string>> => {
   const known = namesOf(endpoint);
   const read = new Map<string, string>();
   for (const part of url.search.slice(1).split("&")) {

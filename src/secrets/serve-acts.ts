@@ -24,7 +24,7 @@ import { copySecretTo, lookAtCarry } from "./copy.ts";
 import { moveSecretTo } from "./move.ts";
 import type { MoveJournal } from "./move-journal.ts";
 import { operations } from "./operations.ts";
-import type { Corridor } from "./perform.ts";
+import { whoOf, type Corridor, type From } from "./perform.ts";
 import { writeReply } from "./reply.ts";
 import { parseSecretUri } from "./secret-uri.ts";
 
@@ -38,13 +38,7 @@ export interface ActParts {
   readonly plans: SealedCursors<string>;
 }
 
-interface From {
-  readonly caller: Caller;
-  readonly request: Request;
-  readonly correlationId: string;
-}
 const ifMatchOf = ({ request }: From): string | null => request.headers.get("if-match");
-const whoOf = ({ caller, request, correlationId }: From) => ({ caller, headers: request.headers, correlationId });
 
 /** Guard, scope and decision were passed, and nothing was done. */
 class Passed extends Error {}
@@ -129,7 +123,7 @@ export const serveActs = ({ router, perform, policy, journal, answers, changes, 
     to: parseSecretUri(body.toUri, schemes),
     overwrite: body.overwrite ?? false,
     cas: body.cas,
-    ...whoOf(from),
+    who: whoOf(from),
   });
   serveOnce(copySecret, (perform) => async (call) => {
     if (call.body.dry_run === true) return answer(await lookAtCarry(perform, operations.copy, carryOf(call)));

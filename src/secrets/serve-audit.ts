@@ -161,17 +161,7 @@ export const serveAudit = (parts: AuditParts): void => {
     // Whoever has no reference has done nothing.
     const subjectRef =
       actor === undefined || IS_REFERENCE.test(actor) ? actor : ((await parts.references.find(database, log, actor)) ?? "none");
-    const filter = {
-      op: query.op,
-      outcome: query.outcome,
-      subjectRef,
-      agent: query.agent,
-      resourceRefs: refsOf(caller, query),
-      decisionId: query.decision_id,
-      correlationId: query.correlation_id,
-      since: query.since,
-      until: query.until,
-    };
+    const filter = { ...wanted, subjectRef, resourceRefs: refsOf(caller, query) };
     const acts = await readSecretActs(database, log, filter, before, limit + 1);
     const page = acts.slice(0, limit);
     const last = page.at(-1);

@@ -18,7 +18,7 @@ import type { SecretsPolicy } from "./config.ts";
 import type { createSecretDecision } from "./decide-secret.ts";
 import { createListing } from "./listing.ts";
 import { operations } from "./operations.ts";
-import type { Corridor } from "./perform.ts";
+import { whoOf, type Corridor, type From } from "./perform.ts";
 import type { SecretDetail, SecretProvider, SecretVersion } from "./providers/secret-provider.ts";
 import { formatPrefix, parseSecretUri, type SecretPrefix } from "./secret-uri.ts";
 import { SecretValue, wireOf } from "./secret-value.ts";
@@ -41,15 +41,6 @@ export interface ListingParts {
 const MOST_FINGERPRINTS = 10;
 const DEFAULT_LIMIT = 100;
 const DEFAULT_DEPTH = 3;
-/** All levels: a URI has no more. */
-const ALL_LEVELS = 32;
-
-interface From {
-  readonly caller: Caller;
-  readonly request: Request;
-  readonly correlationId: string;
-}
-const whoOf = ({ caller, request, correlationId }: From) => ({ caller, headers: request.headers, correlationId });
 
 /** Versions that hold the same have the same fingerprint, which under the key of one answer tells nothing else. */
 const withFingerprints = async (provider: SecretProvider, ref: SecretRef, versions: readonly SecretVersion[]) => {
@@ -89,12 +80,11 @@ export const serveListings = (parts: ListingParts): void => {
 
   router.serve(listSecretMetadata, async ({ query, ...from }) => {
     const page = await list({
-      operation: operations.metadata,
+      ...query,
       ...whoOf(from),
-      prefix: query.prefix,
-      cursor: query.cursor,
+      operation: operations.metadata,
       limit: query.limit ?? DEFAULT_LIMIT,
-      depth: ({ scheme }) => (scheme === "yaml" ? ALL_LEVELS : (query.depth ?? 1)),
+      depth: query.depth ?? 1,
     });
     const last = await parts.changes.last(
       from.caller.tenant,
@@ -104,26 +94,24 @@ export const serveListings = (parts: ListingParts): void => {
       items: page.items.map(({ uri, keys }) => ({ uri, keys: keys?.length ?? null, ...last.get(uri) })),
       next_cursor: page.nextCursor,
       truncated_by: page.truncatedBy,
-      skipped: page.skipped === undefined ? undefined : [...page.skipped],
+      skipped: page.skipped,
     };
   });
 
   router.serve(searchSecrets, async ({ query, ...from }) => {
     const page = await list({
-      operation: operations.search,
+      ...query,
       ...whoOf(from),
-      prefix: query.prefix,
-      cursor: query.cursor,
+      operation: operations.search,
       limit: query.limit ?? DEFAULT_LIMIT,
-      depth: ({ scheme }) => (scheme === "yaml" ? ALL_LEVELS : (query.depth ?? DEFAULT_DEPTH)),
-      q: query.q,
+      depth: query.depth ?? DEFAULT_DEPTH,
     });
     return {
       items: page.items.map(({ uri, match }) => ({ uri, match })),
       next_cursor: page.nextCursor,
       truncated: page.truncatedBy !== undefined,
       truncated_by: page.truncatedBy,
-      skipped: page.skipped === undefined ? undefined : [...page.skipped],
+      skipped: page.skipped,
     };
   });
 
@@ -146,7 +134,7 @@ export const serveListings = (parts: ListingParts): void => {
     });
     // Nobody is named for a version that another than the house has made.
     const last = await parts.changes.last(ref.tenant, [ref.id], result.current_version);
-    return { uri: ref.canonical, ...result, ...last.get(ref.id), versions: [...result.versions] };
+    return { uri: ref.canonical, ...result, ...last.get(ref.id), versions: result.versions };
   };
   router.serve(describeSecret, ({ query, ...from }) => describe(operations.detail, query.uri, from));
   router.serve(listSecretVersions, async ({ query, ...from }) => {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Problem } from "#contract/problem.ts";
 import type { Peer } from "#contract/ask.ts";
+import type { Environment } from "#contract/setting.ts";
 import type { Authenticate } from "#authn/authenticate.ts";
 import { bodyShareOf, type Caller } from "#authn/caller.ts";
 import type { HouseIdentity } from "#authn/house-identity.ts";
@@ -18,7 +19,7 @@ import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Tracing } from "#telemetry/tracing.ts";
 import { createAskers } from "./asker.ts";
-import { previousRefsOf, readSecretsPolicy, resourceRefOf, type Environment, type SecretsConfig } from "./config.ts";
+import { previousRefsOf, readSecretsPolicy, resourceRefOf, type SecretsConfig } from "./config.ts";
 import { createSecretDecision } from "./decide-secret.ts";
 import { bulkSecrets } from "#contract/secret-acts.ts";
 import { listSecretAudit } from "#contract/secret-audit.ts";
@@ -29,7 +30,7 @@ import { createIntents } from "./intents.ts";
 import { createMoveJournal } from "./move-journal.ts";
 import { settleMoves } from "./move.ts";
 import { operations } from "./operations.ts";
-import { createCorridor } from "./perform.ts";
+import { createCorridor, whoOf } from "./perform.ts";
 import type { KvServer } from "./providers/kvv2/kv-settings.ts";
 import type { ReadSecret, SecretProvider } from "./providers/secret-provider.ts";
 import { plainReply, valueReply } from "./reply.ts";
@@ -198,30 +199,27 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
     stopping: stopping.signal,
   });
 
-  router.serve(operations.read.endpoint, async ({ query, caller, request, correlationId }) =>
+  router.serve(operations.read.endpoint, async ({ query, ...from }) =>
     plainReply(
       await perform({
         operation: operations.read,
         uri: parseSecretUri(query.uri, policy.schemes),
-        caller,
-        headers: request.headers,
-        correlationId,
+        ...whoOf(from),
         act: async (provider, ref, permit) => requireDecided(await provider.read(ref), permit.nodes),
       }),
     ),
   );
 
-  router.serve(operations.value.endpoint, async ({ query, caller, request, correlationId }) =>
+  router.serve(operations.value.endpoint, async ({ query, ...from }) =>
     valueReply(
       await perform({
         operation: operations.value,
         uri: withVersion(parseSecretUri(query.uri, policy.schemes), query.version),
-        caller,
-        headers: request.headers,
-        correlationId,
+        ...whoOf(from),
         wanted: query.purpose,
         told: ({ cached }) => ({ cached }),
-        act: async (provider, ref, permit) => requireDecided(await readValue(provider, ref, asksForFresh(request.headers)), permit.nodes),
+        act: async (provider, ref, permit) =>
+          requireDecided(await readValue(provider, ref, asksForFresh(from.request.headers)), permit.nodes),
       }),
     ),
   );

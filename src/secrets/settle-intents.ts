@@ -1,27 +1,15 @@
 import { asProblem } from "#http/problem-body.ts";
 import { Problem } from "#contract/problem.ts";
-import type { Change } from "#events/change.ts";
-import type { ResourceRef } from "#events/resource-ref.ts";
-import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
-import type { Changes } from "./changes.ts";
 import type { IntentEnd, Intents, OpenIntent } from "./intents.ts";
 import { operations } from "./operations.ts";
-import type { SecretProvider } from "./providers/secret-provider.ts";
-import { settledAct } from "./secret-record.ts";
+import { settledAct, type SettleParts } from "./secret-record.ts";
 import { formatPrefix, parseSecretUri } from "./secret-uri.ts";
 import { SecretValue } from "./secret-value.ts";
 import type { SecretRef } from "./tenant-guard.ts";
-import type { Scheme, SchemeTable } from "./uri-schemes.ts";
 
-export interface SettleIntentParts {
+export interface SettleIntentParts extends SettleParts {
   readonly intents: Intents;
-  readonly providers: ReadonlyMap<Scheme, SecretProvider>;
-  readonly schemes: SchemeTable;
-  readonly changes: Changes;
-  readonly change: Change;
-  readonly resourceRef: ResourceRef | undefined;
-  readonly log: Log;
   readonly metrics: Pick<Metrics, "set">;
 }
 

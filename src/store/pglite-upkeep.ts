@@ -18,10 +18,6 @@ const BEHIND = statement<{ bytes: bigint }>(
 );
 const MOST_BEHIND_BYTES = 16n * 1_048_576n;
 
-export interface Upkeep {
-  [Symbol.asyncDispose](): Promise<void>;
-}
-
 /**
  * The embedded database has no background processes: nobody clears up dead rows, counts the living for the planner or
  * makes checkpoints, so a queue that is always empty and the write-ahead log would grow for ever. This does it, in short
@@ -32,7 +28,7 @@ export const createUpkeep = (parts: {
   readonly script: (text: string) => Promise<void>;
   readonly log: StoreLog;
   readonly everyMs: number;
-}): Upkeep => {
+}): AsyncDisposable => {
   const { run, script, log } = parts;
   const apart = AsyncLocalStorage.snapshot();
   let running: Promise<void> | undefined;

@@ -2,15 +2,6 @@ import pg from "pg";
 import type { StoreLog } from "./database.ts";
 import { isLateAnswer, storeUnavailable } from "./sql-fault.ts";
 
-/** LISTEN on a connection of its own, because a pooled one would take its channels along when it is handed back. */
-export interface PostgresEar {
-  /** `regained` is told each time that the connection was lost and is back. */
-  listen(channel: string, heard: (payload: string) => void, regained?: () => void): Promise<() => Promise<void>>;
-  /** Whether there is a connection now. */
-  isConnected(): boolean;
-  close(): Promise<void>;
-}
-
 interface Hearer {
   readonly heard: (payload: string) => void;
   readonly regained: (() => void) | undefined;
@@ -61,10 +52,11 @@ const watch = (client: pg.Client, log: StoreLog): void => {
 };
 
 /**
- * Connects with the first channel and again, after 0.2 to 5 s, whenever the connection is lost. What is notified in
- * between is not heard: a notification is a hint, and whoever needs the truth reads it from its table.
+ * LISTEN on a connection of its own, because a pooled one would take its channels along when it is handed back. Connects with the
+ * first channel and again, after 0.2 to 5 s, whenever the connection is lost. What is notified in between is not heard: a notification
+ * is a hint, and whoever needs the truth reads it from its table.
  */
-export const createPostgresEar = (options: { readonly url: string; readonly log: StoreLog }): PostgresEar => {
+export const createPostgresEar = (options: { readonly url: string; readonly log: StoreLog }) => {
   const hearers = new Map<string, Set<Hearer>>();
   let connected: Promise<pg.Client> | undefined;
   /** The client whose loss matters; one that never came up is dealt with by whoever asked for it. */
@@ -134,8 +126,10 @@ export const createPostgresEar = (options: { readonly url: string; readonly log:
   };
 
   return {
-    isConnected: () => live !== undefined,
-    listen: async (channel, heard, regained) => {
+    /** Whether there is a connection now. */
+    isConnected: (): boolean => live !== undefined,
+    /** `regained` is told each time that the connection was lost and is back. */
+    listen: async (channel: string, heard: (payload: string) => void, regained?: () => void): Promise<() => Promise<void>> => {
       const known = hearers.get(channel);
       const hearersOf = known ?? new Set<Hearer>();
       hearers.set(channel, hearersOf);
@@ -154,7 +148,7 @@ export const createPostgresEar = (options: { readonly url: string; readonly log:
         if (hearersOf.size === 0) await unlisten(channel);
       };
     },
-    close: async () => {
+    close: async (): Promise<void> => {
       closed = true;
       clearTimeout(again);
       hearers.clear();

@@ -40,20 +40,14 @@ export const rolledBack = (): SqlFault =>
 /** Of work that goes on after its transaction was committed or rolled back. */
 export const transactionOver = (): Error => new Error("the transaction has ended");
 
-export interface NestingGuard {
-  run<T>(work: () => Promise<T>): Promise<T>;
-  /** Throws when called from inside a transaction of this database. */
-  check(what: string): void;
-}
-
 /**
  * Inside a transaction only its own `sql` may be used: on the embedded database anything else would wait for the
  * transaction and the transaction for it. So it fails at once, and on both adapters alike.
  */
-export const createNestingGuard = (): NestingGuard => {
+export const createNestingGuard = () => {
   const inside = new AsyncLocalStorage<{ open: boolean }>();
   return {
-    run: async (work) => {
+    run: async <T>(work: () => Promise<T>): Promise<T> => {
       const state = { open: true };
       try {
         return await inside.run(state, work);
@@ -61,7 +55,8 @@ export const createNestingGuard = (): NestingGuard => {
         state.open = false;
       }
     },
-    check: (what) => {
+    /** Throws when called from inside a transaction of this database. */
+    check: (what: string): void => {
       if (inside.getStore()?.open === true) throw new Error(`${what}: inside a transaction use its own sql, not the database`);
     },
   };

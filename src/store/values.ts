@@ -73,54 +73,39 @@ const decodeArray = (text: string, decode: Decode): unknown[] => {
   return readList();
 };
 
-const arrayOf =
-  (decode: Decode): Decode =>
-  (text) =>
-    decodeArray(text, decode);
-
-/** Type oid -> how its text is read; all others stay text. */
-const decoders: ReadonlyMap<number, Decode> = new Map([
-  [16, (text) => text === "t"],
-  [17, decodeBytes],
-  [20, BigInt],
-  [21, Number],
-  [23, Number],
-  [26, Number],
-  [114, JSON.parse],
-  [199, arrayOf(JSON.parse)],
-  [700, Number],
-  [701, Number],
-  [1000, arrayOf((text) => text === "t")],
-  [1001, arrayOf(decodeBytes)],
-  [1002, arrayOf(asIs)],
-  [1005, arrayOf(Number)],
-  [1007, arrayOf(Number)],
-  [1009, arrayOf(asIs)],
-  [1015, arrayOf(asIs)],
-  [1016, arrayOf(BigInt)],
-  [1021, arrayOf(Number)],
-  [1022, arrayOf(Number)],
-  [1184, decodeTimestamp],
-  [1185, arrayOf(decodeTimestamp)],
-  [1231, arrayOf(asIs)],
-  [2951, arrayOf(asIs)],
-  [3802, JSON.parse],
-  [3807, arrayOf(JSON.parse)],
-] satisfies [number, Decode][]);
-
-/** How the text of a type is read. `JSON.parse` and `Number` are called with the text alone. */
-const decoderOf = (oid: number): ((text: string) => unknown) => {
-  const decode = decoders.get(oid) ?? asIs;
-  return (text) => decode(text);
-};
+/** Oid of a type, oid of its arrays, and how its text is read; all others stay text. Each reader is called with the text alone. */
+const types: readonly (readonly [oid: number, arrayOid: number, decode: Decode])[] = [
+  [16, 1000, (text) => text === "t"],
+  [17, 1001, decodeBytes],
+  [18, 1002, asIs],
+  [20, 1016, (text) => BigInt(text)],
+  [21, 1005, (text) => Number(text)],
+  [23, 1007, (text) => Number(text)],
+  [25, 1009, asIs],
+  [26, 1028, (text) => Number(text)],
+  [114, 199, (text) => JSON.parse(text) as unknown],
+  [700, 1021, (text) => Number(text)],
+  [701, 1022, (text) => Number(text)],
+  [1043, 1015, asIs],
+  [1184, 1185, decodeTimestamp],
+  [1700, 1231, asIs],
+  [2950, 2951, asIs],
+  [3802, 3807, (text) => JSON.parse(text) as unknown],
+];
+const decoders: ReadonlyMap<number, Decode> = new Map(
+  types.flatMap(([oid, arrayOid, decode]): [number, Decode][] => [
+    [oid, decode],
+    [arrayOid, (text: string) => decodeArray(text, decode)],
+  ]),
+);
 
 /** A column of a result, and how its text is read. */
 export interface Column {
   readonly name: string;
-  readonly decode: (text: string) => unknown;
+  readonly decode: Decode;
 }
 
-export const columnOf = (name: string, oid: number): Column => ({ name, decode: decoderOf(oid) });
+export const columnOf = (name: string, oid: number): Column => ({ name, decode: decoders.get(oid) ?? asIs });
 
 /** Rows as texts, decoded. Throws what a decoder throws. */
 export const decodeRows = <Row>(columns: readonly Column[], rows: readonly (readonly (string | null)[])[]): readonly Row[] =>

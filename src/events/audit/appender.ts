@@ -27,21 +27,6 @@ export interface Item {
   readonly mustLand: boolean;
 }
 
-export interface Appender {
-  /** Resolves when it is committed; rejects when it certainly is not. */
-  append(item: Item): Promise<void>;
-  /** Takes back what is not yet under way. True: it will not be written. */
-  withdraw(item: Item): boolean;
-  /** Posts rows in a running transaction. The numbers they took, for `ended`; if it throws, they are free again. */
-  appendIn(sql: TransactionSql, items: readonly Item[]): Promise<readonly Numbered[]>;
-  /** How that transaction ended: its numbers are used, free again, or to be looked up. */
-  ended(rows: readonly Numbered[], outcome: "committed" | "rolled_back" | "unknown"): void;
-  /** Resolves when nothing waits. */
-  drained(): Promise<void>;
-  /** Gives up what still waits: the process ends. */
-  stop(): void;
-}
-
 export interface Numbered {
   readonly entryId: string;
   readonly n: number;
@@ -88,7 +73,7 @@ export interface AppenderParts {
  * a timer. A batch whose outcome is unknown (the connection broke) is tried again until it is known to be there; ids make
  * that harmless.
  */
-export const createAppender = (parts: AppenderParts): Appender => {
+export const createAppender = (parts: AppenderParts) => {
   const { database, references, numbers, writerId, log, newId, sink } = parts;
   const waiting: Waiting[] = [];
   let doubtful: Numbered[] = [];
@@ -227,18 +212,21 @@ export const createAppender = (parts: AppenderParts): Appender => {
   };
 
   return {
-    append: (item) => {
+    /** Resolves when it is committed; rejects when it certainly is not. */
+    append: (item: Item): Promise<void> => {
       const landed = Promise.withResolvers<void>();
       enqueue({ item, landed });
       return landed.promise;
     },
-    withdraw: (item) => {
+    /** Takes back what is not yet under way. True: it will not be written. */
+    withdraw: (item: Item): boolean => {
       const at = waiting.findIndex((held) => held.item === item);
       if (at === -1) return false;
       waiting.splice(at, 1);
       return true;
     },
-    appendIn: async (sql, items) => {
+    /** Posts rows in a running transaction. The numbers they took, for `ended`; if it throws, they are free again. */
+    appendIn: async (sql: TransactionSql, items: readonly Item[]): Promise<readonly Numbered[]> => {
       const all = items.map((item): Waiting => ({ item, landed: Promise.withResolvers<void>() }));
       try {
         await build(sql, all, false);
@@ -250,14 +238,17 @@ export const createAppender = (parts: AppenderParts): Appender => {
       }
       return all.map(({ item, row }) => ({ entryId: item.entryId, n: row?.n ?? 0 }));
     },
-    ended: (rows, outcome) => {
+    /** How that transaction ended: its numbers are used, free again, or to be looked up. */
+    ended: (rows: readonly Numbered[], outcome: "committed" | "rolled_back" | "unknown"): void => {
       if (outcome === "rolled_back") numbers.giveBack(rows.map(({ n }) => n));
       if (outcome === "unknown") doubtful.push(...rows);
     },
-    drained: async () => {
+    /** Resolves when nothing waits. */
+    drained: async (): Promise<void> => {
       while (running !== undefined) await running;
     },
-    stop: () => {
+    /** Gives up what still waits: the process ends. */
+    stop: (): void => {
       stopped = true;
     },
   };

@@ -52,13 +52,14 @@ export interface OpenAct {
   ): Promise<"closed" | "pending">;
 }
 
+/** Told of each act that a dead process left open, before it is closed: the room that did it settles what it holds. */
+export type Settle = (open: { readonly actId: string; readonly category: AuditCategory; readonly tenant: string }) => Promise<void>;
+
 export interface Recorder {
   /** Committed before it resolves; else throws `audit_unavailable` (503) and the act must not start. `actId` may be given (a call id). */
   open(draft: Omit<EntryDraft, "outcome">, actId?: string): Promise<OpenAct>;
   /** One single entry of its own (a refusal, a sign-in). Throws `audit_unavailable`. */
   one(draft: EntryDraft): Promise<void>;
   /** Opens left by dead processes, closed as `unknown` at start. `settle` is told each before it is closed. */
-  recover(
-    settle: (open: { readonly actId: string; readonly category: AuditCategory; readonly tenant: string }) => Promise<void>,
-  ): Promise<number>;
+  recover(settle: Settle): Promise<number>;
 }

@@ -3,14 +3,7 @@ import { statement, type Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { StreamHead } from "#events/emit.ts";
 
-/** Moves entries from the queue into the logs, which gives them their place. One process at a time does it. */
-export interface Integrator {
-  /** Moves all that waits; answers how many entries it moved. */
-  integrate(): Promise<number>;
-  /** New entries are waiting: the next round is due in 20 ms. */
-  wake(): void;
-  [Symbol.asyncDispose](): Promise<void>;
-}
+export type Integrator = ReturnType<typeof createIntegrator>;
 
 /**
  * A round in one statement, so that no leaf leaves the database for it. Without the lock nothing is taken. The hash of a
@@ -67,7 +60,8 @@ export interface IntegratorParts {
   readonly everyMs?: number;
 }
 
-export const createIntegrator = (parts: IntegratorParts): Integrator => {
+/** Moves entries from the queue into the logs, which gives them their place. One process at a time does it. */
+export const createIntegrator = (parts: IntegratorParts) => {
   const { database, log, origin } = parts;
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> | undefined;
@@ -86,7 +80,10 @@ export const createIntegrator = (parts: IntegratorParts): Integrator => {
     };
   };
 
-  /** One after the other in this process: a round must not take its own process's lock for another's. */
+  /**
+   * Moves all that waits, and answers how many entries that were. One after the other in this process: a round must not take its own
+   * process's lock for another's.
+   */
   let rounds: Promise<unknown> = Promise.resolve();
   const integrate = (): Promise<number> => {
     const after = rounds.then(integrateNow);
@@ -133,14 +130,15 @@ export const createIntegrator = (parts: IntegratorParts): Integrator => {
 
   return {
     integrate,
-    wake: () => {
+    /** New entries are waiting: the next round is due in 20 ms. */
+    wake: (): void => {
       if (closed || soon) return;
       soon = true;
       busyAt = performance.now();
       clearTimeout(timer);
       timer = setTimeout(run, SOON_MS).unref();
     },
-    [Symbol.asyncDispose]: async () => {
+    [Symbol.asyncDispose]: async (): Promise<void> => {
       closed = true;
       clearTimeout(timer);
       await running;

@@ -8,9 +8,9 @@ import type { EventDraft } from "#events/event-draft.ts";
 import type { SinkInUse, StreamHead } from "#events/emit.ts";
 import { createUuids } from "#events/uuid.ts";
 import { createAppender, type Item, type Numbered } from "./appender.ts";
-import type { EntryDraft, OpenAct, Recorder } from "./entry.ts";
+import type { EntryDraft, OpenAct, Recorder, Settle } from "./entry.ts";
 import type { Phase } from "./leaf.ts";
-import { recoverOpens, type Settle } from "./recover.ts";
+import { recoverOpens } from "./recover.ts";
 import { createReferences, type References } from "./references.ts";
 import { createWriterNumbers } from "./writer-numbers.ts";
 

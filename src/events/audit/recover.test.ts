@@ -10,7 +10,7 @@ import { cleanUp } from "#testing/clean-up.ts";
 import { forPostgres } from "#testing/database.ts";
 import { testEvents } from "#testing/events.ts";
 import { openPostgres } from "#testing/postgres-database.ts";
-import type { Settle } from "./recover.ts";
+import type { Settle } from "./entry.ts";
 
 const log: StoreLog = { info: () => {}, warn: () => {}, error: () => {} };
 

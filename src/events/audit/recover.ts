@@ -4,10 +4,7 @@ import type { AuditCategory } from "#contract/events.ts";
 import { statement, type Database } from "#store/database.ts";
 import { isAlive } from "#store/is-alive.ts";
 import type { Log } from "#telemetry/log.ts";
-import type { EntryDraft } from "./entry.ts";
-
-/** Told of each act that a dead process left open, before it is closed: the room that did it settles what it holds. */
-export type Settle = (open: { readonly actId: string; readonly category: AuditCategory; readonly tenant: string }) => Promise<void>;
+import type { EntryDraft, Settle } from "./entry.ts";
 
 interface Writer {
   readonly writer: string;

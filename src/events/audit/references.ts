@@ -9,29 +9,7 @@ export interface Reference {
   readonly wrappedKey: Uint8Array;
 }
 
-export interface References {
-  /**
-   * References of these subjects of one tenant, made where there are none yet, and remembered for 30 s. Inside a
-   * transaction pass `remember: false` and the transaction's own `sql`, the same one each time: what it made may be rolled
-   * back, so only what it found of others is remembered.
-   */
-  resolve(
-    sql: Sql,
-    tenant: string,
-    subjects: ReadonlySet<string>,
-    options: { readonly remember: boolean },
-  ): Promise<ReadonlyMap<string, Reference>>;
-  /** The reference of one subject, made where there is none yet; not inside a transaction. */
-  refOf(sql: Sql, tenant: string, subject: string): Promise<string>;
-  /** The reference of a subject if it has one; makes none. */
-  find(sql: Sql, tenant: string, subject: string): Promise<string | undefined>;
-  /** Who stands behind references of one tenant; erased ones are missing. */
-  subjectsOf(sql: Sql, tenant: string, refs: readonly string[]): Promise<ReadonlyMap<string, string>>;
-  /** Sealed for whoever holds the subject's key; bound to one entry. base64url of nonce, ciphertext, tag. */
-  seal(tenant: string, subject: string, reference: Reference, entryId: string, value: unknown): string;
-  /** What was sealed. Throws if any of these do not belong together. */
-  unseal(tenant: string, subject: string, reference: Reference, entryId: string, sealed: string): unknown;
-}
+export type References = ReturnType<typeof createReferences>;
 
 /** Whether what the database keeps of persons' keys was wrapped by this key; true where it keeps none. */
 export const isWrappedBy = async (sql: Sql, kek: Uint8Array): Promise<boolean> => {
@@ -97,7 +75,7 @@ const makeReference = (kek: Uint8Array, tenant: string, subject: string): Refere
 const sealKey = (key: Uint8Array): Uint8Array => new Uint8Array(hkdfSync("sha256", key, "", "audit_seal/v1", 32));
 
 /** A random key a subject, wrapped by the key encryption key; the reference is its HMAC over tenant and id. */
-export const createReferences = (kek: Uint8Array, now: () => Date): References => {
+export const createReferences = (kek: Uint8Array, now: () => Date) => {
   const remembered = createRecent<Reference>(MOST_REMEMBERED, now);
   /** What each transaction made, which it alone sees until it commits. */
   const madeBy = new WeakMap<Sql, Set<string>>();
@@ -112,50 +90,67 @@ export const createReferences = (kek: Uint8Array, now: () => Date): References =
     return new Map(rows.map((row) => [row.subject_id, { ref: row.ref, wrappedKey: row.wrapped_key }]));
   };
 
-  const references: References = {
-    refOf: async (sql, tenant, subject) =>
-      (await references.resolve(sql, tenant, new Set([subject]), { remember: true })).get(subject)?.ref ?? "",
-    resolve: async (sql, tenant, subjects, options) => {
-      const resolved = new Map<string, Reference>();
-      const unknown: string[] = [];
-      for (const subject of subjects) {
-        const reference = recall(tenant, subject);
-        if (reference === undefined) unknown.push(subject);
-        else resolved.set(subject, reference);
-      }
-      if (unknown.length === 0) return resolved;
-      // In one order, so that two who make several cannot wait for one another.
-      unknown.sort();
-      let found = await find(sql, tenant, unknown);
-      const missing = unknown.filter((subject) => !found.has(subject));
-      const made = madeBy.get(sql) ?? new Set();
-      if (missing.length > 0 && !options.remember) madeBy.set(sql, made);
-      for (const subject of missing) {
-        const { ref, wrappedKey } = makeReference(kek, tenant, subject);
-        made.add(keyOf(tenant, subject));
-        await sql.run(MAKE, [tenant, subject, ref, wrappedKey]);
-      }
-      // Read again: somebody else may have made it first.
-      if (missing.length > 0) found = await find(sql, tenant, unknown);
-      for (const [subject, reference] of found) {
-        resolved.set(subject, reference);
-        if (options.remember || !made.has(keyOf(tenant, subject))) remember(tenant, subject, reference);
-      }
-      return resolved;
-    },
-    find: async (sql, tenant, subject) => recall(tenant, subject)?.ref ?? (await find(sql, tenant, [subject])).get(subject)?.ref,
-    subjectsOf: async (sql, tenant, refs) => {
+  /**
+   * References of these subjects of one tenant, made where there are none yet, and remembered for 30 s. Inside a
+   * transaction pass `remember: false` and the transaction's own `sql`, the same one each time: what it made may be rolled
+   * back, so only what it found of others is remembered.
+   */
+  const resolve = async (
+    sql: Sql,
+    tenant: string,
+    subjects: ReadonlySet<string>,
+    options: { readonly remember: boolean },
+  ): Promise<ReadonlyMap<string, Reference>> => {
+    const resolved = new Map<string, Reference>();
+    const unknown: string[] = [];
+    for (const subject of subjects) {
+      const reference = recall(tenant, subject);
+      if (reference === undefined) unknown.push(subject);
+      else resolved.set(subject, reference);
+    }
+    if (unknown.length === 0) return resolved;
+    // In one order, so that two who make several cannot wait for one another.
+    unknown.sort();
+    let found = await find(sql, tenant, unknown);
+    const missing = unknown.filter((subject) => !found.has(subject));
+    const made = madeBy.get(sql) ?? new Set();
+    if (missing.length > 0 && !options.remember) madeBy.set(sql, made);
+    for (const subject of missing) {
+      const { ref, wrappedKey } = makeReference(kek, tenant, subject);
+      made.add(keyOf(tenant, subject));
+      await sql.run(MAKE, [tenant, subject, ref, wrappedKey]);
+    }
+    // Read again: somebody else may have made it first.
+    if (missing.length > 0) found = await find(sql, tenant, unknown);
+    for (const [subject, reference] of found) {
+      resolved.set(subject, reference);
+      if (options.remember || !made.has(keyOf(tenant, subject))) remember(tenant, subject, reference);
+    }
+    return resolved;
+  };
+
+  return {
+    resolve,
+    /** The reference of one subject, made where there is none yet; not inside a transaction. */
+    refOf: async (sql: Sql, tenant: string, subject: string): Promise<string> =>
+      (await resolve(sql, tenant, new Set([subject]), { remember: true })).get(subject)?.ref ?? "",
+    /** The reference of a subject if it has one; makes none. */
+    find: async (sql: Sql, tenant: string, subject: string): Promise<string | undefined> =>
+      recall(tenant, subject)?.ref ?? (await find(sql, tenant, [subject])).get(subject)?.ref,
+    /** Who stands behind references of one tenant; erased ones are missing. */
+    subjectsOf: async (sql: Sql, tenant: string, refs: readonly string[]): Promise<ReadonlyMap<string, string>> => {
       if (refs.length === 0) return new Map();
       return new Map((await sql.run(SUBJECTS, [tenant, refs])).map((row) => [row.ref, row.subject_id]));
     },
-    seal: (tenant, subject, reference, entryId, value) => {
+    /** Sealed for whoever holds the subject's key; bound to one entry. base64url of nonce, ciphertext, tag. */
+    seal: (tenant: string, subject: string, reference: Reference, entryId: string, value: unknown): string => {
       const key = decrypt(kek, reference.wrappedKey, boundTo(tenant, subject));
       return encrypt(sealKey(key), Buffer.from(JSON.stringify(value), "utf8"), entryId).toString("base64url");
     },
-    unseal: (tenant, subject, reference, entryId, sealed) => {
+    /** What was sealed. Throws if any of these do not belong together. */
+    unseal: (tenant: string, subject: string, reference: Reference, entryId: string, sealed: string): unknown => {
       const key = decrypt(kek, reference.wrappedKey, boundTo(tenant, subject));
       return JSON.parse(decrypt(sealKey(key), Buffer.from(sealed, "base64url"), entryId).toString("utf8")) as unknown;
     },
   };
-  return references;
 };

@@ -1,17 +1,12 @@
+import type { QueryOf } from "#contract/endpoint.ts";
+import type { listSecretAudit } from "#contract/secret-audit.ts";
 import { statement, type Sql } from "#store/database.ts";
 
 /** Ended acts on secrets that are wanted; what is absent is not looked at. */
-export interface SecretActsFilter {
-  readonly op?: string | undefined;
-  readonly outcome?: string | undefined;
-  readonly subjectRef?: string | undefined;
-  readonly agent?: string | undefined;
-  readonly resourceRefs?: readonly string[] | undefined;
-  readonly decisionId?: string | undefined;
-  readonly correlationId?: string | undefined;
-  readonly since?: string | undefined;
-  readonly until?: string | undefined;
-}
+export type SecretActsFilter = Pick<
+  QueryOf<typeof listSecretAudit>,
+  "op" | "outcome" | "agent" | "decision_id" | "correlation_id" | "since" | "until"
+> & { readonly subjectRef?: string | undefined; readonly resourceRefs?: readonly string[] | undefined };
 
 export interface SecretAct {
   readonly seq: bigint;
@@ -57,8 +52,8 @@ export const readSecretActs = (
     filter.subjectRef ?? null,
     filter.agent ?? null,
     filter.resourceRefs === undefined ? null : [...filter.resourceRefs],
-    filter.decisionId ?? null,
-    filter.correlationId ?? null,
+    filter.decision_id ?? null,
+    filter.correlation_id ?? null,
     filter.since ?? null,
     filter.until ?? null,
     filter.op ?? null,

@@ -1,21 +1,17 @@
-/** Numbers of one process's entries: dense from 1, so that a lost row shows as a hole. */
-export interface WriterNumbers {
-  take(): number;
-  /** Numbers of entries that certainly were not written; the next ones get them. */
-  giveBack(numbers: readonly number[]): void;
-  /** The largest number there will be when one more has been taken. */
-  lastWithNext(): number;
-}
+export type WriterNumbers = ReturnType<typeof createWriterNumbers>;
 
-export const createWriterNumbers = (): WriterNumbers => {
+/** Numbers of one process's entries: dense from 1, so that a lost row shows as a hole. */
+export const createWriterNumbers = () => {
   let last = 0;
   const free: number[] = [];
   return {
-    take: () => free.shift() ?? ++last,
-    giveBack: (numbers) => {
+    take: (): number => free.shift() ?? ++last,
+    /** Numbers of entries that certainly were not written; the next ones get them. */
+    giveBack: (numbers: readonly number[]): void => {
       free.push(...numbers);
       free.sort((one, other) => one - other);
     },
-    lastWithNext: () => (free.length > 0 ? last : last + 1),
+    /** The largest number there will be when one more has been taken. */
+    lastWithNext: (): number => (free.length > 0 ? last : last + 1),
   };
 };

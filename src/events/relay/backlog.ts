@@ -1,5 +1,4 @@
 import { Problem } from "#contract/problem.ts";
-import type { SinkInUse } from "#events/emit.ts";
 import { startLoop } from "#http/loop.ts";
 import { statement, type Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
@@ -15,18 +14,7 @@ const DEAD = statement<{ dead: number }>(
   "select count(*)::int as dead from events.outbox where dead_at is not null",
 );
 
-/** What waits for the sink, as metrics and health tell it. */
-export interface Backlog extends SinkInUse {
-  /** False: nothing waits, as far as this process can know, and nobody need look. */
-  isAwaited(): boolean;
-  /** What the relay heard of the sink last: a fault, or nothing. True where it is other than before. */
-  heard(fault: string | undefined): boolean;
-  /** What health says is wrong, with the lag; empty while all is well. Never waits for the sink. */
-  faults(): readonly string[];
-  /** Counts now. */
-  measure(): Promise<void>;
-  [Symbol.asyncDispose](): Promise<void>;
-}
+export type Backlog = ReturnType<typeof createBacklog>;
 
 const EVERY_MS = 5_000;
 /** A process that tells nothing looks this often for what another one left. */
@@ -35,6 +23,7 @@ const IDLE_EVERY_MS = 30_000;
 const ALMOST = 0.8;
 const LATE_SECONDS = 60;
 
+/** What waits for the sink, as metrics and health tell it. */
 export const createBacklog = (parts: {
   readonly database: Database;
   readonly log: Log;
@@ -44,16 +33,18 @@ export const createBacklog = (parts: {
   readonly everyMs?: number;
   /** Between two looks while nothing happens; default 30 s. */
   readonly idleEveryMs?: number;
-}): Backlog => {
+}) => {
   const { database, log, metrics, maxRows } = parts;
-  const name = "kafka";
+  const name = "kafka" as const;
   let counted = { pending: 0, oldest: 0, dead: 0 };
   let fault: string | undefined;
   // What an earlier process left may wait.
   let isTold = true;
   let measuredAt = Number.NEGATIVE_INFINITY;
 
+  /** False: nothing waits, as far as this process can know, and nobody need look. */
   const isAwaited = (): boolean => isTold || counted.pending > 0;
+  /** Counts now. */
   const measure = async (): Promise<void> => {
     isTold = false;
     measuredAt = performance.now();
@@ -78,18 +69,20 @@ export const createBacklog = (parts: {
     name,
     measure,
     isAwaited,
-    told: () => {
+    told: (): void => {
       isTold = true;
     },
-    heard: (now) => {
+    /** What the relay heard of the sink last: a fault, or nothing. True where it is other than before. */
+    heard: (now: string | undefined): boolean => {
       const isOther = now !== fault;
       fault = now;
       return isOther;
     },
-    requireRoom: () => {
+    requireRoom: (): void => {
       if (counted.pending >= maxRows) throw new Problem("event_backlog_full", { headers: { "retry-after": "30" } });
     },
-    faults: () => {
+    /** What health says is wrong, with the lag; empty while all is well. Never waits for the sink. */
+    faults: (): readonly string[] => {
       const { pending, oldest } = counted;
       if (fault === undefined && oldest < LATE_SECONDS && pending < maxRows * ALMOST) return [];
       return [...(fault === undefined ? [] : [fault]), `pending ${pending}`, `oldest ${Math.round(oldest)} s`];

@@ -47,21 +47,15 @@ const ACTS = {
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** What an operator does about events that the sink refused for good. */
-export interface DeadLetters {
-  /** The tenant's, from after this place on, the oldest first. */
-  list(state: "pending" | "dead", tenant: string, after: bigint, limit: number): Promise<readonly Untaken[]>;
-  /** One act with its audit entry. Throws `not_found` for what is no dead letter of the tenant, `audit_unavailable`. */
-  act(act: "retried" | "dropped", id: string, by: Omit<EntryDraft, "category" | "outcome" | "resource" | "data">): Promise<Named>;
-}
+export type DeadLetters = ReturnType<typeof createDeadLetters>;
 
-export const createDeadLetters = (parts: {
-  readonly database: Database;
-  readonly change: Change;
-  readonly told: () => void;
-}): DeadLetters => ({
-  list: (state, tenant, after, limit) => parts.database.run(LIST[state], [tenant, after, limit]),
-  act: async (act, id, by) => {
+/** What an operator does about events that the sink refused for good. */
+export const createDeadLetters = (parts: { readonly database: Database; readonly change: Change; readonly told: () => void }) => ({
+  /** The tenant's, from after this place on, the oldest first. */
+  list: (state: keyof typeof LIST, tenant: string, after: bigint, limit: number): Promise<readonly Untaken[]> =>
+    parts.database.run(LIST[state], [tenant, after, limit]),
+  /** One act with its audit entry. Throws `not_found` for what is no dead letter of the tenant, `audit_unavailable`. */
+  act: async (act: keyof typeof ACTS, id: string, by: Omit<EntryDraft, "category" | "outcome" | "resource" | "data">): Promise<Named> => {
     if (!UUID.test(id)) throw new Problem("not_found");
     const row = await parts.change(async (sql) => {
       const [found] = await sql.run(ACTS[act], [by.tenant, id]);

@@ -27,10 +27,6 @@ export interface RelayParts extends CloudEventParts {
   readonly leaseSeconds?: number;
 }
 
-export interface Relay {
-  [Symbol.asyncDispose](): Promise<void>;
-}
-
 const LEASE_SECONDS = 30;
 const SPARE_MS = 2_000;
 const MOST_BYTES = 900 * 1024;
@@ -55,7 +51,7 @@ const batchOf = (rows: readonly OutboxRow[]): readonly OutboxRow[] => {
  * the sink is away everything waits, for ever, tried again after 1 s doubling to 30 s; a record that is refused for what it is
  * is tried `maxAttempts` times, holds back only its own key, and then goes to the dead letters.
  */
-export const createRelay = (parts: RelayParts): Relay => {
+export const createRelay = (parts: RelayParts): AsyncDisposable => {
   const { sink, log, metrics, backlog, maxAttempts } = parts;
   const { leaseSeconds = LEASE_SECONDS, tracing = noTracing } = parts;
   const lanes = createLanes({ database: parts.database, owner: randomUUID(), leaseSeconds });
@@ -166,10 +162,9 @@ export const createRelay = (parts: RelayParts): Relay => {
       if (backlog.heard(error.message)) log.warn("outbox_retry", { reason: error.message });
     }
   };
-  const loop = startLoop({
+  return startLoop({
     everyMs: parts.everyMs ?? 500,
     work: round,
     failed: (cause) => log.error("outbox_relay_failed", { cause }),
   });
-  return { [Symbol.asyncDispose]: () => loop[Symbol.asyncDispose]() };
 };

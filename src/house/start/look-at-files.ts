@@ -28,14 +28,6 @@ export const lookAtDataFolder = async (folder: string, held: DataFolderLocked | 
   ];
 };
 
-const textOf = async (setting: string, file: string): Promise<string | Finding> => {
-  try {
-    return await readFile(file, "utf8");
-  } catch (error) {
-    return fault("settings", `${setting}: ${file} cannot be read (${(error as NodeJS.ErrnoException).code ?? "unknown"}).`);
-  }
-};
-
 /** What this process shows and whom it believes: each file readable, a key that of its certificate. Throws `StartFaults`. */
 export const lookAtTls = async ({ settings }: StartPlan): Promise<readonly Finding[]> => {
   const { own } = await readTls(settings.http);
@@ -100,8 +92,11 @@ export const lookAtKafka = async ({ settings }: StartPlan): Promise<readonly Fin
 export const lookAtRedis = async ({ settings, commandLine }: StartPlan): Promise<readonly Finding[]> => {
   const { redisUrl: url, redisCaFile: caFile } = settings.store;
   if (url === undefined || !commandLine.serve.has("gateway")) return [];
-  const authority = caFile === undefined ? undefined : await textOf("REDIS_CA_FILE", caFile);
-  if (typeof authority === "object") return [authority];
+  try {
+    if (caFile !== undefined) await readFile(caFile);
+  } catch (error) {
+    return [fault("settings", `REDIS_CA_FILE: ${caFile} cannot be read (${(error as NodeJS.ErrnoException).code ?? "unknown"}).`)];
+  }
   try {
     await (await openRedis({ url, log: silentLog, caFile }))[Symbol.asyncDispose]();
     return [ok("redis", "answers")];

@@ -221,7 +221,7 @@ export const serveDelegations = (room: MembershipRoom): void => {
   const next = (scope: TenantScope, body: { agent_id?: string | undefined; delegator_id?: string | undefined }, after: string) =>
     listDelegations(database, scope, { after, agentId: body.agent_id, delegatorId: body.delegator_id, attention: false, limit: 500 });
 
-  const serveStop = (endpoint: typeof revokeDelegation | typeof pauseDelegation | typeof resumeDelegation, stop: Stop): void =>
+  const serveStop = (endpoint: typeof revokeDelegation, stop: Stop): void =>
     router.serve(endpoint, async (call) => {
       const { caller, body, correlationId } = call;
       const tags = stop === "resume" ? requireTags(call.request) : undefined;

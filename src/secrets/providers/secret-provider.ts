@@ -1,3 +1,8 @@
+import type { z } from "zod";
+import type { ReplyOf } from "#contract/endpoint.ts";
+import type { secretVersion } from "#contract/secret-acts.ts";
+import type { describeSecret } from "#contract/secret-listings.ts";
+import type { LastChange } from "#secrets/changes.ts";
 import type { Scheme } from "#secrets/uri-schemes.ts";
 import type { SecretPrefix, SecretUri } from "#secrets/secret-uri.ts";
 import type { SecretData, SecretMap, SecretValue } from "#secrets/secret-value.ts";
@@ -67,17 +72,11 @@ export interface WriteExpectation {
   readonly intend?: Intend;
 }
 
-export interface Removal {
+export interface Removal extends Pick<WriteExpectation, "decided" | "cas" | "stands" | "intend"> {
   /** Beyond restoring, where old versions are kept. */
   readonly hard: boolean;
-  readonly decided: ReadonlySet<string>;
   /** Removes only what is still as it was read; else `source_changed`. */
   readonly onlyIf?: ReadSecret;
-  /** Version that must be the present one; else `cas_mismatch`. */
-  readonly cas?: number;
-  /** As of a write. */
-  readonly stands?: readonly Standing[];
-  readonly intend?: Intend;
 }
 
 export interface RemovedSecret {
@@ -88,29 +87,11 @@ export interface RemovedSecret {
   readonly stands?: readonly Standing[];
 }
 
-export interface SecretVersion {
-  readonly version: number;
-  readonly created_time: string;
-  /** When it was, or will be, deleted. */
-  readonly deletion_time: string | null;
-  readonly destroyed: boolean;
-  readonly state: "active" | "deleted" | "destroyed";
-  /** Still active, and will not be from then on. */
-  readonly expires_at?: string;
-}
+/** As the API tells it; `deletion_time` is when it was, or will be, deleted. */
+export type SecretVersion = z.output<typeof secretVersion>;
 
-/** A secret with its versions, the newest first. */
-export interface SecretDetail {
-  readonly current_version: number;
-  readonly oldest_version: number;
-  readonly created_time: string;
-  readonly updated_time: string;
-  readonly max_versions: number;
-  readonly cas_required: boolean;
-  readonly delete_version_after: string;
-  readonly custom_metadata: Readonly<Record<string, string>>;
-  readonly versions: readonly SecretVersion[];
-}
+/** A secret with its versions, the newest first: what the API tells of it that its store knows. */
+export type SecretDetail = Omit<ReplyOf<typeof describeSecret>, "uri" | keyof LastChange>;
 
 /** A secret that a listing found. */
 export interface ListedSecret {

@@ -1,6 +1,6 @@
 import { createBacklog, type Backlog } from "#events/relay/backlog.ts";
 import type { EventSink } from "#events/relay/event-sink.ts";
-import { createRelay, type Relay } from "#events/relay/relay.ts";
+import { createRelay } from "#events/relay/relay.ts";
 import type { Database } from "#store/database.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
@@ -11,7 +11,7 @@ export const relayOver = (parts: {
   readonly sink: EventSink;
   readonly leaseSeconds?: number;
   readonly topicPrefix?: string;
-}): Relay & { readonly backlog: Backlog } => {
+}): AsyncDisposable & { readonly backlog: Backlog } => {
   const common = { log: silentLog, metrics: createMetrics(), database: parts.database };
   const backlog = createBacklog({ ...common, maxRows: 1_000_000, everyMs: 100, idleEveryMs: 100 });
   const relay = createRelay({

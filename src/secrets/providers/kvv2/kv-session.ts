@@ -13,13 +13,6 @@ export interface KvMemory {
   secretId?: Promise<string>;
 }
 
-/** The token of one server: had by whatever the settings name, renewed in time, had anew when it is refused. */
-export interface KvSession {
-  token(): Promise<string>;
-  /** The server refused this token; `false`: there is no other to be had. */
-  refused(token: string): Promise<boolean>;
-}
-
 interface Lease {
   readonly token: string;
   readonly canRenew: boolean;
@@ -44,8 +37,11 @@ const readSecretFile = async (path: string): Promise<string> => {
   }
 };
 
-/** One sign-in or renewal at a time: whoever needs a token meanwhile waits for that one. */
-export const createKvSession = (server: KvServer, ask: AskForToken, now: () => number, memory: KvMemory = {}): KvSession => {
+/**
+ * The token of one server: had by whatever the settings name, renewed in time, had anew when it is refused. One sign-in or renewal at
+ * a time: whoever needs a token meanwhile waits for that one.
+ */
+export const createKvSession = (server: KvServer, ask: AskForToken, now: () => number, memory: KvMemory) => {
   let lease: Lease | undefined;
   let underWay: Promise<Lease> | undefined;
 
@@ -103,12 +99,13 @@ export const createKvSession = (server: KvServer, ask: AskForToken, now: () => n
   };
 
   return {
-    token: async () => {
+    token: async (): Promise<string> => {
       const held = lease;
       if (held === undefined) return (await once(signIn)).token;
       return held.renewAt > now() ? held.token : (await once(() => renew(held))).token;
     },
-    refused: async (token) => {
+    /** The server refused this token; `false`: there is no other to be had. */
+    refused: async (token: string): Promise<boolean> => {
       if (lease?.token !== token) return true;
       if (server.roleId === undefined && server.tokenFile === undefined) return false;
       const made = await once(signIn);

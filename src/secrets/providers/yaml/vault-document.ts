@@ -75,17 +75,21 @@ const findRepeated = (node: unknown): Node | undefined => {
 };
 const firstOf = (found: readonly (Node | undefined)[]): Node | undefined => found.find((one) => one !== undefined);
 
+/** Lines and columns count from 1. */
+const faultAt = (message: string, line: number, column: number): VaultFault =>
+  new VaultFault(`${message} (line ${line}, column ${column})`);
+
 /**
  * Parses a secrets file: YAML 1.2 core, one document, a map at the root, no anchors, aliases, tags, merge keys,
  * repeated keys; at most 32 deep. Throws `VaultFault` with line and column. Cost: O(n).
  */
 export const parseVault = (text: string): Vault => {
   const [refused] = refusedTokens(text, { depth: MAX_DEPTH });
-  if (refused !== undefined) throw new VaultFault(refused.message, refused.line, refused.column);
+  if (refused !== undefined) throw faultAt(refused.message, refused.line, refused.column);
   const lines = new LineCounter();
   const fault = (message: string, offset: number | undefined): VaultFault => {
     const at = lines.linePos(offset ?? 0);
-    return new VaultFault(message, at.line, at.col);
+    return faultAt(message, at.line, at.col);
   };
   const document = parseDocument(text, {
     schema: "core",

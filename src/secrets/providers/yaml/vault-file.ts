@@ -66,7 +66,7 @@ export const readVaultFile = async (options: VaultFileOptions): Promise<VaultByt
   } catch (cause) {
     if (codeOf(cause) === "ENOENT") return undefined;
     if (codeOf(cause) === "ELOOP") throw new VaultFault("is a symbolic link");
-    throw new VaultFault(`cannot be opened (${codeOf(cause) ?? "unknown"})`, undefined, undefined, { cause });
+    throw new VaultFault(`cannot be opened (${codeOf(cause) ?? "unknown"})`, { cause });
   }
   try {
     await requireOwnRegular(file, options);
@@ -74,8 +74,8 @@ export const readVaultFile = async (options: VaultFileOptions): Promise<VaultByt
     return { text: utf8.decode(bytes), digest: digestOf(bytes) };
   } catch (cause) {
     if (cause instanceof VaultFault) throw cause;
-    if (cause instanceof TypeError) throw new VaultFault("is not UTF-8", undefined, undefined, { cause });
-    throw new VaultFault(`cannot be read (${codeOf(cause) ?? "unknown"})`, undefined, undefined, { cause });
+    if (cause instanceof TypeError) throw new VaultFault("is not UTF-8", { cause });
+    throw new VaultFault(`cannot be read (${codeOf(cause) ?? "unknown"})`, { cause });
   } finally {
     await file.close();
   }

@@ -16,9 +16,10 @@ export interface VaultLockOptions {
   readonly path: string;
   /** Real time: locks are about other processes, which share no injected clock. */
   readonly waitMs?: number;
-  readonly staleMs?: number;
-  readonly heartbeatMs?: number;
 }
+
+const STALE_MS = 10_000;
+const HEARTBEAT_MS = 2000;
 
 interface LockFile {
   readonly pid: number;
@@ -37,17 +38,17 @@ const read = async (path: string): Promise<LockFile | undefined> => {
 };
 
 /** Stale = no heartbeat for a while and its process is gone; a lock without readable content only by age. */
-const isStale = async (path: string, staleMs: number): Promise<LockFile | "unreadable" | undefined> => {
+const isStale = async (path: string): Promise<LockFile | "unreadable" | undefined> => {
   const stats = await stat(path).catch(() => undefined);
-  if (stats === undefined || Date.now() - stats.mtimeMs < staleMs) return undefined;
+  if (stats === undefined || Date.now() - stats.mtimeMs < STALE_MS) return undefined;
   const held = await read(path);
   if (held === undefined) return "unreadable";
   return isAlive(held.pid) ? undefined : held;
 };
 
 /** Moves a stale lock aside; only one of several stealers succeeds, and a lock that changed hands is put back. */
-const removeStale = async (path: string, staleMs: number): Promise<void> => {
-  const stale = await isStale(path, staleMs);
+const removeStale = async (path: string): Promise<void> => {
+  const stale = await isStale(path);
   if (stale === undefined) return;
   const aside = `${path}.${randomBytes(8).toString("hex")}`;
   const moved = await rename(path, aside).then(
@@ -76,19 +77,19 @@ const tryCreate = async (path: string, nonce: string): Promise<boolean> => {
 
 /** Takes the lock file beside the secrets file. Throws `busy` (503) after 2 s. */
 export const acquireVaultLock = async (options: VaultLockOptions): Promise<VaultLock> => {
-  const { path, waitMs = 2000, staleMs = 10_000, heartbeatMs = 2000 } = options;
+  const { path, waitMs = 2000 } = options;
   const nonce = randomBytes(16).toString("hex");
   const deadline = performance.now() + waitMs;
   await makeFolder(dirname(path));
   while (!(await tryCreate(path, nonce))) {
-    await removeStale(path, staleMs);
+    await removeStale(path);
     if (performance.now() >= deadline) throw new Problem("busy", { detail: "The secrets file is being written." });
     await sleep(20 + Math.random() * 20);
   }
   const beat = setInterval(() => {
     const now = new Date();
     utimes(path, now, now).catch(() => undefined);
-  }, heartbeatMs);
+  }, HEARTBEAT_MS);
   beat.unref();
   const isHeld = async (): Promise<boolean> => (await read(path))?.nonce === nonce;
   return {
