@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { countEnd } from "#authn/count-end.ts";
 import type { HouseIdentity } from "#authn/house-identity.ts";
 import type { OidcClient, ProviderTokens } from "#authn/oidc-client.ts";
 import { Problem } from "#contract/problem.ts";
@@ -61,17 +62,8 @@ export const createUpstreamAuthorization = (parts: UpstreamAuthorizationParts): 
     return token;
   };
 
-  const issued = async (grant: "token_exchange" | "client_credentials", issue: () => Promise<ProviderTokens>): Promise<ProviderTokens> => {
-    const count = (status: string) => metrics.count("bff_token_exchange_total", { grant_type: grant, status });
-    try {
-      const tokens = await issue();
-      count("ok");
-      return tokens;
-    } catch (error) {
-      count(error instanceof Problem ? error.code : "error");
-      throw error;
-    }
-  };
+  const issued = (grant: "token_exchange" | "client_credentials", issue: () => Promise<ProviderTokens>): Promise<ProviderTokens> =>
+    countEnd((status) => metrics.count("bff_token_exchange_total", { grant_type: grant, status }), issue);
 
   const subjectOf = (who: Somebody, token: string): TokenSubject => ({
     token,
