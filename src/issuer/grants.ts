@@ -72,7 +72,7 @@ export const registerGrants = (parts: GrantParts): void => {
     const token =
       agent === undefined
         ? passOn(subject, ask, { houseAudiences: audiences, now: now() })
-        : delegate(subject, ask, { ...agent, clientId, agentScopes: await parts.clients.scopesOf(clientId), audiences, now: now() });
+        : delegate(subject, ask, { ...agent, agentScopes: await parts.clients.scopesOf(clientId), audiences, now: now() });
     const { sub: _sub, ...claims } = token.claims;
     const scope = token.scopes.join(" ");
     const order = { ...token, clientId, sub: subject.sub, claims, scope, gty: "token_exchange" };
