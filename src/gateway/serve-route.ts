@@ -101,7 +101,7 @@ export const createServeRoute = (parts: ServeRouteParts): ServeRoute => {
     if (route.target.kind === "internal") {
       const handler = parts.inside.get(route.id);
       if (handler === undefined) throw new Problem("not_found");
-      using share = shares.of(who.kind === "none" ? inbound.clientAddress : `${who.asker.tenant} ${who.asker.sub}`);
+      using share = shares(who.kind === "none" ? inbound.clientAddress : `${who.asker.tenant} ${who.asker.sub}`);
       const limited = { ...call, recheck, inbound: limitBody(withReadBody(inbound, body), route.row.body_limit, share) };
       return await parts.tracing.span("gateway.inside", {}, () => handler(limited));
     }
