@@ -2,10 +2,9 @@ import type { z } from "zod";
 import { Problem } from "#contract/problem.ts";
 import { LARGE_BODY_BYTES, type BodyShare } from "#http/body-shares.ts";
 import { faultsOf } from "#contract/shape-faults.ts";
-import { guardPlainBody } from "#http/plain-body.ts";
+import { gatherBytes, guardPlainBody } from "#http/read-bytes.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
 import type { Inbound } from "./front-door/inbound.ts";
-import { gatherBytes } from "#http/read-bytes.ts";
 
 const TYPE = /^([a-z0-9!#$&^_.+-]+\/[a-z0-9!#$&^_.+-]+)[ \t]*(?:;(.*))?$/i;
 const CHARSET = /^[ \t]*charset[ \t]*=[ \t]*"?utf-8"?[ \t]*$/i;
