@@ -4,10 +4,10 @@ import { requireScope } from "#authn/caller.ts";
 import type { VerifyBearer } from "#authn/house-identity.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Asker } from "#decide/decider.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
 import { bearerChallenge } from "./challenge.ts";
 import type { Inbound } from "./front-door/inbound.ts";
 import type { PublicOrigins } from "./front-door/public-origins.ts";
+import type { GatewayParts } from "./gateway-parts.ts";
 import { fillPath } from "./routes/route-pattern.ts";
 import type { Route } from "./routes/route-table.ts";
 import type { SessionCookies } from "./sessions/session-cookies.ts";
@@ -21,17 +21,14 @@ export type Recognised =
   | { readonly kind: "session"; readonly record: SessionRecord; readonly asker: Asker }
   | { readonly kind: "bearer"; readonly caller: Caller; readonly asker: Asker };
 
-export interface RecogniseParts {
+export interface RecogniseParts extends Pick<GatewayParts, "verifierFor" | "metrics"> {
   readonly sessions: Sessions;
   readonly cookies: SessionCookies;
   readonly origins: PublicOrigins;
-  /** A verifier of bearer tokens for any of these audiences. */
-  readonly verifierFor: (audiences: readonly string[]) => VerifyBearer;
   /** Scopes of what a session asks of the house's services. */
   readonly sessionScopes: readonly string[];
   /** Clients that may enter the tool endpoints without being an agent. */
   readonly firstPartyClients: ReadonlySet<string>;
-  readonly metrics: Metrics;
 }
 
 export interface Recogniser {

@@ -15,7 +15,7 @@ export interface Asked {
 }
 
 /** Bytes, nesting, and members of a body. */
-interface BodyLimits {
+export interface BodyLimits {
   readonly bodyBytes: number;
   readonly depth: number;
   readonly members?: number | undefined;

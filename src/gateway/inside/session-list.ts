@@ -1,9 +1,8 @@
-import type { HouseSecrets } from "#authn/seal.ts";
 import { createSealedCursors, pageOf } from "#authn/sealed-cursors.ts";
 import { endSession, endSessionsOf, listSessions, sessionListQuery, sessionsOfQuery } from "#contract/session.ts";
 import { Problem } from "#contract/problem.ts";
-import type { Recorder } from "#events/audit/entry.ts";
 import { parseQuery } from "#gateway/auth/query.ts";
+import type { GatewayParts } from "#gateway/gateway-parts.ts";
 import type { Recognised } from "#gateway/recognise.ts";
 import { createRecordDenial } from "#gateway/record-denial.ts";
 import { reply } from "#gateway/reply.ts";
@@ -12,16 +11,11 @@ import type { SessionCookies } from "#gateway/sessions/session-cookies.ts";
 import type { SessionRecord } from "#gateway/sessions/session-store.ts";
 import type { Sessions } from "#gateway/sessions/sessions.ts";
 import type { Decider } from "#decide/decider.ts";
-import type { Log } from "#telemetry/log.ts";
 
-export interface SessionListParts {
+export interface SessionListParts extends Pick<GatewayParts, "recorder" | "secrets" | "log" | "now"> {
   readonly sessions: Pick<Sessions, "list" | "end">;
   readonly cookies: SessionCookies;
   readonly decider: Pick<Decider, "decide" | "refusal">;
-  readonly recorder: Pick<Recorder, "one">;
-  readonly secrets: HouseSecrets;
-  readonly log: Log;
-  readonly now: () => Date;
 }
 
 const DEFAULT_LIMIT = 100;

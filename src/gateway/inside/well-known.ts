@@ -1,18 +1,16 @@
-import type { JSONWebKeySet } from "jose";
 import type { metadata } from "#contract/authzen.ts";
 import type { ReplyOf } from "#contract/endpoint.ts";
 import { Problem } from "#contract/problem.ts";
 import type { BuiltInHandler } from "#gateway/built-in.ts";
 import { requireOrigin, type Inbound } from "#gateway/front-door/inbound.ts";
+import type { GatewayParts } from "#gateway/gateway-parts.ts";
 import { createKeptAnswer } from "./kept-answer.ts";
 
-export interface WellKnownParts {
-  readonly jwks: () => Promise<JSONWebKeySet>;
+export interface WellKnownParts extends Pick<GatewayParts, "jwks" | "now"> {
   /** What the decision point says it serves. */
   readonly pointMetadata: () => Promise<ReplyOf<typeof metadata>>;
   /** Whether the table of this moment has a row for a POST to the path. */
   readonly isRouted: (path: string) => boolean;
-  readonly now: () => Date;
   /** Where clients get their tokens. */
   readonly authorizationServers: readonly string[];
 }

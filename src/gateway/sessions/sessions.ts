@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { OidcClient, SignedIn } from "#authn/oidc-client.ts";
 import { Problem } from "#contract/problem.ts";
-import type { Log } from "#telemetry/log.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
+import type { GatewayParts } from "#gateway/gateway-parts.ts";
 import { clientName } from "./client-name.ts";
 import { createLivingGauge } from "./living-gauge.ts";
 import { hashSid, isSid, makeSid } from "./session-id.ts";
@@ -19,16 +18,13 @@ export interface SessionLimits {
   readonly bindNetwork: boolean;
 }
 
-export interface SessionsParts {
+export interface SessionsParts extends Pick<GatewayParts, "now" | "metrics" | "log"> {
   readonly store: SessionStore;
   readonly keys: SessionKeys;
   readonly oidc: Pick<OidcClient, "refresh">;
   readonly records: SessionRecords;
   readonly revocations: Revocations;
   readonly limits: SessionLimits;
-  readonly now: () => Date;
-  readonly metrics: Metrics;
-  readonly log: Log;
 }
 
 export interface Sessions {
