@@ -3,13 +3,11 @@ import { Problem } from "#contract/problem.ts";
 import { isHeaderText } from "#http/problem-body.ts";
 import type { Asker } from "#decide/decider.ts";
 import { pairOf } from "#decide/pairs.ts";
-import type { Inbound } from "#gateway/front-door/inbound.ts";
 import type { EndByDecision } from "#gateway/end-by-decision.ts";
-import type { Recognised } from "#gateway/recognise.ts";
 import type { PointCall } from "#decide/ask-point.ts";
 import { completeItem, type Completed } from "./complete-item.ts";
 import { parseEvaluation, parseEvaluations, type Entry, type FacadeAsk, type FacadeItem } from "./parse-evaluations.ts";
-import { answerFacade, isEnforcementPoint, type Asked } from "./facade-answer.ts";
+import { answerFacade, isEnforcementPoint, type Asked, type Asking } from "./facade-answer.ts";
 import { isLast, readEvaluation, readEvaluations } from "#decide/point-answers.ts";
 import { createTransparent, type FacadeParts } from "./transparent.ts";
 
@@ -125,6 +123,7 @@ export const createFacade = (parts: FacadeParts & { readonly endByDecision: EndB
     }
   };
 
-  return (form: FacadeForm, inbound: Inbound, who: Recognised): Promise<Response> =>
-    answerFacade(inbound, who, { ...parts.limits, members: evaluateMany.maxMembers }, (asked) => answer(form, asked));
+  return (form: FacadeForm) =>
+    (asking: Asking): Promise<Response> =>
+      answerFacade(asking, { ...parts.limits, members: evaluateMany.maxMembers }, (asked) => answer(form, asked));
 };

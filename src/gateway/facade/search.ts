@@ -1,10 +1,8 @@
 import type { SearchReply } from "#contract/searches.ts";
 import type { Asker, Decider } from "#decide/decider.ts";
-import type { Inbound } from "#gateway/front-door/inbound.ts";
-import type { Recognised } from "#gateway/recognise.ts";
 import { questionRefusals } from "#decide/ask-point.ts";
 import { completeContext, subjectOf } from "./complete-item.ts";
-import { answerFacade, isEnforcementPoint, type Asked } from "./facade-answer.ts";
+import { answerFacade, isEnforcementPoint, type Asked, type Asking } from "./facade-answer.ts";
 import { MOST_RESULTS, parseSearchQuestion, type FacadeSearch, type SearchKind } from "./parse-search.ts";
 import { readSearch } from "#decide/point-answers.ts";
 import { createTransparent, type FacadeParts } from "./transparent.ts";
@@ -62,8 +60,9 @@ export const createSearchFacade = (parts: FacadeParts & { readonly decider: Deci
     }
   };
 
-  return (kind: SearchKind, inbound: Inbound, who: Recognised): Promise<Response> =>
-    answerFacade(inbound, who, parts.limits, (asked) => answer(kind, asked));
+  return (kind: SearchKind) =>
+    (asking: Asking): Promise<Response> =>
+      answerFacade(asking, parts.limits, (asked) => answer(kind, asked));
 };
 
 /** The standard's members and no others, in its order. */

@@ -4,6 +4,7 @@ import { dropOutbox, listOutbox, outboxQuery, retryOutbox } from "#contract/outb
 import type { DeadLetters } from "#events/relay/dead-letters.ts";
 import { parseQuery } from "#gateway/auth/query.ts";
 import type { GatewayParts } from "#gateway/gateway-parts.ts";
+import { actorOf } from "#gateway/record-denial.ts";
 import { reply } from "#gateway/reply.ts";
 import type { InsideHandler, RouteCall } from "#gateway/serve-route.ts";
 import { requireKnown } from "./own-routes.ts";
@@ -28,12 +29,7 @@ export const createOutbox = (
       const { asker } = who;
       const done = await parts.deadLetters.act(act, call.captures.get("id") ?? "", {
         tenant: asker.tenant,
-        actor: {
-          subject: asker.sub,
-          kind: asker.sub.startsWith("service:") ? "service" : "person",
-          client_id: asker.clientId,
-          session_ref: who.kind === "session" ? who.record.ref : undefined,
-        },
+        actor: actorOf(asker, who.kind === "session" ? who.record.ref : undefined),
         via: { service: "gateway", route_id: call.route.id },
         correlationId: call.inbound.correlationId,
       });

@@ -22,7 +22,8 @@ const DEFAULT_LIMIT = 100;
 
 type SessionCaller = Recognised & { readonly kind: "session" };
 
-const callerOf = ({ who }: RouteCall): SessionCaller => {
+/** Whoever comes with a session. Throws `session_required`. */
+export const requireSession = ({ who }: RouteCall): SessionCaller => {
   if (who.kind !== "session") throw new Problem("session_required");
   return who;
 };
@@ -66,7 +67,7 @@ export const createSessionList = (
 
   return {
     list: async (call) => {
-      const who = callerOf(call);
+      const who = requireSession(call);
       const own = who.record;
       const query = parseQuery(sessionListQuery, call.inbound.target.query);
       const subject = query.subject ?? (query.all ? undefined : own.subject);
@@ -86,7 +87,7 @@ export const createSessionList = (
       });
     },
     endOne: async (call) => {
-      const who = callerOf(call);
+      const who = requireSession(call);
       const own = who.record;
       const ref = call.captures.get("id") ?? "";
       const { correlationId } = call.inbound;
@@ -100,7 +101,7 @@ export const createSessionList = (
       return reply(endSession, { sessions_ended: ended.length }, more);
     },
     endOf: async (call) => {
-      const who = callerOf(call);
+      const who = requireSession(call);
       const own = who.record;
       const { subject } = parseQuery(sessionsOfQuery, call.inbound.target.query);
       const { correlationId } = call.inbound;

@@ -8,12 +8,9 @@ import { createCsrfDoor } from "#gateway/csrf.ts";
 import { createDecideRoute } from "#gateway/decide-route.ts";
 import type { Doors } from "#gateway/doors.ts";
 import { createEndByDecision } from "#gateway/end-by-decision.ts";
-import type { Corridor } from "#gateway/front-door/raw-server.ts";
+import type { RawServerParts } from "#gateway/front-door/raw-server.ts";
 import type { PublicOrigins } from "#gateway/front-door/public-origins.ts";
 import type { Upstreams } from "#gateway/proxy/open-upstreams.ts";
-import type { ClientAddress } from "#gateway/limits/client-address.ts";
-import type { ConnectionDoor } from "#gateway/limits/connection-door.ts";
-import type { Load } from "#gateway/limits/load.ts";
 import { createProxy } from "#gateway/proxy/proxy.ts";
 import { createUpstreamAuthorization } from "#gateway/proxy/upstream-authorization.ts";
 import { createRecogniser } from "#gateway/recognise.ts";
@@ -38,14 +35,10 @@ import { openRoutes, type HeldRoutes } from "#gateway/routes-in-force/routes-in-
 import { createOwnPaths } from "./own-paths.ts";
 
 /** The gateway behind its front door, joined and running. */
-export interface JoinedGateway {
-  readonly corridor: Corridor;
+export interface JoinedGateway extends Pick<RawServerParts, "corridor" | "load" | "connections" | "clientAddress"> {
   readonly reload: ReloadRoutes;
-  readonly load: Load;
-  readonly connections: ConnectionDoor;
-  readonly clientAddress: ClientAddress;
   unready(): Promise<readonly string[]>;
-  /** From now on not ready. */
+  /** From now on not ready; everything is still served. */
   drain(): void;
   /** Every stream that listens ends, those with words of ours with `bye` `drain`, and no new one begins. */
   endStreams(): void;
@@ -113,7 +106,8 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
     now: parts.now,
     timeoutMs: config.pdpTimeoutMs,
   });
-  const decide = createDecideRoute({ ...parts, decider, endByDecision: createEndByDecision(sessions) });
+  const endByDecision = createEndByDecision(sessions);
+  const decide = createDecideRoute({ ...parts, decider, endByDecision });
   const firstPartyClients = new Set(parts.firstPartyClients);
   const { sessionScopes } = config;
   const recogniser = createRecogniser({ ...parts, sessions, cookies, origins, sessionScopes, firstPartyClients });
@@ -143,7 +137,17 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
     sessionScopes,
     firstPartyClients,
   });
-  const inside = createInsideHandlers(parts, { routes, reload, explain, sessions: opened, streams, requireLiving, decider, answersCrud });
+  const inside = createInsideHandlers(parts, {
+    routes,
+    reload,
+    explain,
+    sessions: opened,
+    streams,
+    requireLiving,
+    decider,
+    endByDecision,
+    answersCrud,
+  });
   const isInForce = (route: Route): boolean => isInTable(routes.table, route);
   const serveRouteOf = perUpstreams((upstreams) => {
     const proxy = createProxy({ ...parts, authorization, upstreams: upstreams.byName });
