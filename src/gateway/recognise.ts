@@ -122,38 +122,36 @@ export const createRecogniser = (parts: RecogniseParts): Recogniser => {
       headers: { "www-authenticate": "Cookie", ...(clear ? { "set-cookie": parts.cookies.clearSid() } : {}) },
     });
 
-  const readers: Pick<Recogniser, "session" | "bearer"> = {
-    session: async (inbound) => {
-      const sid = parts.cookies.readSid(inbound.headers.get("cookie"));
-      if (sid.kind !== "one") throw refuse(sid.kind === "ambiguous");
-      try {
-        const record = await parts.sessions.recognise(sid.value, clientOf(inbound), inbound.correlationId);
-        return { kind: "session", record, asker: askerOfSession(record, sessionScopes) };
-      } catch (error) {
-        if (error instanceof Problem && error.code === "unauthenticated") throw refuse(true);
-        throw error;
-      }
-    },
-    bearer: async (inbound, route, captures) => {
-      const audiences = route.audiences.flatMap((text) => {
-        const filled = fillPath(text, captures);
-        return filled.startsWith("/") ? parts.origins.list.map((origin) => (filled === "/" ? origin : `${origin}${filled}`)) : [filled];
-      });
-      let caller: Caller;
-      try {
-        caller = await check(inbound, audiences);
-      } catch (error) {
-        return challenge(error, inbound, route, captures);
-      }
-      guardBearer(route, inbound.target.path, caller, parts.firstPartyClients);
-      return { kind: "bearer", caller, asker: caller };
-    },
+  const bySession: Recogniser["session"] = async (inbound) => {
+    const sid = parts.cookies.readSid(inbound.headers.get("cookie"));
+    if (sid.kind !== "one") throw refuse(sid.kind === "ambiguous");
+    try {
+      const record = await parts.sessions.recognise(sid.value, clientOf(inbound), inbound.correlationId);
+      return { kind: "session", record, asker: askerOfSession(record, sessionScopes) };
+    } catch (error) {
+      if (error instanceof Problem && error.code === "unauthenticated") throw refuse(true);
+      throw error;
+    }
+  };
+  const byBearer: Recogniser["bearer"] = async (inbound, route, captures) => {
+    const audiences = route.audiences.flatMap((text) => {
+      const filled = fillPath(text, captures);
+      return filled.startsWith("/") ? parts.origins.list.map((origin) => (filled === "/" ? origin : `${origin}${filled}`)) : [filled];
+    });
+    let caller: Caller;
+    try {
+      caller = await check(inbound, audiences);
+    } catch (error) {
+      return challenge(error, inbound, route, captures);
+    }
+    guardBearer(route, inbound.target.path, caller, parts.firstPartyClients);
+    return { kind: "bearer", caller, asker: caller };
   };
 
   return {
     hasCookie: (inbound) => parts.cookies.readSid(inbound.headers.get("cookie")).kind !== "none",
-    session: (inbound) => watched("session", () => readers.session(inbound)),
-    bearer: (inbound, route, captures) => watched("bearer", () => readers.bearer(inbound, route, captures)),
+    session: (inbound) => watched("session", () => bySession(inbound)),
+    bearer: (inbound, route, captures) => watched("bearer", () => byBearer(inbound, route, captures)),
     ownBearer: (inbound) => check(inbound, parts.origins.list),
     unknownSession: () => refuse(true),
   };

@@ -19,7 +19,6 @@ import { allowOf, chooseRoute, guardDeleteBody, requireRows } from "#gateway/rou
 import { capturesOf, type Route, type RouteHit, type RouteTable } from "#gateway/routes/route-table.ts";
 import type { WebClient } from "#gateway/web-client/web-client.ts";
 import { candidatesOf } from "./candidates.ts";
-import { credentialSent } from "./explained-row.ts";
 import {
   askerOf,
   brings,
@@ -55,6 +54,13 @@ const refusalView = (problem: Problem): Explanation["answer"] => {
     www_authenticate: headers?.["www-authenticate"],
     ...members,
   };
+};
+
+/** What the upstream gets in `Authorization`: never the caller's own credential unless the row's policy says so. */
+const credentialSent = (route: Route): string => {
+  if (route.target.kind !== "service") return "none";
+  if (route.target.service.isHouse) return route.row.auth === "none" ? "none" : "house_token";
+  return route.row.token_policy?.mode ?? "none";
 };
 
 /**
