@@ -5,7 +5,7 @@ import { Problem } from "#contract/problem.ts";
 export const ALGORITHMS: readonly string[] = ["ES256", "EdDSA", "PS256", "RS256"];
 const TYPES: readonly string[] = ["at+jwt", "application/at+jwt", "jwt"];
 /** A token may not carry or point to its own key, nor demand extensions. */
-const FORBIDDEN_HEADERS = ["jku", "x5u", "jwk", "x5c", "crit", "b64", "zip"] as const;
+export const FORBIDDEN_HEADERS = ["jku", "x5u", "jwk", "x5c", "crit", "b64", "zip"] as const;
 /** Claims of ID tokens and logout tokens, which are no access tokens whatever their type says. */
 const FOREIGN_CLAIMS = ["nonce", "at_hash", "c_hash", "s_hash", "events"] as const;
 const MAX_TOKEN_BYTES = 8192;

@@ -5,10 +5,7 @@ import { jsonText } from "#contract/setting.ts";
 export type Assurance = "strong" | "phishing_resistant";
 
 /** Which of a provider's `acr` values, or sets of `amr` that must all be present, count as which assurance. */
-export interface AssuranceMap {
-  readonly strong: AssuranceRule;
-  readonly phishing_resistant: AssuranceRule;
-}
+export type AssuranceMap = Readonly<Record<Assurance, AssuranceRule>>;
 
 interface AssuranceRule {
   readonly acr: readonly string[];

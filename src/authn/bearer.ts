@@ -15,6 +15,7 @@ import {
   type IdentityMapping,
   type PersonOf,
 } from "./claims.ts";
+import { countEnd } from "./count-end.ts";
 import type { VerifyBearer } from "./house-identity.ts";
 import { HOUSE_CALL } from "./house-call.ts";
 import { houseServiceIds, maySpeakForOthers, type HouseKeys } from "./house-keys.ts";
@@ -155,18 +156,13 @@ export const createTokenChecker = (parts: BearerVerifierParts): ((token: string)
     };
   };
 
-  return async (token) => {
+  return (token) => {
     const kindOf = () => (recent.get(token) === undefined && isOpaque(token) ? "opaque" : "jwt");
     const count = (status: string) => parts.metrics?.count("bff_token_validation_total", { token_type: kindOf(), status });
-    try {
+    return countEnd(count, async () => {
       const { payload, service } = await verify(token);
-      const caller = await callerOf(token, payload, service);
-      count("ok");
-      return caller;
-    } catch (error) {
-      count(error instanceof Problem ? error.code : "error");
-      throw error;
-    }
+      return callerOf(token, payload, service);
+    });
   };
 };
 

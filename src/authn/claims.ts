@@ -84,14 +84,7 @@ const readAuthTime = (claims: JWTPayload): number | undefined => {
 };
 
 const identity = (sub: string, tenant: string, acr: string | undefined, claims: JWTPayload): Identity => {
-  const authTime = readAuthTime(claims);
-  return {
-    sub,
-    tenant,
-    amr: readStrings(claims["amr"]),
-    acr,
-    authTime,
-  };
+  return { sub, tenant, amr: readStrings(claims["amr"]), acr, authTime: readAuthTime(claims) };
 };
 
 const assuranceIn = (claims: JWTPayload, mapping: IdentityMapping): string | undefined =>
@@ -118,10 +111,10 @@ export const linkTenantOf = (claims: JWTPayload, mapping: Pick<IdentityMapping, 
   claims[mapping.tenantClaim] === "*" ? undefined : tenantOfProvider(claims, mapping);
 
 /** How somebody signed in, in our words. */
-export const assuranceOfProvider = (claims: JWTPayload, mapping: IdentityMapping): Pick<Identity, "acr" | "authTime"> => {
-  const { acr, authTime } = identity("", "", assuranceIn(claims, mapping), claims);
-  return { ...(acr === undefined ? {} : { acr }), ...(authTime === undefined ? {} : { authTime }) };
-};
+export const assuranceOfProvider = (claims: JWTPayload, mapping: IdentityMapping): Pick<Identity, "acr" | "authTime"> => ({
+  acr: assuranceIn(claims, mapping),
+  authTime: readAuthTime(claims),
+});
 
 /** 403 of somebody who signed in rightly and is nobody here: what an administrator needs to link them, or the operator to say whose links count. */
 export const unknownPerson = (issuer: string, subject: string, tenant: string | undefined): Problem =>

@@ -1,7 +1,8 @@
 import type { JWTPayload } from "jose";
 import { Problem } from "#contract/problem.ts";
 import type { Caller } from "./caller.ts";
-import { OAuthError } from "./oauth-error.ts";
+import { actOf } from "./house-call.ts";
+import { oneOf, OAuthError } from "./oauth-error.ts";
 
 export const EXCHANGE_GRANT = "urn:ietf:params:oauth:grant-type:token-exchange";
 export const ACCESS_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token";
@@ -32,11 +33,7 @@ const isTokenType = (type: string | undefined): boolean => type === ACCESS_TOKEN
 
 /** Reads the form's exchange part. `all` gives every value of a name: targets may be several, nothing else may. */
 export const parseExchange = (all: (name: string) => readonly string[]): ExchangeAsk => {
-  const one = (name: (typeof exchangeParameters)[number]): string | undefined => {
-    const values = all(name);
-    if (values.length > 1) throw new OAuthError("invalid_request", `${name} is given twice`);
-    return values[0] === "" ? undefined : values[0];
-  };
+  const one = (name: (typeof exchangeParameters)[number]): string | undefined => oneOf(all(name), name) || undefined;
   const subjectToken = one("subject_token");
   if (subjectToken === undefined) throw new OAuthError("invalid_request", "subject_token is missing");
   if (!isTokenType(one("subject_token_type"))) throw new OAuthError("invalid_request", `subject_token_type must be ${ACCESS_TOKEN_TYPE}`);
@@ -55,7 +52,6 @@ export const parseExchange = (all: (name: string) => readonly string[]): Exchang
 export interface DelegationRules {
   /** The agent that the client is. */
   readonly agent: string;
-  readonly clientId: string;
   /** Where the agent belongs to a tenant: it acts for nobody of another. */
   readonly tenant?: string | undefined;
   /** Most that this agent's tokens may carry. */
@@ -100,25 +96,23 @@ export const passOn = (
     throw new OAuthError("invalid_target", "name one audience, outside this house");
   const wider = ask.scopes?.filter((scope) => !subject.scopes.has(scope)) ?? [];
   if (wider.length > 0) throw new OAuthError("invalid_scope", `beyond the subject token: ${wider.join(" ")}`);
-  const left = subject.expiresAt - Math.floor(rules.now.getTime() / 1000);
-  if (left <= 0) throw new OAuthError("invalid_grant", "subject_token: It has expired.");
-  const act = subject.actors.reduceRight<unknown>((inner, sub) => (inner === undefined ? { sub } : { sub, act: inner }), undefined);
-  return {
-    scopes: ask.scopes ?? [...subject.scopes],
-    audiences: [audience],
-    lifeSeconds: Math.min(LIFE_SECONDS, left),
-    claims: { ...signInOf(subject), act },
-  };
+  return inNameOf(subject, actOf(subject.actors), ask.scopes ?? [...subject.scopes], [audience], rules.now);
 };
 
-/** Who somebody is and how they signed in: what no exchange changes. */
-const signInOf = (subject: Caller): JWTPayload => ({
-  sub: subject.sub,
-  tenant: subject.tenant,
-  acr: subject.acr,
-  ...(subject.amr.length === 0 ? {} : { amr: [...subject.amr] }),
-  auth_time: subject.authTime,
-});
+/** A token in somebody's name. No exchange changes who they are and how they signed in, and none lives longer than what it is made of. */
+const inNameOf = (
+  subject: Caller,
+  act: JWTPayload | undefined,
+  scopes: readonly string[],
+  audiences: readonly string[],
+  now: Date,
+): DelegatedToken => {
+  const left = subject.expiresAt - Math.floor(now.getTime() / 1000);
+  if (left <= 0) throw new OAuthError("invalid_grant", "subject_token: It has expired.");
+  const { sub, tenant, acr, authTime: auth_time } = subject;
+  const amr = subject.amr.length === 0 ? {} : { amr: [...subject.amr] };
+  return { scopes, audiences, lifeSeconds: Math.min(LIFE_SECONDS, left), claims: { sub, tenant, acr, ...amr, auth_time, act } };
+};
 
 /**
  * What an agent's token for a person says: the person's `sub`, tenant and sign-in stay, `act.sub` is the agent; scopes
@@ -140,12 +134,5 @@ export const delegate = (subject: Caller, ask: ExchangeAsk, rules: DelegationRul
   const foreign = ask.audiences.filter((audience) => !rules.audiences.includes(audience));
   if (foreign.length > 0) throw new OAuthError("invalid_target", `this house has ${rules.audiences.join(" ")}`);
   const audiences = ask.audiences.length === 0 ? rules.audiences : [...new Set(ask.audiences)];
-  const left = subject.expiresAt - Math.floor(rules.now.getTime() / 1000);
-  if (left <= 0) throw new OAuthError("invalid_grant", "subject_token: It has expired.");
-  return {
-    scopes,
-    audiences,
-    lifeSeconds: Math.min(LIFE_SECONDS, left),
-    claims: { ...signInOf(subject), act: { sub: rules.agent } },
-  };
+  return inNameOf(subject, { sub: rules.agent }, scopes, audiences, rules.now);
 };

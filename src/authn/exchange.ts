@@ -2,12 +2,13 @@ import { createLocalJWKSet, decodeJwt, jwtVerify, type JWTPayload } from "jose";
 import { Problem } from "#contract/problem.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
+import { ALGORITHMS } from "./access-token.ts";
 import type { AgentClient } from "./agent-clients.ts";
 import type { Caller } from "./caller.ts";
 import { isSecret, parseBasic } from "./client-secret.ts";
 import { ACCESS_TOKEN_TYPE, delegate, EXCHANGE_GRANT, parseExchange, parseSubjectToken, type DelegatedToken } from "./delegated-token.ts";
 import type { HouseKeys } from "./house-keys.ts";
-import { OAuthError } from "./oauth-error.ts";
+import { oneOf, OAuthError } from "./oauth-error.ts";
 import { provesClient, type FindClient, type RegisteredClient } from "./registered-clients.ts";
 import { agentScopes } from "./scopes.ts";
 import { CLIENT_GRANT, ownToken } from "./own-token.ts";
@@ -15,7 +16,6 @@ import { gatherBytes } from "#http/read-bytes.ts";
 
 const MAX_FORM_BYTES = 32_768;
 const ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
-const ASSERTION_ALGORITHMS = ["ES256", "EdDSA", "PS256", "RS256"];
 const ASSERTION_LIFE_SECONDS = 300;
 
 export interface TokenExchangeParts {
@@ -44,11 +44,7 @@ const readForm = async (request: Request): Promise<URLSearchParams> => {
   return new URLSearchParams(bytes?.toString("utf8"));
 };
 
-const one = (form: URLSearchParams, name: string): string | undefined => {
-  const values = form.getAll(name);
-  if (values.length > 1) throw new OAuthError("invalid_request", `${name} is given twice`);
-  return values[0];
-};
+const one = (form: URLSearchParams, name: string): string | undefined => oneOf(form.getAll(name), name);
 
 const answer = (status: number, body: Readonly<Record<string, unknown>>, challenge = false): Response =>
   new Response(JSON.stringify(body), {
@@ -113,7 +109,7 @@ export const createTokenExchange = (parts: TokenExchangeParts): ((request: Reque
     const client = clients.get(claims.iss ?? "");
     if (client?.jwks === undefined) throw refused();
     const { payload } = await jwtVerify(assertion, createLocalJWKSet(client.jwks), {
-      algorithms: ASSERTION_ALGORITHMS,
+      algorithms: [...ALGORITHMS],
       issuer: client.clientId,
       subject: client.clientId,
       audience: [parts.endpoint, parts.houseKeys.issuer],
@@ -169,7 +165,6 @@ export const createTokenExchange = (parts: TokenExchangeParts): ((request: Reque
     const subject = await parseSubjectToken(parts.check, ask.subjectToken);
     return delegate(subject, ask, {
       agent: client.agent,
-      clientId: client.clientId,
       tenant: client.tenant,
       agentScopes: client.scopes ?? agentScopes,
       audiences: parts.audiences,

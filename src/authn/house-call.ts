@@ -1,7 +1,8 @@
 import type { JWTPayload } from "jose";
 import type { OnBehalfOf } from "./house-identity.ts";
 
-const actOf = (actors: readonly string[]): JWTPayload | undefined =>
+/** The `act` of these actors, of whom the outermost comes first. */
+export const actOf = (actors: readonly string[]): JWTPayload | undefined =>
   actors.toReversed().reduce<JWTPayload | undefined>((inner, sub) => (inner === undefined ? { sub } : { sub, act: inner }), undefined);
 
 /** `use` of a token that one service signed for one call to another; what the house gives to clients has none. */

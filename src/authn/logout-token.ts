@@ -2,7 +2,8 @@ import { decodeJwt, decodeProtectedHeader, errors, jwtVerify, type JWTPayload } 
 import { z } from "zod";
 import { Problem } from "#contract/problem.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
-import { ALGORITHMS } from "./access-token.ts";
+import { ALGORITHMS, FORBIDDEN_HEADERS } from "./access-token.ts";
+import { countEnd } from "./count-end.ts";
 import type { TrustedIssuer } from "./issuer-keys.ts";
 
 /** What the provider says has ended: one of its sessions, or all of one person. */
@@ -18,7 +19,6 @@ export interface LogoutToken {
 const EVENT = "http://schemas.openid.net/event/backchannel-logout";
 const AGE_SECONDS = 120;
 const TYPES: ReadonlySet<string> = new Set(["logout+jwt", "application/logout+jwt", "jwt"]);
-const FORBIDDEN_HEADERS = ["jku", "x5u", "jwk", "x5c", "crit", "b64", "zip"] as const;
 const MAX_BYTES = 8192;
 
 const name = z.string().min(1).max(256);
@@ -72,24 +72,9 @@ export const createLogoutTokenCheck = (parts: {
     if (!read.success) throw refuse("It is no logout token.");
     const age = parts.now().getTime() / 1000 - read.data.iat;
     if (Math.abs(age) > AGE_SECONDS) throw refuse("It was not issued just now.");
-    const { jti, sid, sub } = read.data;
-    return {
-      issuer: parts.issuer.issuer,
-      jti,
-      tooOldAt: new Date((read.data.iat + AGE_SECONDS) * 1000),
-      sid,
-      sub,
-    };
+    const { iat, jti, sid, sub } = read.data;
+    return { issuer: parts.issuer.issuer, jti, tooOldAt: new Date((iat + AGE_SECONDS) * 1000), sid, sub };
   };
-  return async (token) => {
-    const count = (status: string) => parts.metrics.count("bff_token_validation_total", { token_type: "logout_token", status });
-    try {
-      const checked = await check(token);
-      count("ok");
-      return checked;
-    } catch (error) {
-      count(error instanceof Problem ? error.code : "error");
-      throw error;
-    }
-  };
+  const count = (status: string) => parts.metrics.count("bff_token_validation_total", { token_type: "logout_token", status });
+  return (token) => countEnd(count, () => check(token));
 };

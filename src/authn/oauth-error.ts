@@ -10,12 +10,6 @@ export type OAuthErrorCode =
   | "temporarily_unavailable"
   | "server_error";
 
-const statusOf = (code: OAuthErrorCode): number => {
-  if (code === "invalid_client") return 401;
-  if (code === "temporarily_unavailable") return 503;
-  return code === "server_error" ? 500 : 400;
-};
-
 /** A refusal of a token endpoint. The description is shown; it holds no token and no secret. */
 export class OAuthError extends Error {
   override readonly name = "OAuthError";
@@ -27,6 +21,14 @@ export class OAuthError extends Error {
   }
 
   get status(): number {
-    return statusOf(this.code);
+    if (this.code === "invalid_client") return 401;
+    if (this.code === "temporarily_unavailable") return 503;
+    return this.code === "server_error" ? 500 : 400;
   }
 }
+
+/** The one value of a form's field, if it has one. Throws `invalid_request` for a field that is given twice. */
+export const oneOf = (values: readonly string[], name: string): string | undefined => {
+  if (values.length > 1) throw new OAuthError("invalid_request", `${name} is given twice`);
+  return values[0];
+};

@@ -1,8 +1,9 @@
 import * as openid from "openid-client";
+import { Problem } from "#contract/problem.ts";
+import { ACCESS_TOKEN_TYPE, EXCHANGE_GRANT } from "./delegated-token.ts";
 import type { OidcClient, ProviderTokens } from "./oidc-client.ts";
-import { createOidcGrants } from "./oidc-grants.ts";
 import { createOidcSignIn, type OidcSignInParts } from "./oidc-sign-in.ts";
-import { createProviderConnection, type ProviderConnectionParts } from "./provider-connection.ts";
+import { createProviderConnection, providerAway, type ProviderConnectionParts } from "./provider-connection.ts";
 
 export interface OidcClientParts extends ProviderConnectionParts, Omit<OidcSignInParts, "provider" | "tokensOf" | "sendsResources"> {
   /** Whether the provider is told what the session's token is for (RFC 8707): the embedded issuer is; not every other takes it. */
@@ -23,11 +24,62 @@ export const createOidcClient = (parts: OidcClientParts): OidcClient => {
     scope: answer.scope,
   });
 
-  const shared = { ...parts, provider, tokensOf };
+  /** A token for an upstream. What the provider refuses is our fault towards the client, not the client's. */
+  const issue = async (grant: (config: openid.Configuration) => Promise<openid.TokenEndpointResponse>): Promise<ProviderTokens> => {
+    const config = await provider.configuration();
+    const answer = await grant(config).catch((cause: unknown) => {
+      throw provider.isOutage(cause) ? providerAway(cause) : new Problem("upstream_auth_failed", { cause });
+    });
+    if (answer.token_type.toLowerCase() !== "bearer") throw new Problem("upstream_auth_failed", { cause: new Error("not a bearer token") });
+    return tokensOf(answer);
+  };
+
   return {
     issuer,
-    ...createOidcSignIn({ ...shared, sendsResources: parts.sendsResources ?? false }),
-    ...createOidcGrants(shared),
+    ...createOidcSignIn({ ...parts, provider, tokensOf, sendsResources: parts.sendsResources ?? false }),
+    refresh: async (refreshToken) => {
+      const started = performance.now();
+      let status = "ok";
+      try {
+        const config = await provider.configuration();
+        return { kind: "tokens", tokens: tokensOf(await openid.refreshTokenGrant(config, refreshToken)) };
+      } catch (cause) {
+        const isDenied = cause instanceof openid.ResponseBodyError && cause.error === "invalid_grant";
+        status = isDenied ? "denied" : "error";
+        return isDenied ? { kind: "denied" } : { kind: provider.isUntaken(cause) ? "unsent" : "unanswered", cause };
+      } finally {
+        parts.metrics.observe("bff_token_refresh_duration_ms", { status }, performance.now() - started);
+      }
+    },
+    exchange: (ask) =>
+      issue(async (config) =>
+        openid.genericGrantRequest(config, EXCHANGE_GRANT, {
+          subject_token: ask.subjectToken,
+          subject_token_type: ACCESS_TOKEN_TYPE,
+          requested_token_type: ACCESS_TOKEN_TYPE,
+          audience: ask.audience,
+          ...(ask.scopes === undefined ? {} : { scope: ask.scopes.join(" ") }),
+        }),
+      ),
+    clientCredentials: (ask) =>
+      issue(async (config) =>
+        openid.clientCredentialsGrant(config, {
+          audience: ask.audience,
+          // Some providers know targets by this name alone, and only absolute addresses by it (RFC 8707).
+          ...(/^[a-z][a-z0-9+.-]*:[^#]+$/i.test(ask.audience) ? { resource: ask.audience } : {}),
+          ...(ask.scopes === undefined ? {} : { scope: ask.scopes.join(" ") }),
+        }),
+      ),
+    revoke: async (refreshToken) => {
+      try {
+        const config = await provider.configuration();
+        if (config.serverMetadata().revocation_endpoint === undefined) return true;
+        await openid.tokenRevocation(config, refreshToken, { token_type_hint: "refresh_token" });
+        return true;
+      } catch {
+        return false;
+      }
+    },
     subjectOf: (claims) => {
       const found = claims[mapping.subjectClaim];
       return typeof found !== "string" || found === "" ? undefined : `${mapping.subjectPrefix}${found}`;

@@ -1,5 +1,5 @@
 import type { DelegatedToken } from "./delegated-token.ts";
-import { OAuthError } from "./oauth-error.ts";
+import { oneOf, OAuthError } from "./oauth-error.ts";
 import type { RegisteredClient } from "./registered-clients.ts";
 
 export const CLIENT_GRANT = "client_credentials";
@@ -7,12 +7,8 @@ const LIFE_SECONDS = 900;
 
 /** What a service's token says that it asks for in its own name: its tenant, at most the scopes it was given, services of this house alone. */
 export const ownToken = (form: URLSearchParams, client: RegisteredClient, audiences: readonly string[]): DelegatedToken => {
-  if (form.getAll("scope").length > 1) throw new OAuthError("invalid_request", "scope is given twice");
-  const asked =
-    form
-      .get("scope")
-      ?.split(" ")
-      .filter((scope) => scope !== "") ?? client.scopes;
+  const named = oneOf(form.getAll("scope"), "scope");
+  const asked = named?.split(" ").filter((scope) => scope !== "") ?? client.scopes;
   const wider = asked.filter((scope) => !client.scopes.includes(scope));
   if (wider.length > 0) throw new OAuthError("invalid_scope", `there is ${client.scopes.join(" ")}`);
   const targets = [...form.getAll("resource"), ...form.getAll("audience")].filter((target) => target !== "");

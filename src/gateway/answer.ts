@@ -77,6 +77,9 @@ export const toResponse = (answer: Answer): Response =>
 export const isEventStream = (answer: Pick<Answer, "headers">): boolean =>
   (answer.headers.get("content-type") ?? "").toLowerCase().startsWith("text/event-stream");
 
+/** By status: these answers never have a body, whatever the upstream says. */
+export const bodiless: ReadonlySet<number> = new Set([204, 205, 304]);
+
 /** Lets go of a body that nobody will read. */
 export const discard = (answer: Answer, reason?: unknown): void => {
   if (answer.body instanceof ReadableStream) answer.body.cancel(reason).catch(() => {});

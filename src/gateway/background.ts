@@ -1,6 +1,5 @@
 import { startLoop, type Loop } from "#http/loop.ts";
-import type { Log } from "#telemetry/log.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
+import type { GatewayParts } from "./gateway-parts.ts";
 
 /** Work that comes round by itself; each task is measured. */
 export interface Background {
@@ -8,7 +7,7 @@ export interface Background {
   stop(): Promise<void>;
 }
 
-export const createBackground = (parts: { readonly metrics: Metrics; readonly log: Log }): Background => {
+export const createBackground = (parts: Pick<GatewayParts, "metrics" | "log">): Background => {
   const loops: Loop[] = [];
   const measured = async (task: string, work: () => Promise<void>): Promise<void> => {
     const started = performance.now();

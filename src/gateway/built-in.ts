@@ -3,6 +3,7 @@ import type { Answer } from "./answer.ts";
 import type { Inbound, InboundMethod } from "./front-door/inbound.ts";
 import type { AddressClass } from "./limits/rate-door.ts";
 import { parsePattern, type RoutePattern } from "./routes/route-pattern.ts";
+import { capturesOf } from "./routes/route-table.ts";
 import { createSegmentTrie } from "./routes/segment-trie.ts";
 
 export interface BuiltInCall {
@@ -45,8 +46,7 @@ export const createBuiltIns = (list: readonly BuiltIn[]): BuiltIns => {
       const hit = trie.find(path);
       const [found] = hit?.values ?? [];
       if (hit === undefined || found === undefined) return undefined;
-      const names = found.pattern.segments.filter((segment) => segment.kind !== "literal").map((segment) => segment.name);
-      return { builtIn: found.builtIn, captures: new Map(names.map((name, index) => [name, hit.captured[index] ?? ""])) };
+      return { builtIn: found.builtIn, captures: capturesOf(found, hit.captured) };
     },
   };
 };

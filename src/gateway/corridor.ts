@@ -1,37 +1,32 @@
 import { STATUS_CODES } from "node:http";
 import type { Problem } from "#contract/problem.ts";
 import { asProblem, problemResponse } from "#http/problem-body.ts";
-import type { Log } from "#telemetry/log.ts";
 import type { Span, Tracing } from "#telemetry/tracing.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
 import type { Answer } from "./answer.ts";
 import { requireHandler, type BuiltIns } from "./built-in.ts";
 import { guardMarks } from "./canonical-path.ts";
+import type { Doors } from "./doors.ts";
 import { echoRequestId } from "./facade/request-id.ts";
 import { frontDoorProblem } from "./front-door/front-door-problem.ts";
 import { inboundMethods, type Inbound } from "./front-door/inbound.ts";
 import type { Corridor } from "./front-door/raw-server.ts";
+import type { GatewayParts } from "./gateway-parts.ts";
 import type { HeldRoutes } from "./routes-in-force/routes-in-force.ts";
 import type { Load } from "./limits/load.ts";
-import type { RateDoor } from "./limits/rate-door.ts";
 import { withSecurityHeaders } from "./security-headers.ts";
 import { acceptsHtml, problemPage } from "./plain-page.ts";
 import type { ServeRoute } from "./serve-route.ts";
 import { isReserved } from "./web-client/client-pages.ts";
 import type { WebClient } from "./web-client/web-client.ts";
 
-export interface CorridorParts {
+export interface CorridorParts extends Pick<Doors, "isTrustedProxy" | "rate">, Pick<GatewayParts, "metrics" | "log"> {
   readonly builtIns: BuiltIns;
   /** The table of the moment, held for one request. */
   readonly holdRoutes: () => HeldRoutes;
   readonly serveRouteOf: (held: HeldRoutes) => ServeRoute;
   readonly webClient: WebClient;
   readonly tracing: Tracing;
-  readonly isTrustedProxy: (address: string) => boolean;
-  readonly rate: RateDoor;
   readonly load: Load;
-  readonly metrics: Metrics;
-  readonly log: Log;
 }
 
 /** The way on from an address that is none. */

@@ -1,7 +1,6 @@
 import { Problem } from "#contract/problem.ts";
-import type { Log } from "#telemetry/log.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
 import type { Inbound } from "./front-door/inbound.ts";
+import type { GatewayParts } from "./gateway-parts.ts";
 import type { SessionKeys } from "./sessions/session-keys.ts";
 import type { SessionRecord } from "./sessions/session-store.ts";
 
@@ -41,7 +40,7 @@ export interface CsrfDoor {
   guardLink(inbound: Inbound, record: SessionRecord | undefined, token: string | undefined, detail: string): void;
 }
 
-export const createCsrfDoor = (parts: { readonly keys: SessionKeys; readonly metrics: Metrics; readonly log: Log }): CsrfDoor => {
+export const createCsrfDoor = (parts: Pick<GatewayParts, "metrics" | "log"> & { readonly keys: SessionKeys }): CsrfDoor => {
   const refuse = (reason: CsrfReason, inbound: Inbound, detail?: string): never => {
     parts.metrics.count("bff_csrf_violations_total", { reason });
     parts.metrics.count("bff_security_events_total", { event_type: "csrf_rejected", severity: "warning" });

@@ -1,23 +1,17 @@
 import { Problem } from "#contract/problem.ts";
-import type { Recorder } from "#events/audit/entry.ts";
 import type { Decided } from "#decide/obligations.ts";
 import type { DecideAsk, Decider } from "#decide/decider.ts";
-import type { Log } from "#telemetry/log.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
-import { noTracing, type Tracing } from "#telemetry/tracing.ts";
+import { noTracing } from "#telemetry/tracing.ts";
 import type { EndByDecision } from "./end-by-decision.ts";
+import type { GatewayParts } from "./gateway-parts.ts";
 import { readBody } from "./read-body.ts";
 import { clientOf } from "./recognise.ts";
 import { createRecordDenial, type AskingRequest } from "./record-denial.ts";
 import { askOfRoute, mappingOf, metByRow } from "./route-question.ts";
 
-export interface DecideRouteParts {
+export interface DecideRouteParts extends Pick<GatewayParts, "recorder" | "metrics" | "tracing" | "log"> {
   readonly decider: Decider;
-  readonly recorder: Recorder;
   readonly endByDecision: EndByDecision;
-  readonly metrics: Metrics;
-  readonly tracing?: Tracing;
-  readonly log: Log;
 }
 
 /** The part of a request that a decision is asked for. */

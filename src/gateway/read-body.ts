@@ -2,10 +2,9 @@ import type { z } from "zod";
 import { Problem } from "#contract/problem.ts";
 import { LARGE_BODY_BYTES, type BodyShare } from "#http/body-shares.ts";
 import { faultsOf } from "#contract/shape-faults.ts";
-import { guardPlainBody } from "#http/plain-body.ts";
+import { gatherBytes, guardPlainBody } from "#http/read-bytes.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
-import type { Inbound } from "./front-door/inbound.ts";
-import { gatherBytes } from "#http/read-bytes.ts";
+import type { Inbound, InboundBody } from "./front-door/inbound.ts";
 
 const TYPE = /^([a-z0-9!#$&^_.+-]+\/[a-z0-9!#$&^_.+-]+)[ \t]*(?:;(.*))?$/i;
 const CHARSET = /^[ \t]*charset[ \t]*=[ \t]*"?utf-8"?[ \t]*$/i;
@@ -36,19 +35,17 @@ export const guardContentType = (inbound: Inbound, accepted: readonly string[]):
 export const limitBody = (inbound: Inbound, limit: number, share: BodyShare): Inbound =>
   inbound.body === undefined ? inbound : { ...inbound, body: { ...inbound.body, limit, share } };
 
+/** A body that lies here as a whole. */
+export const wholeBody = (bytes: Uint8Array<ArrayBuffer>): InboundBody => ({
+  length: bytes.byteLength,
+  whole: async () => bytes,
+  stream: () => new Blob([bytes]).stream(),
+  failure: () => undefined,
+});
+
 /** The request with the body that a door has read, if one has: whoever looks into it next finds the same bytes. */
 export const withReadBody = (inbound: Inbound, bytes: Uint8Array<ArrayBuffer> | undefined): Inbound =>
-  bytes === undefined
-    ? inbound
-    : {
-        ...inbound,
-        body: {
-          length: bytes.byteLength,
-          whole: async () => bytes,
-          stream: () => new Blob([bytes]).stream(),
-          failure: () => undefined,
-        },
-      };
+  bytes === undefined ? inbound : { ...inbound, body: wholeBody(bytes) };
 
 /**
  * Reads a body of at most `limit` bytes, as it was meant: one that is compressed is not what its bytes say. Throws `body_too_large`,

@@ -4,10 +4,10 @@ import { requireScope } from "#authn/caller.ts";
 import type { VerifyBearer } from "#authn/house-identity.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Asker } from "#decide/decider.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
 import { bearerChallenge } from "./challenge.ts";
 import type { Inbound } from "./front-door/inbound.ts";
 import type { PublicOrigins } from "./front-door/public-origins.ts";
+import type { GatewayParts } from "./gateway-parts.ts";
 import { fillPath } from "./routes/route-pattern.ts";
 import type { Route } from "./routes/route-table.ts";
 import type { SessionCookies } from "./sessions/session-cookies.ts";
@@ -21,17 +21,14 @@ export type Recognised =
   | { readonly kind: "session"; readonly record: SessionRecord; readonly asker: Asker }
   | { readonly kind: "bearer"; readonly caller: Caller; readonly asker: Asker };
 
-export interface RecogniseParts {
+export interface RecogniseParts extends Pick<GatewayParts, "verifierFor" | "metrics"> {
   readonly sessions: Sessions;
   readonly cookies: SessionCookies;
   readonly origins: PublicOrigins;
-  /** A verifier of bearer tokens for any of these audiences. */
-  readonly verifierFor: (audiences: readonly string[]) => VerifyBearer;
   /** Scopes of what a session asks of the house's services. */
   readonly sessionScopes: readonly string[];
   /** Clients that may enter the tool endpoints without being an agent. */
   readonly firstPartyClients: ReadonlySet<string>;
-  readonly metrics: Metrics;
 }
 
 export interface Recogniser {
@@ -125,38 +122,36 @@ export const createRecogniser = (parts: RecogniseParts): Recogniser => {
       headers: { "www-authenticate": "Cookie", ...(clear ? { "set-cookie": parts.cookies.clearSid() } : {}) },
     });
 
-  const readers: Pick<Recogniser, "session" | "bearer"> = {
-    session: async (inbound) => {
-      const sid = parts.cookies.readSid(inbound.headers.get("cookie"));
-      if (sid.kind !== "one") throw refuse(sid.kind === "ambiguous");
-      try {
-        const record = await parts.sessions.recognise(sid.value, clientOf(inbound), inbound.correlationId);
-        return { kind: "session", record, asker: askerOfSession(record, sessionScopes) };
-      } catch (error) {
-        if (error instanceof Problem && error.code === "unauthenticated") throw refuse(true);
-        throw error;
-      }
-    },
-    bearer: async (inbound, route, captures) => {
-      const audiences = route.audiences.flatMap((text) => {
-        const filled = fillPath(text, captures);
-        return filled.startsWith("/") ? parts.origins.list.map((origin) => (filled === "/" ? origin : `${origin}${filled}`)) : [filled];
-      });
-      let caller: Caller;
-      try {
-        caller = await check(inbound, audiences);
-      } catch (error) {
-        return challenge(error, inbound, route, captures);
-      }
-      guardBearer(route, inbound.target.path, caller, parts.firstPartyClients);
-      return { kind: "bearer", caller, asker: caller };
-    },
+  const bySession: Recogniser["session"] = async (inbound) => {
+    const sid = parts.cookies.readSid(inbound.headers.get("cookie"));
+    if (sid.kind !== "one") throw refuse(sid.kind === "ambiguous");
+    try {
+      const record = await parts.sessions.recognise(sid.value, clientOf(inbound), inbound.correlationId);
+      return { kind: "session", record, asker: askerOfSession(record, sessionScopes) };
+    } catch (error) {
+      if (error instanceof Problem && error.code === "unauthenticated") throw refuse(true);
+      throw error;
+    }
+  };
+  const byBearer: Recogniser["bearer"] = async (inbound, route, captures) => {
+    const audiences = route.audiences.flatMap((text) => {
+      const filled = fillPath(text, captures);
+      return filled.startsWith("/") ? parts.origins.list.map((origin) => (filled === "/" ? origin : `${origin}${filled}`)) : [filled];
+    });
+    let caller: Caller;
+    try {
+      caller = await check(inbound, audiences);
+    } catch (error) {
+      return challenge(error, inbound, route, captures);
+    }
+    guardBearer(route, inbound.target.path, caller, parts.firstPartyClients);
+    return { kind: "bearer", caller, asker: caller };
   };
 
   return {
     hasCookie: (inbound) => parts.cookies.readSid(inbound.headers.get("cookie")).kind !== "none",
-    session: (inbound) => watched("session", () => readers.session(inbound)),
-    bearer: (inbound, route, captures) => watched("bearer", () => readers.bearer(inbound, route, captures)),
+    session: (inbound) => watched("session", () => bySession(inbound)),
+    bearer: (inbound, route, captures) => watched("bearer", () => byBearer(inbound, route, captures)),
     ownBearer: (inbound) => check(inbound, parts.origins.list),
     unknownSession: () => refuse(true),
   };

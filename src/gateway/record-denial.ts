@@ -1,6 +1,6 @@
 import type { DecideAsk, Asker } from "#decide/decider.ts";
 import type { Decided } from "#decide/obligations.ts";
-import type { Recorder } from "#events/audit/entry.ts";
+import type { EntryActor, Recorder } from "#events/audit/entry.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Inbound, InboundMethod } from "./front-door/inbound.ts";
 import type { Route } from "./routes/route-table.ts";
@@ -15,6 +15,15 @@ export interface AskingRequest {
   /** The method decided on; that of the request, unless the request asks for another one. */
   readonly method: InboundMethod;
 }
+
+/** Who asked, as the audit log names them. */
+export const actorOf = (asker: Asker, sessionRef: string | undefined): EntryActor => ({
+  subject: asker.sub,
+  kind: asker.agent !== undefined ? "agent" : asker.sub.startsWith("service:") ? "service" : "person",
+  agent_id: asker.agent,
+  client_id: asker.clientId,
+  session_ref: sessionRef,
+});
 
 /** Records that a question of a request was denied. `reason`: the decision's, or what is said in its place. Never throws. */
 export type RecordDenial = (
@@ -33,13 +42,7 @@ export const createRecordDenial =
       category: "decision",
       outcome: "denied",
       code: reason,
-      actor: {
-        subject: asker.sub,
-        kind: asker.agent === undefined ? (asker.sub.startsWith("service:") ? "service" : "person") : "agent",
-        agent_id: asker.agent,
-        client_id: asker.clientId,
-        session_ref: record?.ref,
-      },
+      actor: actorOf(asker, record?.ref),
       via: { service: "gateway", route_id: route.id },
       resource: { type: ask.type, id: ask.id },
       decisionId,

@@ -6,16 +6,14 @@ import type { Answer } from "./answer.ts";
 import { guardMarks } from "./canonical-path.ts";
 import { offerBearer } from "./challenge.ts";
 import { returnQuery } from "./auth/return-to.ts";
-import type { CsrfDoor } from "./csrf.ts";
-import { freePass, type DecideRoute } from "./decide-route.ts";
+import { freePass } from "./decide-route.ts";
+import type { Doors } from "./doors.ts";
 import type { Inbound } from "./front-door/inbound.ts";
-import type { RateDoor } from "./limits/rate-door.ts";
 import { isForeignNavigation, isNavigation, refreshPage } from "./plain-page.ts";
 import type { Proxy } from "./proxy/proxy.ts";
 import { limitBody, withReadBody } from "./read-body.ts";
-import { hasBearer, type Recognised, type Recogniser } from "./recognise.ts";
+import { hasBearer, type Recognised } from "./recognise.ts";
 import { redirect } from "./reply.ts";
-import type { RevealDoor } from "./reveal-door.ts";
 import { allowOf, chooseRoute, guardDeleteBody, requireRows } from "./routes/choose-route.ts";
 import { corsHeaders } from "./routes/cors-headers.ts";
 import { capturesOf, type Route, type RouteHit } from "./routes/route-table.ts";
@@ -40,15 +38,8 @@ export interface RouteCall extends Entered {
 
 export type InsideHandler = (call: RouteCall) => Promise<Answer>;
 
-export interface ServeRouteParts {
+export interface ServeRouteParts extends Pick<Doors, "origins" | "rate" | "recogniser" | "csrf" | "decide" | "reveal"> {
   readonly tracing: Tracing;
-  readonly rate: RateDoor;
-  readonly recogniser: Recogniser;
-  /** The public origin of requests that address none. */
-  readonly firstOrigin: string;
-  readonly csrf: CsrfDoor;
-  readonly decide: DecideRoute;
-  readonly reveal: RevealDoor;
   readonly proxy: Proxy;
   readonly relay: ReturnType<typeof createStreamRelay>;
   readonly rawStreams: ReturnType<typeof createRawStreams>;
@@ -101,7 +92,7 @@ export const createServeRoute = (parts: ServeRouteParts): ServeRoute => {
     if (route.target.kind === "internal") {
       const handler = parts.inside.get(route.id);
       if (handler === undefined) throw new Problem("not_found");
-      using share = shares.of(who.kind === "none" ? inbound.clientAddress : `${who.asker.tenant} ${who.asker.sub}`);
+      using share = shares(who.kind === "none" ? inbound.clientAddress : `${who.asker.tenant} ${who.asker.sub}`);
       const limited = { ...call, recheck, inbound: limitBody(withReadBody(inbound, body), route.row.body_limit, share) };
       return await parts.tracing.span("gateway.inside", {}, () => handler(limited));
     }
@@ -149,7 +140,7 @@ export const createServeRoute = (parts: ServeRouteParts): ServeRoute => {
       for (const [name, value] of Object.entries(cors)) response.headers.append(name, value);
       return response;
     } catch (thrown) {
-      const error = offerBearer(thrown, rows, { inbound, captured: hit.captured, firstOrigin: parts.firstOrigin });
+      const error = offerBearer(thrown, rows, { inbound, captured: hit.captured, firstOrigin: parts.origins.first });
       if (Object.keys(cors).length === 0) throw error;
       // A page of a listed origin may read why it was refused.
       const problem = asProblem(error);

@@ -12,19 +12,15 @@ import type { Service } from "#http/service.ts";
 import { createFetchAdapter } from "./fetch-adapter.ts";
 import { listenFrontDoor, type Listening } from "./front-door/listener.ts";
 import { createPublicOrigins } from "./front-door/public-origins.ts";
-import { joinGateway } from "./join/join-gateway.ts";
+import { joinGateway, type JoinedGateway } from "./join/join-gateway.ts";
 import type { GatewayParts } from "./gateway-parts.ts";
 
-export interface GatewayService extends Service {
+export interface GatewayService extends Service, Pick<JoinedGateway, "drain" | "endStreams"> {
   readonly name: "gateway";
   /** Serves behind the raw front door. Port 0 = any free one; all hosts share the one that was found. */
   listen(options: { readonly port: number; readonly hosts: readonly string[] }): Promise<Listening>;
   /** Takes up the changed route table, as an operator's signal asks. Throws `routes_invalid` with every fault; nothing changed then. */
   reload(): Promise<RoutesReloaded>;
-  /** From now on not ready; everything is still served. */
-  drain(): void;
-  /** Streams say good-bye, and no new one begins. */
-  endStreams(): void;
   /** Endpoints of the contract that this service serves. */
   readonly served: readonly Endpoint<z.ZodType, z.ZodType, z.ZodType, z.ZodType>[];
 }
@@ -84,17 +80,7 @@ export const createGateway = async (parts: GatewayParts): Promise<GatewayService
     endStreams: () => joined.endStreams(),
     listen: async (options) => {
       guardProfile(parts, options.hosts);
-      const opened = await listenFrontDoor(
-        {
-          origins,
-          corridor: joined.corridor,
-          load: joined.load,
-          connections: joined.connections,
-          clientAddress: joined.clientAddress,
-          tls: parts.tls,
-        },
-        options,
-      );
+      const opened = await listenFrontDoor({ ...joined, origins, tls: parts.tls }, options);
       listening.push(opened);
       return opened;
     },

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { schemaActions } from "#pdp/bundle/schema-actions.ts";
 import { decidingPeer, recordingPeer, sharedDatabase, testGateway } from "#testing/gateway.ts";
-import { isBuiltInPath } from "./built-in-list.ts";
+import { isBuiltInPath } from "./built-in-path.ts";
 import { insideIds } from "./inside/inside-rows.ts";
 import { loadRoutes } from "./routes/load-routes.ts";
 import type { RouteTable } from "./routes/route-table.ts";

@@ -60,6 +60,12 @@ export const firstWords = (address: string, count: number): string =>
     .map((word) => word.toString(16))
     .join(":");
 
+/**
+ * Where clouds hand out a machine's own credentials: link-local of AWS, Azure, Google and others, Alibaba's, and AWS over IPv6. Nothing of
+ * this house ever dials them.
+ */
+export const metadataNetworks: readonly string[] = ["169.254.0.0/16", "100.100.100.200", "fd00:ec2::254"];
+
 const loopback = listOf("127.0.0.0/8", "::1");
 /** Whether the other end of a connection is this machine. */
 export const isLoopbackAddress = (address: string): boolean => isIn(loopback, address);

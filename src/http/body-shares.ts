@@ -11,10 +11,6 @@ export interface BodyShare extends Disposable {
   take(): Promise<void>;
 }
 
-export interface BodyShares {
-  of(caller: string): BodyShare;
-}
-
 interface Places {
   held: number;
   readonly waiting: (() => void)[];
@@ -24,7 +20,7 @@ interface Places {
  * Large bodies of each caller in this process: two are read and served at once, sixteen more wait unread, the rest is refused. Whoever
  * sends many at once waits for themselves; everybody else's turn comes after two at most.
  */
-export const createBodyShares = (): BodyShares => {
+export const createBodyShares = (): ((caller: string) => BodyShare) => {
   const callers = new Map<string, Places>();
   const leave = (caller: string, places: Places): void => {
     const next = places.waiting.shift();
@@ -39,18 +35,16 @@ export const createBodyShares = (): BodyShares => {
     else throw new Problem("rate_limited", { detail: "Too many large bodies of yours are under way.", headers: { "retry-after": "1" } });
     return places;
   };
-  return {
-    of: (caller) => {
-      let entered: Promise<Places> | undefined;
-      return {
-        take: async () => void (await (entered ??= enter(caller))),
-        [Symbol.dispose]: () =>
-          void entered?.then(
-            (places) => leave(caller, places),
-            () => undefined,
-          ),
-      };
-    },
+  return (caller) => {
+    let entered: Promise<Places> | undefined;
+    return {
+      take: async () => void (await (entered ??= enter(caller))),
+      [Symbol.dispose]: () =>
+        void entered?.then(
+          (places) => leave(caller, places),
+          () => undefined,
+        ),
+    };
   };
 };
 

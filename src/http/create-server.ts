@@ -1,8 +1,8 @@
 import { createServer, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
-import type { Problem } from "#contract/problem.ts";
+import type { ListenerCode } from "#contract/endpoint-problems.ts";
+import { Problem, type ProblemOptions } from "#contract/problem.ts";
 import type { ListenerLimits } from "./listener-limits.ts";
-import { listenerProblem } from "./listener-problem.ts";
 
 /** PEM texts. */
 export interface Tls {
@@ -14,25 +14,15 @@ const strict = { insecureHTTPParser: false, joinDuplicateHeaders: false } as con
 
 /** A server of HTTP/1.1, over TLS where it has a certificate, with the limits that every listener of the house has. */
 export const createHouseServer = (limits: ListenerLimits, more: { readonly tls?: Tls; readonly requireHostHeader: boolean }): Server => {
-  const { maxHeaderSize, headersTimeout, requestTimeout, keepAliveTimeout, keepAliveInitialDelay, connectionsCheckingInterval } = limits;
-  const options = {
-    ...strict,
-    requireHostHeader: more.requireHostHeader,
-    maxHeaderSize,
-    headersTimeout,
-    requestTimeout,
-    keepAliveTimeout,
-    keepAliveInitialDelay,
-    connectionsCheckingInterval,
-    keepAlive: true,
-  };
+  // Those of our limits that Node knows bear its names.
+  const options = { ...strict, ...limits, requireHostHeader: more.requireHostHeader, keepAlive: true };
   const server =
     more.tls === undefined
       ? createServer(options)
       : createTlsServer({
           ...options,
           ...more.tls,
-          handshakeTimeout: headersTimeout,
+          handshakeTimeout: limits.headersTimeout,
           minVersion: "TLSv1.2",
           ALPNProtocols: ["http/1.1"],
         });
@@ -41,6 +31,9 @@ export const createHouseServer = (limits: ListenerLimits, more: { readonly tls?:
   server.maxConnections = limits.maxConnections;
   return server;
 };
+
+/** A refusal by a listener before anybody looks at the path: the reference of every endpoint has it. */
+export const listenerProblem = (code: ListenerCode, options: ProblemOptions = {}): Problem => new Problem(code, options);
 
 const isControl = (byte: number | undefined): boolean => byte === undefined || byte < 0x21 || byte === 0x7f;
 

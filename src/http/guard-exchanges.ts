@@ -2,9 +2,8 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Problem } from "#contract/problem.ts";
 import { hasBody, watchBody } from "./body-clock.ts";
-import { problemOfParser } from "./create-server.ts";
+import { listenerProblem, problemOfParser } from "./create-server.ts";
 import type { ListenerLimits } from "./listener-limits.ts";
-import { listenerProblem } from "./listener-problem.ts";
 import { refuseConnection } from "./refuse-connection.ts";
 
 /** Ends connections whose reader takes nothing of what waits for it: Node's own clock of a socket runs anew with every byte that is taken. */

@@ -1,6 +1,7 @@
 import type { RequestListener, Server, ServerResponse } from "node:http";
 import { getRequestListener } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
+import type { Peer } from "#contract/ask.ts";
 import { bindHosts } from "./bind-hosts.ts";
 import { createHouseServer, type Tls } from "./create-server.ts";
 import { guardExchanges } from "./guard-exchanges.ts";
@@ -72,9 +73,7 @@ const sendText = (response: Response, outgoing: ServerResponse): boolean => {
   return true;
 };
 
-type Fetch = (request: Request) => Promise<Response>;
-
-const listenerOf = (fetch: Fetch): RequestListener => {
+const listenerOf = (fetch: Peer): RequestListener => {
   const answer = async (request: Request, outgoing: ServerResponse): Promise<Response> => {
     const response = await fetch(markFromSocket(request, outgoing.socket?.remoteAddress));
     return sendText(response, outgoing) ? RESPONSE_ALREADY_SENT : response;
@@ -86,7 +85,7 @@ const listenerOf = (fetch: Fetch): RequestListener => {
 };
 
 /** The same for a service of the one seam. */
-export const listenService = (fetch: Fetch, options: ListenOptions): Promise<Listening> => listenOn(listenerOf(fetch), options);
+export const listenService = (fetch: Peer, options: ListenOptions): Promise<Listening> => listenOn(listenerOf(fetch), options);
 
 /** A listener that knows nothing of the seam, with the pages that every service has. */
 const withPages = (listener: RequestListener, pages: OwnPages): RequestListener => {

@@ -1,3 +1,4 @@
+import type { Peer } from "#contract/ask.ts";
 import { isLoopbackHost } from "#contract/loopback.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
@@ -39,8 +40,6 @@ export interface OwnPages {
 const paths: ReadonlySet<string> = new Set(["/health/live", "/health/ready", "/metrics"]);
 export const isOwnPage = (path: string): boolean => paths.has(path);
 
-type Fetch = (request: Request) => Promise<Response>;
-
 const json = (status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): Response =>
   new Response(JSON.stringify(body), {
     status,
@@ -51,9 +50,9 @@ const json = (status: number, body: unknown, headers: Readonly<Record<string, st
  * What every service shows of itself, in one way: `GET /health/live`, `/health/ready` (503 `{status, reasons}` while a part is missing) and
  * `/metrics`. Health is for anybody; metrics as `isOpenScraper` says, else with a token. The rest is the service's own.
  */
-export const withOwnPages = (fetch: (request: Request, pathname: string) => Promise<Response>, pages: OwnPages): Fetch => {
+export const withOwnPages = (fetch: (request: Request, pathname: string) => Promise<Response>, pages: OwnPages): Peer => {
   const startedAt = performance.now();
-  const served: Readonly<Record<string, Fetch>> = {
+  const served: Readonly<Record<string, Peer>> = {
     "/health/live": async () => json(200, { status: "alive", uptime_s: Math.floor((performance.now() - startedAt) / 1000) }),
     "/health/ready": async () => {
       const reasons = await pages.ready();

@@ -4,6 +4,8 @@ import { readFile } from "node:fs/promises";
 /** What a file holds, or what is wrong with it. */
 export type PemRead<T> = { readonly text: string; readonly value: T } | { readonly fault: string };
 
+export const faultOf = (read: PemRead<unknown>): string | undefined => ("fault" in read ? read.fault : undefined);
+
 const readPem = async <T>(file: string, what: string, parse: (text: string) => T): Promise<PemRead<T>> => {
   let text: string;
   try {
@@ -34,8 +36,7 @@ export const readKeyPair = async (
   keyFile: string,
 ): Promise<{ readonly cert: string; readonly key: string } | { readonly faults: Readonly<Partial<Record<"cert" | "key", string>>> }> => {
   const [cert, key] = await Promise.all([readCertificates(certFile), readPrivateKey(keyFile)]);
-  if ("fault" in cert || "fault" in key)
-    return { faults: { cert: "fault" in cert ? cert.fault : undefined, key: "fault" in key ? key.fault : undefined } };
+  if ("fault" in cert || "fault" in key) return { faults: { cert: faultOf(cert), key: faultOf(key) } };
   if (cert.value[0]?.checkPrivateKey(key.value) !== true) return { faults: { key: `${keyFile} is not the key of ${certFile}` } };
   return { cert: cert.text, key: key.text };
 };

@@ -1,6 +1,5 @@
 import { Problem } from "#contract/problem.ts";
 import { LARGE_BODY_BYTES, takeShare } from "./body-shares.ts";
-import { guardPlainBody } from "./plain-body.ts";
 
 const fromSocket = Symbol("from a socket");
 interface Marked {
@@ -39,6 +38,12 @@ export const gatherBytes = async (
     gathered.push(piece);
   }
   return Buffer.concat(gathered);
+};
+
+/** Refuses a body that is encoded (`Content-Encoding`): its bytes would be taken for what they are not. Throws `unsupported_media_type`. */
+export const guardPlainBody = (encoding: string | null | undefined): void => {
+  if (encoding === null || encoding === undefined || /^[ \t]*(?:identity)?[ \t]*$/i.test(encoding)) return;
+  throw new Problem("unsupported_media_type", { detail: "Send the body unencoded.", headers: { "accept-encoding": "identity" } });
 };
 
 const bodyTooLarge = (): Problem => new Problem("body_too_large");

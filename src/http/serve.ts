@@ -2,14 +2,13 @@ import { Hono } from "hono";
 import type { z } from "zod";
 import type { BodyOf, Endpoint, ParamsOf, QueryOf, ReplyOf } from "#contract/endpoint.ts";
 import { inputCodes, problemsOf } from "#contract/endpoint-problems.ts";
-import { Problem } from "#contract/problem.ts";
+import { Problem, type Fault } from "#contract/problem.ts";
 import { faultsOf, queryFaultsOf } from "#contract/shape-faults.ts";
 import type { Log } from "#telemetry/log.ts";
 import { noTracing, type Tracing } from "#telemetry/tracing.ts";
 import { createBodyShares, withShare, type BodyShare } from "./body-shares.ts";
 import { correlationIdOf } from "./correlation-id.ts";
 import { asProblem, problemResponse } from "./problem-body.ts";
-import { readQuery } from "./read-query.ts";
 import { readBytes } from "./read-bytes.ts";
 import { parseStrictJson } from "./strict-json.ts";
 import { TextResponse } from "./text-response.ts";
@@ -87,6 +86,19 @@ export interface Router<C> {
   readonly served: readonly AnyEndpoint[];
 }
 
+/** Parameters of a query as a form has them, each at most once. Throws the service's code of a repeated one. */
+const readQuery = (url: URL, { service }: Pick<Endpoint, "service">): Record<string, string> => {
+  // Without a prototype, or a parameter __proto__ would be none.
+  const seen = Object.create(null) as Record<string, string>;
+  const faults: Fault[] = [];
+  for (const [name, value] of url.searchParams) {
+    if (Object.hasOwn(seen, name)) faults.push({ path: `query.${name}`, message: "is given twice" });
+    seen[name] = value;
+  }
+  if (faults.length > 0) throw new Problem(inputCodes[service].repeatedParameter, { errors: faults });
+  return { ...seen };
+};
+
 const isJson = (contentType: string | null): boolean => /^application\/json *(?:; *charset="?utf-8"?)? *$/i.test(contentType ?? "");
 
 /**
@@ -128,7 +140,7 @@ export const createRouter = <C>(options: RouterOptions<C>): Router<C> => {
     if (!isFit || (params !== undefined && !params.success)) throw new Problem("not_found");
     const codes = inputCodes[endpoint.service];
     const url = new URL(request.url);
-    const given = options.readQuery === undefined ? readQuery(url, endpoint) : options.readQuery(url, endpoint);
+    const given = (options.readQuery ?? readQuery)(url, endpoint);
     if (endpoint.query === undefined) {
       const faults = Object.keys(given).map((name) => ({ path: `query.${name}`, message: "is not known here", code: "unknown" }));
       if (faults.length > 0) throw new Problem(codes.unknownParameter, { errors: faults });
@@ -176,7 +188,7 @@ export const createRouter = <C>(options: RouterOptions<C>): Router<C> => {
     // Nobody in particular asks where no credential is asked for; no body is read there.
     const key = caller === undefined ? undefined : options.shareOf(caller);
     if (key === undefined) return undefined;
-    const share = shares.of(key);
+    const share = shares(key);
     withShare(request, share);
     return share;
   };
@@ -229,9 +241,9 @@ export const createRouter = <C>(options: RouterOptions<C>): Router<C> => {
     const correlationId = correlationIdOf(context.req.raw.headers.get("x-correlation-id"));
     const path = new URL(context.req.url).pathname;
     const allowed = served.filter((endpoint) => matches(endpoint.path, path)).map((endpoint) => endpoint.method);
-    if (allowed.length > 0)
-      return problemResponse(new Problem("method_not_allowed", { headers: { allow: allowed.join(", ") } }), correlationId);
-    return problemResponse(new Problem("not_found"), correlationId);
+    const isThere = allowed.length > 0;
+    const problem = isThere ? new Problem("method_not_allowed", { headers: { allow: allowed.join(", ") } }) : new Problem("not_found");
+    return problemResponse(problem, correlationId);
   });
 
   return { serve, raw, shareOf, fetch: async (request) => app.fetch(request), served };

@@ -2,10 +2,11 @@ import { randomBytes } from "node:crypto";
 import type { ClientMetadata } from "oidc-provider";
 import { deriveClientSecret } from "#authn/client-secret.ts";
 import { EXCHANGE_GRANT } from "#authn/delegated-token.ts";
+import { CLIENT_GRANT } from "#authn/own-token.ts";
 import { agentScopes, personScopes } from "#authn/scopes.ts";
 import type { FindClient, RegisteredClient } from "#authn/registered-clients.ts";
 import type { HouseSecrets } from "#authn/seal.ts";
-import type { AgentSignIn, ServiceSignIn, SignIns } from "./sign-ins.ts";
+import type { SignIns } from "./sign-ins.ts";
 
 /** Only the development sign-in for the command line; see demo-grant.ts. */
 export const CLI_CLIENT = "sallyport-cli";
@@ -23,26 +24,15 @@ const CALLBACK_PATH = "/auth/callback";
 /** Where the gateway is told that a session here has ended. */
 export const logoutUrlOf = (web: WebClient): string => new URL("/auth/backchannel-logout", web.publicOrigins[0]).href;
 
-const common = { response_types: [], redirect_uris: [], token_endpoint_auth_method: "client_secret_basic" } as const;
-
-const agentMetadata = (secrets: HouseSecrets, agent: AgentSignIn): ClientMetadata => ({
-  ...common,
+/** A program that only asks the token endpoint, by its secret. */
+const program = (clientId: string, secret: string, grant: string, name?: string): ClientMetadata => ({
   response_types: [],
   redirect_uris: [],
-  client_id: agent.clientId,
-  client_name: agent.name,
-  client_secret: deriveClientSecret(secrets, agent.clientId),
-  grant_types: [EXCHANGE_GRANT],
-});
-
-const serviceMetadata = (secrets: HouseSecrets, service: ServiceSignIn): ClientMetadata => ({
-  ...common,
-  response_types: [],
-  redirect_uris: [],
-  client_id: service.clientId,
-  client_name: service.name,
-  client_secret: deriveClientSecret(secrets, service.clientId),
-  grant_types: ["client_credentials"],
+  token_endpoint_auth_method: "client_secret_basic",
+  client_id: clientId,
+  ...(name === undefined ? {} : { client_name: name }),
+  client_secret: secret,
+  grant_types: [grant],
 });
 
 /** Every program the issuer knows. There is no registration: what is not here is nobody. */
@@ -56,7 +46,7 @@ export const clientsOf = (parts: {
     client_name: "Sallyport",
     client_secret: parts.web.clientSecret,
     token_endpoint_auth_method: "client_secret_basic",
-    grant_types: ["authorization_code", "refresh_token", "client_credentials", EXCHANGE_GRANT],
+    grant_types: ["authorization_code", "refresh_token", CLIENT_GRANT, EXCHANGE_GRANT],
     response_types: ["code"],
     redirect_uris: parts.web.publicOrigins.map((origin) => `${origin}${CALLBACK_PATH}`),
     // When a person signs out here, every gateway lets go of the sessions that came from it.
@@ -72,22 +62,16 @@ export const clientsOf = (parts: {
     response_types: [],
     redirect_uris: [],
   },
-  ...parts.signIns.agents.map((agent) => agentMetadata(parts.secrets, agent)),
-  ...parts.signIns.services.map((service) => serviceMetadata(parts.secrets, service)),
+  ...parts.signIns.agents.map(({ clientId, name }) => program(clientId, deriveClientSecret(parts.secrets, clientId), EXCHANGE_GRANT, name)),
+  ...parts.signIns.services.map(({ clientId, name }) => program(clientId, deriveClientSecret(parts.secrets, clientId), CLIENT_GRANT, name)),
 ];
 
 /** The library wants a secret of each client; of these only digests are there, so nobody knows the one that it is given. */
 const NOBODYS_SECRET = randomBytes(32).toString("base64url");
 
 /** An agent or a service whose credentials the house keeps, as the provider's library knows its clients; its secret is looked at apart. */
-export const registeredMetadata = ({ clientId, kind }: RegisteredClient): ClientMetadata => ({
-  ...common,
-  response_types: [],
-  redirect_uris: [],
-  client_id: clientId,
-  client_secret: NOBODYS_SECRET,
-  grant_types: kind === "agent" ? [EXCHANGE_GRANT] : ["client_credentials"],
-});
+export const registeredMetadata = ({ clientId, kind }: RegisteredClient): ClientMetadata =>
+  program(clientId, NOBODYS_SECRET, kind === "agent" ? EXCHANGE_GRANT : CLIENT_GRANT);
 
 /** What is known of clients besides how they prove themselves. */
 export interface KnownClients {

@@ -1,9 +1,13 @@
-import type { Configuration, KoaContextWithOIDC } from "oidc-provider";
+import type { Configuration, errors as ProviderErrors, interactionPolicy, KoaContextWithOIDC } from "oidc-provider";
 import type { JWK } from "jose";
 import { identityScopes } from "#authn/scopes.ts";
-import type { Person } from "./sign-ins.ts";
-import { renderError } from "./sign-out.ts";
+import { logoutUrlOf, type KnownClients, type WebClient } from "./clients.ts";
+import type { Factors } from "./factors.ts";
+import { signInPolicy } from "./sign-in-policy.ts";
+import { signInPath } from "./sign-in.ts";
+import { renderError, type signOutPages } from "./sign-out.ts";
 import { signingAlgorithms } from "./signing-keys.ts";
+import type { TokenClaims } from "./token-claims.ts";
 
 const HOURS_8 = 28_800;
 
@@ -14,24 +18,16 @@ export interface ConfigurationParts {
   /** Cookies are shared by all ports of a host, so their names say whose they are. */
   readonly cookieSuffix: string;
   readonly clients: NonNullable<Configuration["clients"]>;
-  readonly policy: NonNullable<NonNullable<Configuration["interactions"]>["policy"]>;
-  readonly signInPath: (uid: string) => string;
-  readonly find: (sub: string) => Person | undefined;
-  readonly accessTokenClaims: NonNullable<Configuration["extraTokenClaims"]>;
+  readonly library: { readonly errors: typeof ProviderErrors; readonly interactionPolicy: typeof interactionPolicy };
+  readonly factors: Pick<Factors, "find">;
+  readonly claims: Pick<TokenClaims, "of">;
   /** `aud` of a token for a resource; `granted` are all that its sign-in asked for. */
   readonly audienceOf: (token: object, resource: string, granted: readonly string[]) => string | readonly string[];
   /** What may be named as `resource`; the first stands for all. */
   readonly audiences: readonly string[];
-  readonly webClientId: string;
-  readonly scopesOfClient: (clientId: string) => Promise<readonly string[]>;
-  readonly signOut: Pick<
-    NonNullable<NonNullable<Configuration["features"]>["rpInitiatedLogout"]>,
-    "logoutSource" | "postLogoutSuccessSource"
-  >;
-  /** Where logout tokens go. */
-  readonly logoutUrl: string;
-  readonly refuseTarget: (text: string) => Error;
-  readonly refuseScope: (text: string) => Error;
+  readonly web: WebClient;
+  readonly known: Pick<KnownClients, "scopesOf">;
+  readonly signOut: ReturnType<typeof signOutPages>;
 }
 
 /** Every client is the house's own, so a grant is what was asked: nobody is asked to consent to it. */
@@ -89,15 +85,15 @@ export const configurationOf = (parts: ConfigurationParts): Configuration => ({
     RefreshToken: HOURS_8,
     Session: HOURS_8,
   },
-  interactions: { policy: parts.policy, url: (_ctx, interaction) => parts.signInPath(interaction.uid) },
+  interactions: { policy: signInPolicy(parts.library.interactionPolicy), url: (_ctx, interaction) => signInPath(interaction.uid) },
   loadExistingGrant,
   findAccount: (_ctx, sub) => {
-    const person = parts.find(sub);
+    const person = parts.factors.find(sub);
     return person === undefined
       ? undefined
       : { accountId: person.sub, claims: () => ({ sub: person.sub, name: person.name, tenant: person.tenant }) };
   },
-  extraTokenClaims: parts.accessTokenClaims,
+  extraTokenClaims: parts.claims.of,
   formats: {
     customizers: {
       jwt: (ctx, token, jwt) => {
@@ -108,7 +104,7 @@ export const configurationOf = (parts: ConfigurationParts): Configuration => ({
   },
   // The library calls no loopback address by itself. The one call that this issuer makes goes to its own gateway.
   fetch: (url, { dispatcher: _guarded, ...options }: RequestInit & { dispatcher?: unknown } = {}) =>
-    url === parts.logoutUrl ? fetch(url, options) : Promise.reject(new TypeError("only the gateway is told of sign-outs")),
+    url === logoutUrlOf(parts.web) ? fetch(url, options) : Promise.reject(new TypeError("only the gateway is told of sign-outs")),
   features: {
     backchannelLogout: { enabled: true },
     devInteractions: { enabled: false },
@@ -123,20 +119,21 @@ export const configurationOf = (parts: ConfigurationParts): Configuration => ({
       defaultResource: (_ctx, _client, oneOf) => oneOf?.[0] ?? parts.audiences[0] ?? "",
       useGrantedResource: () => true,
       getResourceServerInfo: async (ctx, resource, client) => {
+        const { InvalidScope, InvalidTarget } = parts.library.errors;
         const isOfHouse = parts.audiences.includes(resource);
-        const isGateway = client.clientId === parts.webClientId;
+        const isGateway = client.clientId === parts.web.clientId;
         const server = (scope: string) => ({ scope, accessTokenFormat: "jwt" as const, jwt: { sign: { alg: "ES256" as const } } });
         // Services outside are known to the gateway alone. Its service tokens, in its own name, are for none of the house.
         if (isGateway && ctx.oidc.params?.["grant_type"] === "client_credentials") {
-          if (isOfHouse) throw parts.refuseTarget("name a service outside this house");
+          if (isOfHouse) throw new InvalidTarget("name a service outside this house");
           const scope = ctx.oidc.params["scope"];
           return server(typeof scope === "string" ? scope : "");
         }
-        if (!isOfHouse && !isGateway) throw parts.refuseTarget(`this house has ${parts.audiences.join(" ")}`);
-        const most = await parts.scopesOfClient(client.clientId);
+        if (!isOfHouse && !isGateway) throw new InvalidTarget(`this house has ${parts.audiences.join(" ")}`);
+        const most = await parts.known.scopesOf(client.clientId);
         // A service that asks for scopes is told when it has none of them: an answer without any would mean all.
         const asked = ctx.oidc.params?.["grant_type"] === "client_credentials" ? [...ctx.oidc.requestParamScopes] : [];
-        if (asked.length > 0 && !asked.some((scope) => most.includes(scope))) throw parts.refuseScope(`there is ${most.join(" ")}`);
+        if (asked.length > 0 && !asked.some((scope) => most.includes(scope))) throw new InvalidScope(`there is ${most.join(" ")}`, "");
         return server(most.join(" "));
       },
     },

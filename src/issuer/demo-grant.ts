@@ -1,10 +1,11 @@
+import type { IncomingMessage } from "node:http";
 import type { UnknownObject } from "oidc-provider";
+import { isLoopbackAddress } from "#http/addresses.ts";
 import { OAuthError } from "#authn/oauth-error.ts";
 import { agentScopes } from "#authn/scopes.ts";
 import type { Factors } from "./factors.ts";
-import type { GrantTokens } from "./grant-tokens.ts";
+import type { IssueToken } from "./grant-tokens.ts";
 import { valueOf, valuesOf, type GrantContext } from "./grant-context.ts";
-import { guardLocalCommand } from "./local-command.ts";
 import type { AgentSignIn, Person, SignIns } from "./sign-ins.ts";
 
 const LIFE_SECONDS = 3600;
@@ -12,13 +13,25 @@ const LIFE_SECONDS = 3600;
 export interface DemoGrantParts {
   readonly signIns: SignIns;
   readonly factors: Factors;
-  readonly tokens: GrantTokens;
+  readonly issue: IssueToken;
   readonly audiences: readonly string[];
   readonly scopesOfClient: (clientId: string) => Promise<readonly string[]>;
   readonly now: () => Date;
 }
 
 export const demoGrantParameters = ["username", "password", "otp", "agent", "scope", "resource"] as const;
+
+/** What a browser or a proxy adds, and a command of this machine does not. */
+const foreignHeaders = ["origin", "sec-fetch-site", "cookie", "x-forwarded-for", "forwarded", "via", "x-real-ip"] as const;
+
+/** Lets only programs of this machine through: a page in a browser here, or a proxy that stands here, is no such program. */
+const guardLocalCommand = (request: IncomingMessage): void => {
+  const address = request.socket.remoteAddress;
+  if (address === undefined || !isLoopbackAddress(address))
+    throw new OAuthError("unauthorized_client", "the development sign-in is for this machine alone");
+  if (foreignHeaders.some((name) => request.headers[name] !== undefined))
+    throw new OAuthError("unauthorized_client", "the development sign-in is for the command line alone");
+};
 
 /** No more than there is; all of it when nothing is asked. */
 const parseScope = (ctx: GrantContext, most: readonly string[]): string => {
@@ -76,6 +89,6 @@ export const createDemoGrant = (parts: DemoGrantParts): ((ctx: GrantContext) => 
       ...(agent === undefined ? {} : { act: { sub: agent.agent } }),
     };
     const order = { clientId, sub: person.sub, claims, scope, audiences, lifeSeconds: LIFE_SECONDS, gty: "demo_sign_in" };
-    return { access_token: await parts.tokens.forPerson(order), token_type: "Bearer", expires_in: LIFE_SECONDS, scope };
+    return { access_token: await parts.issue(order), token_type: "Bearer", expires_in: LIFE_SECONDS, scope };
   };
 };

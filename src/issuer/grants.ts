@@ -14,7 +14,7 @@ import { OAuthError } from "#authn/oauth-error.ts";
 import { DEMO_GRANT, type KnownClients } from "./clients.ts";
 import { createDemoGrant, demoGrantParameters } from "./demo-grant.ts";
 import type { Factors } from "./factors.ts";
-import { createGrantTokens } from "./grant-tokens.ts";
+import { createIssueToken } from "./grant-tokens.ts";
 import { valuesOf, type GrantContext } from "./grant-context.ts";
 import type { SignIns } from "./sign-ins.ts";
 import type { TokenClaims } from "./token-claims.ts";
@@ -41,7 +41,7 @@ type Handler = (ctx: GrantContext) => Promise<Readonly<Record<string, unknown>>>
 /** The grants that the library has not: RFC 8693 for agents, and the development sign-in of the command line. */
 export const registerGrants = (parts: GrantParts): void => {
   const { provider, errors, signIns, audiences, now } = parts;
-  const tokens = createGrantTokens({ provider, claims: parts.claims, resource: audiences[0] });
+  const issue = createIssueToken(provider, parts.claims, audiences[0]);
 
   /** The provider's own error for ours, so that both leave by the same door. */
   const translated = (error: unknown): unknown => {
@@ -72,12 +72,12 @@ export const registerGrants = (parts: GrantParts): void => {
     const token =
       agent === undefined
         ? passOn(subject, ask, { houseAudiences: audiences, now: now() })
-        : delegate(subject, ask, { ...agent, clientId, agentScopes: await parts.clients.scopesOf(clientId), audiences, now: now() });
+        : delegate(subject, ask, { ...agent, agentScopes: await parts.clients.scopesOf(clientId), audiences, now: now() });
     const { sub: _sub, ...claims } = token.claims;
     const scope = token.scopes.join(" ");
     const order = { ...token, clientId, sub: subject.sub, claims, scope, gty: "token_exchange" };
     return {
-      access_token: await tokens.forPerson(order),
+      access_token: await issue(order),
       issued_token_type: ACCESS_TOKEN_TYPE,
       token_type: "Bearer",
       expires_in: token.lifeSeconds,
@@ -86,6 +86,6 @@ export const registerGrants = (parts: GrantParts): void => {
   };
   provider.registerGrantType(EXCHANGE_GRANT, answering(exchange), exchangeParameters, ["audience", "resource"]);
 
-  const demo = createDemoGrant({ signIns, factors: parts.factors, tokens, audiences, scopesOfClient: parts.clients.scopesOf, now });
+  const demo = createDemoGrant({ signIns, factors: parts.factors, issue, audiences, scopesOfClient: parts.clients.scopesOf, now });
   provider.registerGrantType(DEMO_GRANT, answering(demo), demoGrantParameters, ["resource"]);
 };

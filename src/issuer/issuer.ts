@@ -15,14 +15,13 @@ import type { HouseKeys } from "#authn/house-keys.ts";
 import { audienceOfResource } from "#authn/resource-indicator.ts";
 import { createSealer, deriveKey, type HouseSecrets } from "#authn/seal.ts";
 import { createArtifacts, sweepExpired } from "./artifacts.ts";
-import { clientsOf, knownClients, logoutUrlOf, registeredMetadata, type WebClient } from "./clients.ts";
+import { clientsOf, knownClients, registeredMetadata, type WebClient } from "./clients.ts";
 import { configurationOf } from "./configuration.ts";
 import { createFactors } from "./factors.ts";
 import { registerGrants } from "./grants.ts";
 import { cspSources, messagePage, sendPage } from "./page.ts";
 import { loadProviderLibrary } from "./provider-library.ts";
-import { signInPolicy } from "./sign-in-policy.ts";
-import { createSignIn, signInPath } from "./sign-in.ts";
+import { createSignIn } from "./sign-in.ts";
 import { signOutPages } from "./sign-out.ts";
 import type { SignIns } from "./sign-ins.ts";
 import { readSigningKeys } from "./signing-keys.ts";
@@ -111,18 +110,14 @@ export const createIssuer = async (parts: IssuerParts): Promise<Issuer> => {
       cookieKeys: secrets.map((secret) => deriveKey(secret, "authn.issuer.cookie.v1").toString("base64url")),
       cookieSuffix: url.port,
       clients: clientsOf({ web: parts.web, signIns, secrets }),
-      policy: signInPolicy(library.interactionPolicy),
-      signInPath,
-      find: factors.find,
-      accessTokenClaims: claims.of,
+      library,
+      factors,
+      claims,
       audienceOf,
       audiences: parts.audiences,
-      scopesOfClient: clients.scopesOf,
-      webClientId: parts.web.clientId,
-      logoutUrl: logoutUrlOf(parts.web),
+      known: clients,
+      web: parts.web,
       signOut: signOutPages({ provider: () => provider, publicOrigins: parts.web.publicOrigins }),
-      refuseTarget: (text) => new library.errors.InvalidTarget(text),
-      refuseScope: (text) => new library.errors.InvalidScope(text, ""),
     }),
   );
   // Of what the house keeps itself there is only a digest; a client of the demo may have both.

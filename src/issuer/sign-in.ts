@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type Provider from "oidc-provider";
-import type { Interaction } from "oidc-provider";
+import type { Interaction, InteractionResults } from "oidc-provider";
 import { Problem } from "#contract/problem.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Sealer } from "#authn/seal.ts";
@@ -97,20 +97,14 @@ export const createSignIn = (parts: SignInParts): ((request: IncomingMessage, re
       }),
     );
 
-  const finish = (request: IncomingMessage, response: ServerResponse, person: Person, strong: boolean): Promise<void> =>
-    provider.interactionFinished(
-      request,
-      response,
-      {
-        login: {
-          accountId: person.sub,
-          ts: Math.floor(parts.now().getTime() / 1000),
-          amr: strong ? ["pwd", "otp"] : ["pwd"],
-          ...(strong ? { acr: "strong" } : {}),
-        },
-      },
-      { mergeWithLastSubmission: false },
-    );
+  /** Back to the client that asked. */
+  const leave = (request: IncomingMessage, response: ServerResponse, result: InteractionResults): Promise<void> =>
+    provider.interactionFinished(request, response, result, { mergeWithLastSubmission: false });
+
+  const finish = (request: IncomingMessage, response: ServerResponse, person: Person, strong: boolean): Promise<void> => {
+    const how = strong ? { amr: ["pwd", "otp"], acr: "strong" } : { amr: ["pwd"] };
+    return leave(request, response, { login: { accountId: person.sub, ts: Math.floor(parts.now().getTime() / 1000), ...how } });
+  };
 
   const takePassword = async (request: IncomingMessage, response: ServerResponse, interaction: Interaction): Promise<void> => {
     const form = await readForm(request);
@@ -135,14 +129,6 @@ export const createSignIn = (parts: SignInParts): ((request: IncomingMessage, re
     parts.log.info("sign_in_refused", { factor: "code", why: shown.why });
     return showCode(response, interaction, person, proof, faultText(shown.why, "The code is wrong. Enter the one your app shows now."));
   };
-
-  const cancel = (request: IncomingMessage, response: ServerResponse): Promise<void> =>
-    provider.interactionFinished(
-      request,
-      response,
-      { error: "access_denied", error_description: "the person cancelled the sign-in" },
-      { mergeWithLastSubmission: false },
-    );
 
   const show = (response: ServerResponse, interaction: Interaction, url: URL): void => {
     const person = sessionPerson(interaction);
@@ -169,7 +155,7 @@ export const createSignIn = (parts: SignInParts): ((request: IncomingMessage, re
     else if (isForeign(request)) sendPage(response, messagePage("Refused", "The form did not come from this page.", 403));
     else if (step === undefined) await takePassword(request, response, interaction);
     else if (step === "/code") await takeCode(request, response, interaction);
-    else await cancel(request, response);
+    else await leave(request, response, { error: "access_denied", error_description: "the person cancelled the sign-in" });
     return true;
   };
 };

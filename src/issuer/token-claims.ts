@@ -9,18 +9,6 @@ export interface TokenClaims {
   of(ctx: KoaContextWithOIDC, token: AccessToken | ClientCredentials): Promise<UnknownObject>;
 }
 
-interface SignedIn {
-  readonly acr?: string;
-  readonly amr?: string[];
-  readonly authTime?: number;
-}
-
-const signInClaims = (source: SignedIn | undefined): UnknownObject => ({
-  acr: source?.acr,
-  amr: source?.amr,
-  auth_time: source?.authTime,
-});
-
 /**
  * Claims of access tokens: the tenant, and how and when the person signed in, which the provider keeps with the code and
  * the refresh token. A service's tenant is its own, or `*`.
@@ -39,7 +27,12 @@ export const createTokenClaims = (
       if (token.kind === "ClientCredentials") return { tenant: await tenantOf(token.clientId ?? "") };
       const person = "accountId" in token ? find(token.accountId) : undefined;
       const source = ctx.oidc.entities.AuthorizationCode ?? ctx.oidc.entities.RefreshToken;
-      return { ...(person === undefined ? {} : { tenant: person.tenant }), ...signInClaims(source) };
+      return {
+        ...(person === undefined ? {} : { tenant: person.tenant }),
+        acr: source?.acr,
+        amr: source?.amr,
+        auth_time: source?.authTime,
+      };
     },
   };
 };

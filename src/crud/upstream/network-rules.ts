@@ -1,6 +1,5 @@
 import { isIP, type BlockList } from "node:net";
-import { isIn, listOf, networkList, readNetwork, wordsOf, type Network } from "#http/addresses.ts";
-import { metadataNetworks } from "#http/metadata-networks.ts";
+import { isIn, listOf, metadataNetworks, networkList, readNetwork, wordsOf, type Network } from "#http/addresses.ts";
 
 /**
  * Where systems may be dialled. Addresses that are not public are refused unless the system's file allows them; addresses

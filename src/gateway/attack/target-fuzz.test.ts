@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import fc from "fast-check";
 import { Problem } from "#contract/problem.ts";
-import { isBuiltInPath } from "#gateway/built-in-list.ts";
+import { isBuiltInPath } from "#gateway/built-in-path.ts";
 import { canonicalise, guardMarks } from "#gateway/canonical-path.ts";
 import { upstreamPath } from "#gateway/proxy/proxy.ts";
 import { loadRoutes } from "#gateway/routes/load-routes.ts";

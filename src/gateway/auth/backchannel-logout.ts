@@ -1,18 +1,14 @@
 import type { LogoutToken } from "#authn/logout-token.ts";
 import { Problem } from "#contract/problem.ts";
-import type { Log } from "#telemetry/log.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
 import type { BuiltInHandler } from "#gateway/built-in.ts";
+import type { GatewayParts } from "#gateway/gateway-parts.ts";
 import { guardContentType, readBody } from "#gateway/read-body.ts";
 import type { Sessions } from "#gateway/sessions/sessions.ts";
 import type { Once } from "./once.ts";
 
-export interface BackchannelLogoutParts {
-  readonly check: (token: string) => Promise<LogoutToken>;
+export interface BackchannelLogoutParts extends Pick<GatewayParts, "checkLogoutToken" | "metrics" | "log"> {
   readonly once: Once;
   readonly sessions: Pick<Sessions, "end">;
-  readonly metrics: Metrics;
-  readonly log: Log;
 }
 
 const MAX_BYTES = 16_384;
@@ -40,7 +36,7 @@ export const createBackchannelLogout = (parts: BackchannelLogoutParts): BuiltInH
     const headers = { "cache-control": "no-store" };
     try {
       guardContentType(inbound, ["application/x-www-form-urlencoded"]);
-      const token = await parts.check(parseForm(await readBody(inbound, MAX_BYTES)));
+      const token = await parts.checkLogoutToken(parseForm(await readBody(inbound, MAX_BYTES)));
       const id = `${token.issuer} ${token.jti}`;
       const replayed = () => new Problem("invalid_request", { detail: "It was used already." });
       if (await parts.once.isUsed("logout_token", id)) throw replayed();

@@ -1,17 +1,12 @@
 import { getCsrf, getSession } from "#contract/session.ts";
 import { Problem } from "#contract/problem.ts";
 import type { BuiltInHandler } from "#gateway/built-in.ts";
-import type { CsrfDoor } from "#gateway/csrf.ts";
-import type { Recogniser } from "#gateway/recognise.ts";
+import type { Doors } from "#gateway/doors.ts";
 import { reply } from "#gateway/reply.ts";
-import type { RevealDoor } from "#gateway/reveal-door.ts";
 import type { SessionKeys } from "#gateway/sessions/session-keys.ts";
 
-export interface SessionViewParts {
-  readonly recogniser: Recogniser;
-  readonly csrf: CsrfDoor;
+export interface SessionViewParts extends Pick<Doors, "recogniser" | "csrf" | "reveal"> {
   readonly keys: SessionKeys;
-  readonly reveal: Pick<RevealDoor, "isAllowed">;
 }
 
 /** `GET /auth/session`: who is signed in; never a token, an id of the session or an e-mail address. */

@@ -1,12 +1,10 @@
 import { z } from "zod";
 import { satisfies, type Assurance } from "#authn/assurance.ts";
-import type { OidcClient } from "#authn/oidc-client.ts";
 import { asProblem, problemResponse } from "#http/problem-body.ts";
 import { Problem } from "#contract/problem.ts";
-import type { Log } from "#telemetry/log.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
 import type { BuiltInHandler } from "#gateway/built-in.ts";
 import { requireOrigin, type Inbound } from "#gateway/front-door/inbound.ts";
+import type { GatewayParts } from "#gateway/gateway-parts.ts";
 import { problemPage, wantsHtml } from "#gateway/plain-page.ts";
 import { clientOf } from "#gateway/recognise.ts";
 import { redirect } from "#gateway/reply.ts";
@@ -18,8 +16,7 @@ import { parseQuery } from "./query.ts";
 import { parseReturnTo } from "./return-to.ts";
 import type { Transaction, Transactions } from "./transaction.ts";
 
-export interface SignInParts {
-  readonly oidc: OidcClient;
+export interface SignInParts extends Pick<GatewayParts, "oidc" | "now" | "metrics" | "log"> {
   readonly sessions: Sessions;
   readonly records: SessionRecords;
   readonly cookies: SessionCookies;
@@ -29,9 +26,6 @@ export interface SignInParts {
   /** Throws `session_store_unavailable` when no session could be kept now. */
   readonly requireStore: () => Promise<void>;
   readonly isFirstUse: (kind: "transaction", id: string, expiresAt: Date) => Promise<boolean>;
-  readonly now: () => Date;
-  readonly metrics: Metrics;
-  readonly log: Log;
 }
 
 const assurances = z

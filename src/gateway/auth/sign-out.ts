@@ -1,28 +1,22 @@
 import { z } from "zod";
-import type { OidcClient } from "#authn/oidc-client.ts";
 import { logout, logoutBody, signOutQuery } from "#contract/session.ts";
 import { Problem } from "#contract/problem.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
 import type { BuiltInHandler } from "#gateway/built-in.ts";
-import type { CsrfDoor } from "#gateway/csrf.ts";
+import type { Doors } from "#gateway/doors.ts";
 import type { Inbound } from "#gateway/front-door/inbound.ts";
+import type { GatewayParts } from "#gateway/gateway-parts.ts";
 import { readJson } from "#gateway/read-body.ts";
-import type { Recogniser } from "#gateway/recognise.ts";
 import { redirect, reply } from "#gateway/reply.ts";
 import type { SessionCookies } from "#gateway/sessions/session-cookies.ts";
 import type { SessionRecord } from "#gateway/sessions/session-store.ts";
 import type { Sessions } from "#gateway/sessions/sessions.ts";
 import { parseQuery } from "./query.ts";
 
-export interface SignOutParts {
-  readonly oidc: Pick<OidcClient, "endSessionUrl">;
+export interface SignOutParts extends Pick<Doors, "recogniser" | "csrf">, Pick<GatewayParts, "oidc" | "metrics"> {
   readonly sessions: Sessions;
-  readonly recogniser: Recogniser;
   readonly cookies: SessionCookies;
-  readonly csrf: CsrfDoor;
   /** Where the provider sends the browser afterwards, below the public origin addressed. */
   readonly postLogoutPath: string;
-  readonly metrics: Metrics;
 }
 
 const linkQuery = signOutQuery.extend({ csrf: z.string().optional() });

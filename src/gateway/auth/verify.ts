@@ -1,19 +1,15 @@
 import { Problem } from "#contract/problem.ts";
 import type { StepUp } from "#contract/step-up.ts";
-import type { Log } from "#telemetry/log.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
 import { HeaderLines, type Answer } from "#gateway/answer.ts";
 import type { BuiltInHandler } from "#gateway/built-in.ts";
 import { canonicalise, guardMarks } from "#gateway/canonical-path.ts";
-import type { CsrfDoor } from "#gateway/csrf.ts";
-import type { DecideRoute } from "#gateway/decide-route.ts";
+import type { Doors } from "#gateway/doors.ts";
 import { hasForwarding } from "#http/forwarding-names.ts";
 import { requireOrigin, type Inbound } from "#gateway/front-door/inbound.ts";
-import type { PublicOrigins } from "#gateway/front-door/public-origins.ts";
-import type { RateDoor } from "#gateway/limits/rate-door.ts";
+import type { GatewayParts } from "#gateway/gateway-parts.ts";
 import { isForeignNavigation, isNavigation, refreshPage } from "#gateway/plain-page.ts";
 import { identityHeaders } from "#gateway/proxy/upstream-headers.ts";
-import type { Recognised, Recogniser } from "#gateway/recognise.ts";
+import type { Recognised } from "#gateway/recognise.ts";
 import { redirect } from "#gateway/reply.ts";
 import type { RouteTable } from "#gateway/routes/route-table.ts";
 import { parseForwarded, readForwarded, requireForwardRow } from "./forwarded-request.ts";
@@ -21,17 +17,10 @@ import { queryOf } from "./query.ts";
 import { returnQuery } from "./return-to.ts";
 import { verdictOf } from "./verdict.ts";
 
-export interface VerifyParts {
+export interface VerifyParts
+  extends Pick<Doors, "rate" | "recogniser" | "csrf" | "decide" | "origins" | "isTrustedProxy">, Pick<GatewayParts, "metrics"> {
   /** The table of this moment. */
   readonly table: () => RouteTable;
-  readonly rate: RateDoor;
-  readonly recogniser: Recogniser;
-  readonly csrf: CsrfDoor;
-  readonly decide: DecideRoute;
-  readonly origins: PublicOrigins;
-  readonly isTrustedProxy: (address: string) => boolean;
-  readonly metrics: Metrics;
-  readonly log: Log;
 }
 
 /** A person looks at the answer and nothing would be lost by looking elsewhere: a load, not a form that was sent. */

@@ -14,8 +14,14 @@ export interface Asked {
   readonly call: Pick<PointCall<unknown>, "correlationId" | "requestId" | "signal">;
 }
 
+/** A request to the facade, and who it comes from. */
+export interface Asking {
+  readonly inbound: Inbound;
+  readonly who: Recognised;
+}
+
 /** Bytes, nesting, and members of a body. */
-interface BodyLimits {
+export interface BodyLimits {
   readonly bodyBytes: number;
   readonly depth: number;
   readonly members?: number | undefined;
@@ -41,8 +47,7 @@ const guardJson = (inbound: Inbound, who: Recognised): void => {
  * id, its content type and its body.
  */
 export const answerFacade = async (
-  inbound: Inbound,
-  who: Recognised,
+  { inbound, who }: Asking,
   limits: BodyLimits,
   work: (asked: Asked) => Promise<{ readonly value: unknown; readonly headers: Readonly<Record<string, string>> }>,
 ): Promise<Response> => {

@@ -3,24 +3,13 @@ import { Problem } from "#contract/problem.ts";
 import { isHeaderText } from "#http/problem-body.ts";
 import type { Asker } from "#decide/decider.ts";
 import { pairOf } from "#decide/pairs.ts";
-import type { Log } from "#telemetry/log.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
-import type { Inbound } from "#gateway/front-door/inbound.ts";
 import type { EndByDecision } from "#gateway/end-by-decision.ts";
-import type { Recognised } from "#gateway/recognise.ts";
 import type { PointCall } from "#decide/ask-point.ts";
 import { completeItem, type Completed } from "./complete-item.ts";
-import { parseEvaluation, parseEvaluations, type Entry, type FacadeAsk, type FacadeItem, type FacadeLimits } from "./parse-evaluations.ts";
-import { answerFacade, isEnforcementPoint, type Asked } from "./facade-answer.ts";
+import { parseEvaluation, parseEvaluations, type Entry, type FacadeAsk, type FacadeItem } from "./parse-evaluations.ts";
+import { answerFacade, isEnforcementPoint, type Asked, type Asking } from "./facade-answer.ts";
 import { isLast, readEvaluation, readEvaluations } from "#decide/point-answers.ts";
-import { createTransparent, type TransparentParts } from "./transparent.ts";
-
-export interface FacadeParts extends TransparentParts {
-  readonly endByDecision: EndByDecision;
-  readonly limits: FacadeLimits & { readonly bodyBytes: number; readonly depth: number };
-  readonly metrics: Metrics;
-  readonly log: Log;
-}
+import { createTransparent, type FacadeParts } from "./transparent.ts";
 
 export type FacadeForm = "evaluation" | "evaluations";
 
@@ -40,7 +29,7 @@ const notEvaluated: EvaluationReply = { decision: false, context: { reason: "not
  * AuthZEN for the browser and for bearers: the subject is always the caller. A bearer with scope `authzen.pep` is an
  * enforcement point of its own and speaks to the decision point directly, with its own rights and no others.
  */
-export const createFacade = (parts: FacadeParts) => {
+export const createFacade = (parts: FacadeParts & { readonly endByDecision: EndByDecision }) => {
   const transparent = createTransparent(parts);
   const count = (event: string) => parts.metrics.count("bff_security_events_total", { event_type: event, severity: "info" });
 
@@ -134,6 +123,7 @@ export const createFacade = (parts: FacadeParts) => {
     }
   };
 
-  return (form: FacadeForm, inbound: Inbound, who: Recognised): Promise<Response> =>
-    answerFacade(inbound, who, { ...parts.limits, members: evaluateMany.maxMembers }, (asked) => answer(form, asked));
+  return (form: FacadeForm) =>
+    (asking: Asking): Promise<Response> =>
+      answerFacade(asking, { ...parts.limits, members: evaluateMany.maxMembers }, (asked) => answer(form, asked));
 };

@@ -78,13 +78,18 @@ const parseKey = (key: unknown, path: string): string => {
   throw new Problem("invalid_request", { errors: [{ path, message: "must be 1-256 characters" }] });
 };
 
+export const requireObject = (value: unknown): Members => {
+  if (isObject(value)) return value;
+  throw new Problem("invalid_request", { errors: [{ path: "", message: "must be an object" }] });
+};
+
 /** Own keys, `__proto__` among them, in their order. */
 const entriesOf = (value: Members): [string, unknown][] =>
   Object.keys(value).map((key) => [key, Object.getOwnPropertyDescriptor(value, key)?.value]);
 
 /** Reads the body of a single evaluation. Throws `invalid_request` with every fault. */
-export const parseEvaluation = (body: unknown, limits: FacadeLimits): FacadeAsk => {
-  if (!isObject(body)) throw new Problem("invalid_request", { errors: [{ path: "", message: "must be an object" }] });
+export const parseEvaluation = (sent: unknown, limits: FacadeLimits): FacadeAsk => {
+  const body = requireObject(sent);
   const key = Object.hasOwn(body, "key") ? parseKey(body["key"], "/key") : undefined;
   const item = parseItem(body, createItemSizes()(sizedParts(body)), limits);
   if (isFaulty(item)) throw new Problem("invalid_request", { errors: item });
@@ -104,8 +109,8 @@ const guardWhole = (sizes: readonly ItemSize[]): void => {
  * Reads the body of a batch: the standard's array, or an object whose keys name the items. Without items it is a single
  * evaluation. Throws `too_many_evaluations`, `body_too_large`, `duplicate_key`, `reserved_resource_id`, `invalid_request`.
  */
-export const parseEvaluations = (body: unknown, limits: FacadeLimits): FacadeAsk => {
-  if (!isObject(body)) throw new Problem("invalid_request", { errors: [{ path: "", message: "must be an object" }] });
+export const parseEvaluations = (sent: unknown, limits: FacadeLimits): FacadeAsk => {
+  const body = requireObject(sent);
   const evaluations = body["evaluations"];
   if (evaluations === undefined) return parseEvaluation(body, limits);
   if (!Array.isArray(evaluations) && !isObject(evaluations))

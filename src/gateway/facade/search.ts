@@ -1,26 +1,17 @@
 import type { SearchReply } from "#contract/searches.ts";
 import type { Asker, Decider } from "#decide/decider.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
-import type { Inbound } from "#gateway/front-door/inbound.ts";
-import type { Recognised } from "#gateway/recognise.ts";
 import { questionRefusals } from "#decide/ask-point.ts";
 import { completeContext, subjectOf } from "./complete-item.ts";
-import { answerFacade, isEnforcementPoint, type Asked } from "./facade-answer.ts";
+import { answerFacade, isEnforcementPoint, type Asked, type Asking } from "./facade-answer.ts";
 import { MOST_RESULTS, parseSearchQuestion, type FacadeSearch, type SearchKind } from "./parse-search.ts";
 import { readSearch } from "#decide/point-answers.ts";
-import { createTransparent, type TransparentParts } from "./transparent.ts";
-
-export interface SearchFacadeParts extends TransparentParts {
-  readonly decider: Decider;
-  readonly limits: { readonly items: number; readonly itemBytes: number; readonly bodyBytes: number; readonly depth: number };
-  readonly metrics: Metrics;
-}
+import { createTransparent, type FacadeParts } from "./transparent.ts";
 
 /**
  * The standard's searches for the browser and for bearers. What may be done, and to what, is searched for the caller alone;
  * who may do something only by those who may see all decisions of their tenant, and never beyond it.
  */
-export const createSearchFacade = (parts: SearchFacadeParts) => {
+export const createSearchFacade = (parts: FacadeParts & { readonly decider: Decider }) => {
   const transparent = createTransparent(parts);
   const count = (event: string) => parts.metrics.count("bff_security_events_total", { event_type: event, severity: "info" });
 
@@ -69,8 +60,9 @@ export const createSearchFacade = (parts: SearchFacadeParts) => {
     }
   };
 
-  return (kind: SearchKind, inbound: Inbound, who: Recognised): Promise<Response> =>
-    answerFacade(inbound, who, parts.limits, (asked) => answer(kind, asked));
+  return (kind: SearchKind) =>
+    (asking: Asking): Promise<Response> =>
+      answerFacade(asking, parts.limits, (asked) => answer(kind, asked));
 };
 
 /** The standard's members and no others, in its order. */

@@ -1,10 +1,11 @@
 import type { Caller } from "#authn/caller.ts";
-import type { HouseIdentity } from "#authn/house-identity.ts";
 import { isObject } from "#contract/is-object.ts";
 import { Problem } from "#contract/problem.ts";
 import type { SearchReply, searchPage } from "#contract/searches.ts";
 import type { z } from "zod";
-import type { Asked } from "./facade-answer.ts";
+import type { GatewayParts } from "#gateway/gateway-parts.ts";
+import type { Asked, BodyLimits } from "./facade-answer.ts";
+import { requireObject, type FacadeLimits } from "./parse-evaluations.ts";
 import { MOST_RESULTS, type SearchKind } from "./parse-search.ts";
 import { createItemSizes, sizeFault } from "./item-size.ts";
 import { guardContexts } from "#decide/house-context.ts";
@@ -12,17 +13,12 @@ import { withDefaults } from "#decide/item-defaults.ts";
 import { callerRefusals, type AskPoint, type PointAnswer, type PointCall } from "#decide/ask-point.ts";
 import { readEvaluation, readEvaluations, readSearch, type Semantic } from "#decide/point-answers.ts";
 
-export interface TransparentParts {
+/** What both kinds of questions need, whoever asks them. */
+export interface FacadeParts extends Pick<GatewayParts, "identity" | "metrics"> {
   readonly askPoint: AskPoint;
-  readonly identity: HouseIdentity;
   readonly pdpAudience: string;
-  readonly limits: { readonly items: number; readonly itemBytes: number };
+  readonly limits: FacadeLimits & BodyLimits;
 }
-
-const requireObject = (value: unknown): Readonly<Record<string, unknown>> => {
-  if (isObject(value)) return value;
-  throw new Problem("invalid_request", { errors: [{ path: "", message: "must be an object" }] });
-};
 
 /** The facade's limit of an item holds whoever asks: the decision point has only one of the whole body. */
 const guardSizes = (asked: readonly (readonly [path: string, item: unknown])[], limitBytes: number): void => {
@@ -46,7 +42,7 @@ const semanticOf = (body: Readonly<Record<string, unknown>>): Semantic => {
  * An enforcement point of its own: its bytes go to the decision point as they are, with a token in its own name, so that
  * its tenant and scopes bound the answer there. The answer is checked like any other and passed on in the standard's form.
  */
-export const createTransparent = (parts: TransparentParts) => {
+export const createTransparent = (parts: FacadeParts) => {
   const tokenOf = (caller: Caller): Promise<string> =>
     parts.identity.onBehalfOf(parts.pdpAudience, {
       sub: caller.sub,

@@ -1,10 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { ReadableStreamReadResult } from "node:stream/web";
-import { discard, isEventStream, linesOf, type Answer } from "#gateway/answer.ts";
+import { bodiless, discard, isEventStream, linesOf, type Answer } from "#gateway/answer.ts";
 import type { ReaderWatch } from "./reader-watch.ts";
-
-/** These answers never have a body, whatever the upstream says. */
-const bodiless: ReadonlySet<number> = new Set([204, 205, 304]);
 
 const flatHeaders = (answer: Answer, skipped?: string): string[] => {
   const flat: string[] = [];

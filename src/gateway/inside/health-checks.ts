@@ -1,3 +1,7 @@
+import { z } from "zod";
+import { ask, type Peer } from "#contract/ask.ts";
+import { metadata } from "#contract/authzen.ts";
+import { Problem } from "#contract/problem.ts";
 import { createKeptAnswer } from "./kept-answer.ts";
 
 /** State of one part, as health answers it. */
@@ -23,10 +27,8 @@ export class Unready extends Error {
   }
 }
 
-export interface HealthChecks {
-  /** All parts; each is asked at most once in the time that answers are kept. Never fails. */
-  all(): Promise<Readonly<Record<string, CheckState>>>;
-}
+/** All parts; each is asked at most once in the time that answers are kept. Never fails. */
+export type HealthChecks = () => Promise<Readonly<Record<string, CheckState>>>;
 
 const TIMEOUT_MS = 2000;
 
@@ -44,6 +46,35 @@ export const requireTaken =
     if (faults.length > 0) throw new Unready(faults);
   };
 
+const reasons = z.array(z.string().regex(/^[a-z][a-z0-9_:+-]{0,63}$/)).max(8);
+const notReady = z.object({ reasons });
+const degraded = z.object({ degraded: reasons });
+
+/**
+ * Whether a service of the house can do its work, and what of it not: what it says of its own readiness. Throws `Unready` with what is
+ * missing, of a certificate that is not trusted too.
+ */
+export const requireReady = async (service: Peer, signal: AbortSignal): Promise<readonly string[]> => {
+  const response = await service(new Request("http://house.internal/health/ready", { signal })).catch((error: unknown) => {
+    throw error instanceof Problem && error.code === "upstream_tls_failed" ? new Unready(["certificate"]) : error;
+  });
+  const body: unknown = await response.json().catch(() => undefined);
+  if (response.ok) return degraded.safeParse(body).data?.degraded ?? [];
+  const said = notReady.safeParse(body);
+  throw new Unready(said.success ? said.data.reasons : [], response.status === 404);
+};
+
+/** The same of the decision point: a foreign one that has no such page is up when it shows its metadata. */
+export const requireReadyPdp = async (pdp: Peer, signal: AbortSignal): Promise<readonly string[]> => {
+  try {
+    return await requireReady(pdp, signal);
+  } catch (error) {
+    if (!(error instanceof Unready && error.isUnknown)) throw error;
+    await ask(pdp, metadata, { signal });
+    return [];
+  }
+};
+
 /**
  * Asks parts whether they answer. Whoever calls often gets the last answer, which stands for `keptMs`: a health page is no way to load the
  * parts. `isAsked` leaves out those that are none of this moment.
@@ -55,7 +86,7 @@ export const createHealthChecks = (
   const { keptMs, now, isAsked = () => true } = parts;
   const last = new Map<string, CheckState>();
 
-  const ask = async (name: string, check: HealthCheck): Promise<CheckState> => {
+  const look = async (name: string, check: HealthCheck): Promise<CheckState> => {
     const started = performance.now();
     let timer: NodeJS.Timeout | undefined;
     const over = new AbortController();
@@ -87,7 +118,7 @@ export const createHealthChecks = (
 
   const askAll = async (): Promise<Readonly<Record<string, CheckState>>> => {
     const asked = Object.entries(checks).filter(([name]) => isAsked(name));
-    return Object.fromEntries(await Promise.all(asked.map(async ([name, check]) => [name, await ask(name, check)] as const)));
+    return Object.fromEntries(await Promise.all(asked.map(async ([name, check]) => [name, await look(name, check)] as const)));
   };
-  return { all: createKeptAnswer(askAll, { goodMs: keptMs, failedMs: keptMs, whileFailed: "failure" }, () => performance.now()) };
+  return createKeptAnswer(askAll, { goodMs: keptMs, failedMs: keptMs, whileFailed: "failure" }, () => performance.now());
 };

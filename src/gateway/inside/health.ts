@@ -27,7 +27,7 @@ export const createHealth = (parts: HealthParts): Readonly<Record<"overall" | "r
   const unhealthy = { status: 503, headers: { "retry-after": "5" } } as const;
   return {
     overall: async () => {
-      const [{ redis = noRedis, ...stores }, others] = await Promise.all([parts.stores.all(), parts.others.all()]);
+      const [{ redis = noRedis, ...stores }, others] = await Promise.all([parts.stores(), parts.others()]);
       const isDown = (state: CheckState | undefined): boolean => state?.status === "down";
       const isLost = [redis, ...Object.values(stores)].some(isDown);
       const isPoor = Object.values(others).some((state) => isDown(state) || state.status === "degraded");
@@ -42,7 +42,7 @@ export const createHealth = (parts: HealthParts): Readonly<Record<"overall" | "r
       return reply(health, value, isLost ? unhealthy : {});
     },
     redis: async () => {
-      const { status, latency_ms } = (await parts.stores.all())["redis"] ?? noRedis;
+      const { status, latency_ms } = (await parts.stores())["redis"] ?? noRedis;
       const value = { status, configured: parts.hasRedis, latency_ms, change_feed: parts.hearsChanges() ? "up" : "down" } as const;
       return reply(healthRedis, value, status === "down" ? unhealthy : {});
     },
@@ -50,7 +50,7 @@ export const createHealth = (parts: HealthParts): Readonly<Record<"overall" | "r
     ready: async () => {
       const reasons: ("draining" | "session_store" | "redis")[] = [];
       if (parts.isDraining()) reasons.push("draining");
-      const stores = await parts.stores.all();
+      const stores = await parts.stores();
       if (stores[parts.sessionStore]?.status === "down") reasons.push("session_store");
       if (stores["redis"]?.status === "down") reasons.push("redis");
       if (reasons.length === 0) return reply(healthReady, { status: "ready" });

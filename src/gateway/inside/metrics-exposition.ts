@@ -1,15 +1,12 @@
 import { requireScope } from "#authn/caller.ts";
 import { Problem } from "#contract/problem.ts";
 import { isOpenScraper } from "#http/own-pages.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
 import type { BuiltInHandler } from "#gateway/built-in.ts";
-import type { RateDoor } from "#gateway/limits/rate-door.ts";
-import { hasBearer, type Recogniser } from "#gateway/recognise.ts";
+import type { Doors } from "#gateway/doors.ts";
+import type { GatewayParts } from "#gateway/gateway-parts.ts";
+import { hasBearer } from "#gateway/recognise.ts";
 
-export interface MetricsExpositionParts {
-  readonly metrics: Metrics;
-  readonly recogniser: Recogniser;
-  readonly rate: RateDoor;
+export interface MetricsExpositionParts extends Pick<Doors, "recogniser" | "rate">, Pick<GatewayParts, "metrics"> {
   readonly isAllowedNetwork: (address: string) => boolean;
 }
 

@@ -1,9 +1,10 @@
 import { requireScope } from "#authn/caller.ts";
-import type { HouseSecrets } from "#authn/seal.ts";
 import { createSealedCursors, pageOf } from "#authn/sealed-cursors.ts";
 import { dropOutbox, listOutbox, outboxQuery, retryOutbox } from "#contract/outbox.ts";
 import type { DeadLetters } from "#events/relay/dead-letters.ts";
 import { parseQuery } from "#gateway/auth/query.ts";
+import type { GatewayParts } from "#gateway/gateway-parts.ts";
+import { actorOf } from "#gateway/record-denial.ts";
 import { reply } from "#gateway/reply.ts";
 import type { InsideHandler, RouteCall } from "#gateway/serve-route.ts";
 import { requireKnown } from "./own-routes.ts";
@@ -16,11 +17,9 @@ const requireOperator = async (endpoint: typeof listOutbox | typeof retryOutbox,
 };
 
 /** The operator's view of what waits for Kafka; the row of the route table asks for the right. */
-export const createOutbox = (parts: {
-  readonly deadLetters: DeadLetters;
-  readonly secrets: HouseSecrets;
-  readonly now: () => Date;
-}): { readonly list: InsideHandler; readonly retry: InsideHandler; readonly drop: InsideHandler } => {
+export const createOutbox = (
+  parts: Pick<GatewayParts, "secrets" | "now"> & { readonly deadLetters: DeadLetters },
+): { readonly list: InsideHandler; readonly retry: InsideHandler; readonly drop: InsideHandler } => {
   const cursors = createSealedCursors<string>({ ...parts, purpose: "gateway.outbox" });
 
   const acting =
@@ -30,12 +29,7 @@ export const createOutbox = (parts: {
       const { asker } = who;
       const done = await parts.deadLetters.act(act, call.captures.get("id") ?? "", {
         tenant: asker.tenant,
-        actor: {
-          subject: asker.sub,
-          kind: asker.sub.startsWith("service:") ? "service" : "person",
-          client_id: asker.clientId,
-          session_ref: who.kind === "session" ? who.record.ref : undefined,
-        },
+        actor: actorOf(asker, who.kind === "session" ? who.record.ref : undefined),
         via: { service: "gateway", route_id: call.route.id },
         correlationId: call.inbound.correlationId,
       });

@@ -1,9 +1,8 @@
-import type { HouseSecrets } from "#authn/seal.ts";
 import { createSealedCursors, pageOf } from "#authn/sealed-cursors.ts";
 import { endSession, endSessionsOf, listSessions, sessionListQuery, sessionsOfQuery } from "#contract/session.ts";
 import { Problem } from "#contract/problem.ts";
-import type { Recorder } from "#events/audit/entry.ts";
 import { parseQuery } from "#gateway/auth/query.ts";
+import type { GatewayParts } from "#gateway/gateway-parts.ts";
 import type { Recognised } from "#gateway/recognise.ts";
 import { createRecordDenial } from "#gateway/record-denial.ts";
 import { reply } from "#gateway/reply.ts";
@@ -12,23 +11,19 @@ import type { SessionCookies } from "#gateway/sessions/session-cookies.ts";
 import type { SessionRecord } from "#gateway/sessions/session-store.ts";
 import type { Sessions } from "#gateway/sessions/sessions.ts";
 import type { Decider } from "#decide/decider.ts";
-import type { Log } from "#telemetry/log.ts";
 
-export interface SessionListParts {
+export interface SessionListParts extends Pick<GatewayParts, "recorder" | "secrets" | "log" | "now"> {
   readonly sessions: Pick<Sessions, "list" | "end">;
   readonly cookies: SessionCookies;
   readonly decider: Pick<Decider, "decide" | "refusal">;
-  readonly recorder: Pick<Recorder, "one">;
-  readonly secrets: HouseSecrets;
-  readonly log: Log;
-  readonly now: () => Date;
 }
 
 const DEFAULT_LIMIT = 100;
 
 type SessionCaller = Recognised & { readonly kind: "session" };
 
-const callerOf = ({ who }: RouteCall): SessionCaller => {
+/** Whoever comes with a session. Throws `session_required`. */
+export const requireSession = ({ who }: RouteCall): SessionCaller => {
   if (who.kind !== "session") throw new Problem("session_required");
   return who;
 };
@@ -72,7 +67,7 @@ export const createSessionList = (
 
   return {
     list: async (call) => {
-      const who = callerOf(call);
+      const who = requireSession(call);
       const own = who.record;
       const query = parseQuery(sessionListQuery, call.inbound.target.query);
       const subject = query.subject ?? (query.all ? undefined : own.subject);
@@ -92,7 +87,7 @@ export const createSessionList = (
       });
     },
     endOne: async (call) => {
-      const who = callerOf(call);
+      const who = requireSession(call);
       const own = who.record;
       const ref = call.captures.get("id") ?? "";
       const { correlationId } = call.inbound;
@@ -106,7 +101,7 @@ export const createSessionList = (
       return reply(endSession, { sessions_ended: ended.length }, more);
     },
     endOf: async (call) => {
-      const who = callerOf(call);
+      const who = requireSession(call);
       const own = who.record;
       const { subject } = parseQuery(sessionsOfQuery, call.inbound.target.query);
       const { correlationId } = call.inbound;

@@ -1,18 +1,18 @@
-import type { JSONWebKeySet } from "jose";
 import type { metadata } from "#contract/authzen.ts";
 import type { ReplyOf } from "#contract/endpoint.ts";
+import { eventSchemaOf, readEventSchema } from "#contract/event-schemas.ts";
 import { Problem } from "#contract/problem.ts";
 import type { BuiltInHandler } from "#gateway/built-in.ts";
 import { requireOrigin, type Inbound } from "#gateway/front-door/inbound.ts";
+import type { GatewayParts } from "#gateway/gateway-parts.ts";
+import { reply } from "#gateway/reply.ts";
 import { createKeptAnswer } from "./kept-answer.ts";
 
-export interface WellKnownParts {
-  readonly jwks: () => Promise<JSONWebKeySet>;
+export interface WellKnownParts extends Pick<GatewayParts, "jwks" | "now"> {
   /** What the decision point says it serves. */
   readonly pointMetadata: () => Promise<ReplyOf<typeof metadata>>;
   /** Whether the table of this moment has a row for a POST to the path. */
   readonly isRouted: (path: string) => boolean;
-  readonly now: () => Date;
   /** Where clients get their tokens. */
   readonly authorizationServers: readonly string[];
 }
@@ -34,6 +34,13 @@ const json = (value: unknown, cacheControl: string): Response =>
   new Response(JSON.stringify(value), {
     headers: { "content-type": "application/json", "cache-control": cacheControl, "access-control-allow-origin": "*" },
   });
+
+/** What consumers of events hold their data against; the same for everybody. */
+export const readSchema: BuiltInHandler = async ({ captures }) => {
+  const schema = eventSchemaOf(captures.get("type") ?? "");
+  if (schema === undefined) throw new Problem("not_found");
+  return reply(readEventSchema, { ...schema, title: String(schema["title"]) }, { headers: { "cache-control": "public, max-age=300" } });
+};
 
 /** Public documents about this house: its keys, its decision point, and what a token for it must name. */
 export const createWellKnown = (parts: WellKnownParts): Readonly<Record<"jwks" | "authzen" | "resource" | "mcp", BuiltInHandler>> => {

@@ -1,20 +1,19 @@
 import { Problem } from "#contract/problem.ts";
 import type { Decider } from "#decide/decider.ts";
 import { createPointAsker } from "#decide/ask-point.ts";
-import { createEndByDecision } from "#gateway/end-by-decision.ts";
+import type { EndByDecision } from "#gateway/end-by-decision.ts";
 import { createPointBreaker } from "#decide/point-breaker.ts";
-import { createFacade, type FacadeForm } from "#gateway/facade/facade.ts";
-import type { SearchKind } from "#gateway/facade/parse-search.ts";
+import { createFacade } from "#gateway/facade/facade.ts";
 import { createSearchFacade } from "#gateway/facade/search.ts";
 import { createDeadLetters } from "#events/relay/dead-letters.ts";
 import { byInsideRow } from "#gateway/inside/inside-rows.ts";
 import { answerExplain, answerReload } from "#gateway/inside/own-routes.ts";
 import { createOutbox } from "#gateway/inside/outbox.ts";
-import { createSessionList } from "#gateway/inside/session-list.ts";
+import { createSessionList, requireSession } from "#gateway/inside/session-list.ts";
 import type { HealthCheck } from "#gateway/inside/health-checks.ts";
 import { createStreamHealth } from "#gateway/inside/stream-health.ts";
 import type { ExplainRoute } from "#gateway/routes-explained/explain-route.ts";
-import type { InsideHandler, RouteCall } from "#gateway/serve-route.ts";
+import type { InsideHandler } from "#gateway/serve-route.ts";
 import type { GatewayParts } from "#gateway/gateway-parts.ts";
 import type { SessionRecord } from "#gateway/sessions/session-store.ts";
 import type { OpenedSessions } from "./open-sessions.ts";
@@ -24,11 +23,6 @@ import type { RoutesInForce } from "#gateway/routes-in-force/routes-in-force.ts"
 
 /** What does not answer by then is down. */
 const CRUD_ANSWER_MS = 2000;
-
-const sessionOf = ({ who }: RouteCall) => {
-  if (who.kind !== "session") throw new Problem("session_required");
-  return who.record;
-};
 
 export const createInsideHandlers = (
   parts: GatewayParts,
@@ -40,6 +34,7 @@ export const createInsideHandlers = (
     readonly streams: Pick<OpenStreams, "registry" | "rightChanges">;
     readonly requireLiving: (record: SessionRecord) => Promise<void>;
     readonly decider: Decider;
+    readonly endByDecision: EndByDecision;
     readonly answersCrud: HealthCheck;
   },
 ): ReadonlyMap<string, InsideHandler> => {
@@ -54,7 +49,7 @@ export const createInsideHandlers = (
       breaker: createPointBreaker(parts.now),
     }),
     pdpAudience: parts.audiences.pdp,
-    endByDecision: createEndByDecision(sessions),
+    endByDecision: opened.endByDecision,
     limits: {
       items: config.evaluationItems,
       itemBytes: config.evaluationItemBytes,
@@ -79,21 +74,13 @@ export const createInsideHandlers = (
   const sessionList = createSessionList({ ...parts, decider: opened.decider, sessions, cookies });
   const deadLetters = createDeadLetters({ ...parts, told: () => parts.backlog?.told() });
   const outbox = createOutbox({ ...parts, deadLetters });
-  const evaluating =
-    (form: FacadeForm): InsideHandler =>
-    ({ inbound, who }) =>
-      facade(form, inbound, who);
-  const searching =
-    (kind: SearchKind): InsideHandler =>
-    ({ inbound, who }) =>
-      search(kind, inbound, who);
   return byInsideRow<InsideHandler>({
-    evaluation: evaluating("evaluation"),
-    evaluations: evaluating("evaluations"),
-    searchSubject: searching("subject"),
-    searchResource: searching("resource"),
-    searchAction: searching("action"),
-    streamHealth: (call) => streamHealth(call, sessionOf(call)),
+    evaluation: facade("evaluation"),
+    evaluations: facade("evaluations"),
+    searchSubject: search("subject"),
+    searchResource: search("resource"),
+    searchAction: search("action"),
+    streamHealth: (call) => streamHealth(call, requireSession(call).record),
     listSessions: sessionList.list,
     endSession: sessionList.endOne,
     endSessionsOf: sessionList.endOf,

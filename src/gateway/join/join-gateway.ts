@@ -6,13 +6,11 @@ import type { BuiltIns } from "#gateway/built-in.ts";
 import { createCorridor } from "#gateway/corridor.ts";
 import { createCsrfDoor } from "#gateway/csrf.ts";
 import { createDecideRoute } from "#gateway/decide-route.ts";
+import type { Doors } from "#gateway/doors.ts";
 import { createEndByDecision } from "#gateway/end-by-decision.ts";
-import type { Corridor } from "#gateway/front-door/raw-server.ts";
+import type { RawServerParts } from "#gateway/front-door/raw-server.ts";
 import type { PublicOrigins } from "#gateway/front-door/public-origins.ts";
 import type { Upstreams } from "#gateway/proxy/open-upstreams.ts";
-import type { ClientAddress } from "#gateway/limits/client-address.ts";
-import type { ConnectionDoor } from "#gateway/limits/connection-door.ts";
-import type { Load } from "#gateway/limits/load.ts";
 import { createProxy } from "#gateway/proxy/proxy.ts";
 import { createUpstreamAuthorization } from "#gateway/proxy/upstream-authorization.ts";
 import { createRecogniser } from "#gateway/recognise.ts";
@@ -37,14 +35,10 @@ import { openRoutes, type HeldRoutes } from "#gateway/routes-in-force/routes-in-
 import { createOwnPaths } from "./own-paths.ts";
 
 /** The gateway behind its front door, joined and running. */
-export interface JoinedGateway {
-  readonly corridor: Corridor;
+export interface JoinedGateway extends Pick<RawServerParts, "corridor" | "load" | "connections" | "clientAddress"> {
   readonly reload: ReloadRoutes;
-  readonly load: Load;
-  readonly connections: ConnectionDoor;
-  readonly clientAddress: ClientAddress;
   unready(): Promise<readonly string[]>;
-  /** From now on not ready. */
+  /** From now on not ready; everything is still served. */
   drain(): void;
   /** Every stream that listens ends, those with words of ours with `bye` `drain`, and no new one begins. */
   endStreams(): void;
@@ -70,7 +64,7 @@ const REVOKE_MS = 60_000;
 
 /** Puts the gateway's parts together: the only place where they all meet. A failure half-way closes what was opened. */
 export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): Promise<JoinedGateway> => {
-  const { config, log, metrics, now, tracing = createCarriedTrace() } = parts;
+  const { config, tracing = createCarriedTrace() } = parts;
   await using stack = new AsyncDisposableStack();
   let isDraining = false;
 
@@ -103,7 +97,7 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
   const { sessions, cookies, keys } = opened;
 
   // The doors.
-  const csrf = createCsrfDoor({ keys, metrics, log });
+  const csrf = createCsrfDoor({ ...parts, keys });
   const decider = createDecider({
     pdp: routes.peerOf("pdp"),
     pdpAudience: parts.audiences.pdp,
@@ -112,26 +106,20 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
     now: parts.now,
     timeoutMs: config.pdpTimeoutMs,
   });
-  const decide = createDecideRoute({ ...parts, decider, endByDecision: createEndByDecision(sessions) });
+  const endByDecision = createEndByDecision(sessions);
+  const decide = createDecideRoute({ ...parts, decider, endByDecision });
   const firstPartyClients = new Set(parts.firstPartyClients);
-  const recogniser = createRecogniser({
-    ...parts,
-    sessions,
-    cookies,
-    origins,
-    sessionScopes: config.sessionScopes,
-    firstPartyClients,
-  });
+  const { sessionScopes } = config;
+  const recogniser = createRecogniser({ ...parts, sessions, cookies, origins, sessionScopes, firstPartyClients });
+  const reveal = createRevealDoor(config.uiSecretReveal ?? parts.environment !== "production");
+  const doors: Doors = { origins, isTrustedProxy, rate, recogniser, csrf, decider, decide, reveal };
 
   // What stands behind them.
   const crud = routes.peerOf("crud");
   const answersCrud = (signal: AbortSignal) => ask(crud, crudHealth, { signal }).then(() => undefined);
-  const reveal = createRevealDoor(config.uiSecretReveal ?? parts.environment !== "production");
   const webClient = createWebClient({
+    ...doors,
     files: createBuiltFiles(parts.webFolder),
-    recogniser,
-    rate,
-    decider,
     modulesOf: async (asker, correlationId) => {
       const token = await parts.identity.onBehalfOf(parts.audiences.crud, asker);
       const headers = { authorization: `Bearer ${token}`, "x-correlation-id": correlationId };
@@ -142,22 +130,29 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
     if ((await opened.store.read(record.sidHash)) === undefined) throw recogniser.unknownSession();
   };
   const explain = createExplainRoute({
-    ...parts,
-    decider,
+    ...doors,
     table: () => routes.table,
-    origins,
     builtIns: () => builtIns,
     webClient,
-    recogniser,
-    reveal,
-    sessionScopes: config.sessionScopes,
+    sessionScopes,
     firstPartyClients,
   });
-  const inside = createInsideHandlers(parts, { routes, reload, explain, sessions: opened, streams, requireLiving, decider, answersCrud });
+  const inside = createInsideHandlers(parts, {
+    routes,
+    reload,
+    explain,
+    sessions: opened,
+    streams,
+    requireLiving,
+    decider,
+    endByDecision,
+    answersCrud,
+  });
   const isInForce = (route: Route): boolean => isInTable(routes.table, route);
   const serveRouteOf = perUpstreams((upstreams) => {
     const proxy = createProxy({ ...parts, authorization, upstreams: upstreams.byName });
     const relay = createStreamRelay({
+      ...parts,
       proxy,
       registry,
       rightChanges,
@@ -166,58 +161,19 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
         configs: config.configsStreamTimeoutSeconds,
         events: config.configEventsTimeoutSeconds,
       },
-      metrics,
-      now,
     });
-    return createServeRoute({
-      tracing,
-      rate,
-      recogniser,
-      firstOrigin: origins.first,
-      csrf,
-      decide,
-      reveal,
-      proxy,
-      relay,
-      rawStreams: streams.raw,
-      requireLiving,
-      isInForce,
-      inside,
-    });
+    return createServeRoute({ ...doors, tracing, proxy, relay, rawStreams: streams.raw, requireLiving, isInForce, inside });
   });
-  const builtIns: BuiltIns = createOwnPaths(parts, {
-    origins,
-    routes,
-    sessions: opened,
-    rate,
-    isTrustedProxy,
-    recogniser,
-    csrf,
-    decide,
-    webClient,
-    reveal,
-    isDraining: () => isDraining,
-  });
+  const builtIns: BuiltIns = createOwnPaths(parts, { ...doors, routes, sessions: opened, webClient, isDraining: () => isDraining });
 
-  const background = createBackground({ metrics, log });
+  const background = createBackground(parts);
   stack.defer(() => background.stop());
   background.every(SWEEP_MS, "session_sweep", () => sessions.sweep());
   background.every(REVOKE_MS, "revocation", () => opened.revocations.run());
 
   const kept = stack.move();
   return {
-    corridor: createCorridor({
-      builtIns,
-      holdRoutes: () => routes.hold(),
-      serveRouteOf,
-      webClient,
-      tracing,
-      isTrustedProxy,
-      rate,
-      load,
-      metrics,
-      log,
-    }),
+    corridor: createCorridor({ ...parts, ...doors, tracing, builtIns, holdRoutes: () => routes.hold(), serveRouteOf, webClient, load }),
     reload,
     load,
     connections,

@@ -7,50 +7,41 @@ import { createCallback, createLogin } from "#gateway/auth/sign-in.ts";
 import { createSignOut, createSignOutLink } from "#gateway/auth/sign-out.ts";
 import { createTransactions } from "#gateway/auth/transaction.ts";
 import { createVerify } from "#gateway/auth/verify.ts";
-import { createBuiltIns, type BuiltIns } from "#gateway/built-in.ts";
-import { builtInList } from "#gateway/built-in-list.ts";
+import { verdictOf } from "#gateway/auth/verdict.ts";
+import { createBuiltIns, type BuiltInHandler, type BuiltIns } from "#gateway/built-in.ts";
 import { createNetworks } from "#gateway/config.ts";
-import type { CsrfDoor } from "#gateway/csrf.ts";
-import type { DecideRoute } from "#gateway/decide-route.ts";
-import type { PublicOrigins } from "#gateway/front-door/public-origins.ts";
-import { readSchema } from "#gateway/inside/event-schema.ts";
+import type { Doors } from "#gateway/doors.ts";
 import { createHealth } from "#gateway/inside/health.ts";
-import { createHealthChecks, requireTaken } from "#gateway/inside/health-checks.ts";
+import { createHealthChecks, requireReady, requireReadyPdp, requireTaken } from "#gateway/inside/health-checks.ts";
 import { createMetricsExposition } from "#gateway/inside/metrics-exposition.ts";
-import { requireReady, requireReadyPdp } from "#gateway/inside/service-readiness.ts";
 import { createMetricsIngestion } from "#gateway/inside/public-metrics.ts";
 import { createTokenEndpoint } from "#gateway/inside/token-endpoint.ts";
-import { createWellKnown } from "#gateway/inside/well-known.ts";
-import type { RateDoor } from "#gateway/limits/rate-door.ts";
-import type { Recogniser } from "#gateway/recognise.ts";
+import { createWellKnown, readSchema } from "#gateway/inside/well-known.ts";
 import type { GatewayParts } from "#gateway/gateway-parts.ts";
 import { sessionAudiences } from "#gateway/routes/route-table.ts";
 import type { WebClient } from "#gateway/web-client/web-client.ts";
 import type { OpenedSessions } from "./open-sessions.ts";
-import type { RevealDoor } from "#gateway/reveal-door.ts";
 import type { RoutesInForce } from "#gateway/routes-in-force/routes-in-force.ts";
 
-export interface OwnPathsParts {
-  readonly origins: PublicOrigins;
+export interface OwnPathsParts extends Doors {
   readonly routes: RoutesInForce;
   readonly sessions: OpenedSessions;
-  readonly rate: RateDoor;
-  readonly isTrustedProxy: (address: string) => boolean;
-  readonly recogniser: Recogniser;
-  readonly csrf: CsrfDoor;
-  readonly decide: DecideRoute;
   readonly webClient: WebClient;
-  readonly reveal: RevealDoor;
   readonly isDraining: () => boolean;
 }
 
 /** What health asks of besides services that rows lead to. */
 const ownParts: ReadonlySet<string> = new Set(["identity_provider", "pdp", "kafka"]);
 
-/** The gateway's own paths: sign-in and out, health, metrics, public documents, the web client's files. */
+const both = { GET: "anonymous", POST: "anonymous" } as const;
+
+/**
+ * The gateway's own paths: sign-in and out, health, metrics, public documents, the web client's files. Below them no row of the
+ * table may lie (`isBuiltInPath`).
+ */
 export const createOwnPaths = (parts: GatewayParts, opened: OwnPathsParts): BuiltIns => {
-  const { config, metrics, now, log, redis } = parts;
-  const { recogniser, csrf, routes } = opened;
+  const { config, now, redis } = parts;
+  const { routes, webClient } = opened;
   const { sessions, keys, cookies, records, store } = opened.sessions;
   const once = createOnce(parts.database, now);
   const signIn = {
@@ -63,7 +54,7 @@ export const createOwnPaths = (parts: GatewayParts, opened: OwnPathsParts): Buil
     requireStore: () => store.ready(),
     isFirstUse: once.isFirstUse,
   };
-  const signOut = { ...parts, sessions, recogniser, cookies, csrf, postLogoutPath: config.postLogoutPath };
+  const signOut = { ...parts, ...opened, sessions, cookies, postLogoutPath: config.postLogoutPath };
   const stores = createHealthChecks(
     { database: () => parts.database.ready(), ...(redis && { redis: () => redis.ready() }) },
     { keptMs: 500, now },
@@ -80,54 +71,65 @@ export const createOwnPaths = (parts: GatewayParts, opened: OwnPathsParts): Buil
     // What no row leads to is no part of this house.
     { keptMs: 3000, now, isAsked: (name) => ownParts.has(name) || routes.table.services.has(name) },
   );
-  const verify = {
-    table: () => routes.table,
-    rate: opened.rate,
-    recogniser,
-    csrf,
-    decide: opened.decide,
-    origins: opened.origins,
-    isTrustedProxy: opened.isTrustedProxy,
-    metrics,
-    log,
-  };
-  return createBuiltIns(
-    builtInList({
-      login: createLogin(signIn),
-      callback: createCallback(signIn),
-      sessionView: createSessionView({ recogniser, csrf, keys, reveal: opened.reveal }),
-      csrfView: createCsrfView({ recogniser, csrf, keys }),
-      signOut: createSignOut(signOut),
-      signOutLink: createSignOutLink(signOut),
-      backchannelLogout: createBackchannelLogout({ check: parts.checkLogoutToken, once, sessions, metrics, log }),
-      verify: createVerify(verify),
-      token: createTokenEndpoint(parts.tokenExchange),
-      health: createHealth({
-        stores,
-        others,
-        hasRedis: redis !== undefined,
-        sessionStore: config.sessionStore,
-        hearsChanges: opened.sessions.hearsChanges,
-        isDraining: opened.isDraining,
-        version: parts.version,
-        now,
-      }),
-      exposition: createMetricsExposition({
-        metrics,
-        recogniser,
-        rate: opened.rate,
-        isAllowedNetwork: createNetworks(config.metricsAllow),
-      }),
-      ingestion: createMetricsIngestion(metrics),
-      wellKnown: createWellKnown({
-        jwks: parts.jwks,
-        authorizationServers: [parts.oidc.issuer],
-        pointMetadata: () => ask(routes.peerOf("pdp"), metadata, { signal: AbortSignal.timeout(config.pdpTimeoutMs) }),
-        isRouted: (path) => routes.table.find(path)?.routes.some(({ row }) => row.methods.includes("POST")) === true,
-        now,
-      }),
-      eventSchema: readSchema,
-      asset: ({ inbound, captures }) => opened.webClient.asset(captures.get("path") ?? "", inbound),
-    }),
-  );
+  const health = createHealth({
+    stores,
+    others,
+    hasRedis: redis !== undefined,
+    sessionStore: config.sessionStore,
+    hearsChanges: opened.sessions.hearsChanges,
+    isDraining: opened.isDraining,
+    version: parts.version,
+    now,
+  });
+  const wellKnown = createWellKnown({
+    ...parts,
+    authorizationServers: [parts.oidc.issuer],
+    pointMetadata: () => ask(routes.peerOf("pdp"), metadata, { signal: AbortSignal.timeout(config.pdpTimeoutMs) }),
+    isRouted: (path) => routes.table.find(path)?.routes.some(({ row }) => row.methods.includes("POST")) === true,
+  });
+  const sessionView = createSessionView({ ...opened, keys });
+  const verify = createVerify({ ...parts, ...opened, table: () => routes.table });
+  const exposition = createMetricsExposition({ ...parts, ...opened, isAllowedNetwork: createNetworks(config.metricsAllow) });
+  const asset: BuiltInHandler = ({ inbound, captures }) => webClient.asset(captures.get("path") ?? "", inbound);
+  return createBuiltIns([
+    { id: "auth.login", path: "/auth/login", methods: { GET: createLogin(signIn) }, rates: { GET: "login" } },
+    { id: "auth.callback", path: "/auth/callback", methods: { GET: createCallback(signIn) }, rates: { GET: "anonymous" } },
+    { id: "auth.session", path: "/auth/session", methods: { GET: sessionView }, rates: { GET: "anonymous" } },
+    { id: "auth.session", path: "/api/auth/session", methods: { GET: sessionView }, rates: { GET: "anonymous" } },
+    { id: "auth.csrf", path: "/auth/csrf", methods: { GET: createCsrfView({ ...opened, keys }) }, rates: { GET: "anonymous" } },
+    { id: "auth.logout", path: "/auth/logout", methods: { GET: createSignOutLink(signOut), POST: createSignOut(signOut) }, rates: both },
+    {
+      id: "auth.backchannel_logout",
+      path: "/auth/backchannel-logout",
+      methods: { POST: createBackchannelLogout({ ...parts, once, sessions }) },
+      rates: { POST: "anonymous" },
+    },
+    { id: "auth.verify", path: "/auth/verify", methods: {}, any: verify, asProblem: verdictOf, anyHost: true },
+    { id: "auth.verify", path: "/auth/forward", methods: {}, any: verify, asProblem: verdictOf, anyHost: true },
+    { id: "oauth.token", path: "/oauth/token", methods: { POST: createTokenEndpoint(parts.tokenExchange) }, rates: both },
+    { id: "health", path: "/api/v1/health", methods: { GET: health.overall }, anyHost: true, isNeverShed: true },
+    { id: "health.redis", path: "/api/v1/health/redis", methods: { GET: health.redis }, anyHost: true, isNeverShed: true },
+    { id: "health.live", path: "/api/v1/health/live", methods: { GET: health.live }, anyHost: true, isNeverShed: true },
+    { id: "health.ready", path: "/api/v1/health/ready", methods: { GET: health.ready }, anyHost: true, isNeverShed: true },
+    { id: "metrics", path: "/metrics", methods: { GET: exposition }, anyHost: true },
+    {
+      id: "metrics",
+      path: "/api/v1/metrics",
+      methods: { GET: exposition, POST: createMetricsIngestion(parts.metrics) },
+      rates: { POST: "ingest" },
+      anyHost: true,
+    },
+    { id: "well_known.jwks", path: "/.well-known/sallyport-jwks.json", methods: { GET: wellKnown.jwks }, rates: both },
+    { id: "well_known.authzen", path: "/.well-known/authzen-configuration", methods: { GET: wellKnown.authzen }, rates: both },
+    { id: "well_known.resource", path: "/.well-known/oauth-protected-resource", methods: { GET: wellKnown.resource }, rates: both },
+    { id: "well_known.resource", path: "/.well-known/oauth-protected-resource/mcp", methods: { GET: wellKnown.mcp }, rates: both },
+    {
+      id: "well_known.resource",
+      path: "/.well-known/oauth-protected-resource/mcp/{view}",
+      methods: { GET: wellKnown.mcp },
+      rates: both,
+    },
+    { id: "events.schema", path: "/api/v1/events/schemas/{type}", methods: { GET: readSchema }, rates: both },
+    { id: "web.asset", path: "/assets/*", methods: { GET: asset } },
+  ]);
 };

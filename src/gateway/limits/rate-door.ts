@@ -2,10 +2,9 @@ import { createHash } from "node:crypto";
 import { createRecent } from "#http/recent.ts";
 import type { Rate, RateBuckets, Taken } from "#http/token-buckets.ts";
 import { Problem } from "#contract/problem.ts";
-import type { Log } from "#telemetry/log.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
 import { frontDoorProblem } from "#gateway/front-door/front-door-problem.ts";
 import type { Inbound } from "#gateway/front-door/inbound.ts";
+import type { GatewayParts } from "#gateway/gateway-parts.ts";
 import type { Recognised } from "#gateway/recognise.ts";
 import { siteOf } from "./client-address.ts";
 import type { RateClass, Rates } from "./rate-classes.ts";
@@ -13,13 +12,9 @@ import type { RateClass, Rates } from "./rate-classes.ts";
 /** Classes that count by the client's address; the other two by who was recognised. */
 export type AddressClass = Exclude<RateClass, "session" | "bearer">;
 
-export interface RateDoorParts {
+export interface RateDoorParts extends Pick<GatewayParts, "metrics" | "log"> {
   readonly buckets: RateBuckets;
   readonly rates: Rates;
-  readonly metrics: Metrics;
-  readonly log: Log;
-  /** Milliseconds, monotonic. */
-  readonly now?: () => number;
 }
 
 export interface RateDoor {
@@ -61,7 +56,7 @@ const isRefusal = (error: unknown): boolean => error instanceof Problem && (erro
 
 /** The limit door: how often a client may ask. */
 export const createRateDoor = (parts: RateDoorParts): RateDoor => {
-  const now = parts.now ?? (() => performance.now());
+  const now = (): number => performance.now();
   const suspects = createRecent<Suspect>(MOST_SUSPECTS, () => new Date(now()));
 
   const refusal = (name: RateClass, rate: Rate, waitMs: number, who?: Recognised): Problem => {

@@ -1,6 +1,6 @@
 import type { Dispatcher, Pool } from "undici";
 import { Problem } from "#contract/problem.ts";
-import { HeaderLines, type Answer } from "#gateway/answer.ts";
+import { bodiless, HeaderLines, type Answer } from "#gateway/answer.ts";
 import { lowerName } from "#gateway/header-name.ts";
 import type { UpstreamCall } from "./upstream.ts";
 
@@ -17,9 +17,6 @@ export class ExchangeFailure extends Error {
     this.wasAnswered = how.wasAnswered;
   }
 }
-
-/** These answers have no body, whatever the upstream says. */
-const bodiless: ReadonlySet<number> = new Set([204, 205, 304]);
 
 /** Bytes of header lines as they came, each a character of Latin-1. */
 const latin = (raw: Buffer | string): string => (typeof raw === "string" ? raw : raw.toString("latin1"));

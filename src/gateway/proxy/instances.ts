@@ -57,12 +57,7 @@ const openInstances = async (service: RouteService, connectMs: number, houseCa?:
       // The corridor has its own clocks for headers, silence and the whole.
       headersTimeout: 0,
       bodyTimeout: 0,
-      connect: {
-        timeout: connectMs,
-        ca,
-        cert,
-        key,
-      },
+      connect: { timeout: connectMs, ca, cert, key },
     });
   return service.baseUrls.map((text) => {
     const url = new URL(text);

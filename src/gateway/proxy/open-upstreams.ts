@@ -1,8 +1,8 @@
 import type { Peer } from "#contract/ask.ts";
-import type { ServiceName } from "#contract/endpoint.ts";
 import { Problem } from "#contract/problem.ts";
 import { createBreaker } from "#http/breaker.ts";
 import { HeaderLines, toResponse, type Answer } from "#gateway/answer.ts";
+import type { GatewayParts } from "#gateway/gateway-parts.ts";
 import { houseService, type RouteService } from "#gateway/routes/route-service.ts";
 import type { RouteTable } from "#gateway/routes/route-table.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
@@ -20,16 +20,7 @@ export interface Upstreams {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-export interface UpstreamsParts {
-  /** Services in this process. */
-  readonly peers: Partial<Record<ServiceName, Peer>>;
-  /** Where the services are that the gateway itself asks, should the table not name them. */
-  readonly serviceUrls: Readonly<Record<"pdp" | "crud", string>>;
-  /** Authorities (PEM texts) of the house's services, where a service names none of its own; absent: the system's. */
-  readonly houseCa?: readonly string[];
-  readonly metrics: Metrics;
-  readonly tracing?: Tracing;
-}
+export type UpstreamsParts = Pick<GatewayParts, "peers" | "serviceUrls" | "houseCa" | "metrics" | "tracing">;
 
 const peerOf =
   (upstream: Upstream, retry: "safe" | "idempotent", tracing: Tracing | undefined): Peer =>

@@ -1,9 +1,8 @@
 import { Problem } from "#contract/problem.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
-import type { Tracing } from "#telemetry/tracing.ts";
 import { discard, type Answer, type HeaderLines } from "#gateway/answer.ts";
 import { canonicalise } from "#gateway/canonical-path.ts";
 import type { Inbound } from "#gateway/front-door/inbound.ts";
+import type { GatewayParts } from "#gateway/gateway-parts.ts";
 import { guardContentType } from "#gateway/read-body.ts";
 import type { Recognised } from "#gateway/recognise.ts";
 import { fillPath } from "#gateway/routes/route-pattern.ts";
@@ -16,12 +15,10 @@ import type { Upstream } from "./upstream.ts";
 import type { UpstreamAuthorization } from "./upstream-authorization.ts";
 import { forwardedHeaders, identityHeaders, originHeaders } from "./upstream-headers.ts";
 
-export interface ProxyParts {
+export interface ProxyParts extends Pick<GatewayParts, "metrics" | "tracing"> {
   /** By the service's name in the route table. */
   readonly upstreams: ReadonlyMap<string, Upstream>;
   readonly authorization: Pick<UpstreamAuthorization, "authorize">;
-  readonly metrics: Metrics;
-  readonly tracing?: Tracing;
 }
 
 /** A request that has passed every door. */

@@ -1,23 +1,19 @@
 import { createHash } from "node:crypto";
-import type { HouseIdentity } from "#authn/house-identity.ts";
-import type { OidcClient, ProviderTokens } from "#authn/oidc-client.ts";
+import { countEnd } from "#authn/count-end.ts";
+import type { ProviderTokens } from "#authn/oidc-client.ts";
 import { Problem } from "#contract/problem.ts";
+import type { GatewayParts } from "#gateway/gateway-parts.ts";
 import type { Recognised } from "#gateway/recognise.ts";
 import type { Route, TokenTarget } from "#gateway/routes/route-table.ts";
 import type { SessionKeys } from "#gateway/sessions/session-keys.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
 import { audiencesOf, guardExchanged, guardOwn, readClaims, type TokenSubject, type TokenWish } from "./exchanged-token.ts";
 import { mintAuthorization } from "./house-token.ts";
 import { createTokenCache } from "./token-cache.ts";
 
-export interface UpstreamAuthorizationParts {
-  readonly identity: HouseIdentity;
-  readonly oidc: Pick<OidcClient, "issuer" | "exchange" | "clientCredentials" | "subjectOf">;
+export interface UpstreamAuthorizationParts extends Pick<GatewayParts, "identity" | "oidc" | "now" | "metrics"> {
   readonly keys: Pick<SessionKeys, "openTokens">;
   /** Audiences of the house's own services and of its public origins. */
   readonly houseAudiences: readonly string[];
-  readonly now: () => Date;
-  readonly metrics: Metrics;
 }
 
 export interface UpstreamAuthorization {
@@ -61,17 +57,8 @@ export const createUpstreamAuthorization = (parts: UpstreamAuthorizationParts): 
     return token;
   };
 
-  const issued = async (grant: "token_exchange" | "client_credentials", issue: () => Promise<ProviderTokens>): Promise<ProviderTokens> => {
-    const count = (status: string) => metrics.count("bff_token_exchange_total", { grant_type: grant, status });
-    try {
-      const tokens = await issue();
-      count("ok");
-      return tokens;
-    } catch (error) {
-      count(error instanceof Problem ? error.code : "error");
-      throw error;
-    }
-  };
+  const issued = (grant: "token_exchange" | "client_credentials", issue: () => Promise<ProviderTokens>): Promise<ProviderTokens> =>
+    countEnd((status) => metrics.count("bff_token_exchange_total", { grant_type: grant, status }), issue);
 
   const subjectOf = (who: Somebody, token: string): TokenSubject => ({
     token,

@@ -2,25 +2,23 @@ import { Problem } from "#contract/problem.ts";
 import type { ExplainRequest, Explanation } from "#contract/routes.ts";
 import { asProblem } from "#http/problem-body.ts";
 import { verdictOf } from "#gateway/auth/verdict.ts";
-import { evaluationOf, type Asker, type Decider } from "#decide/decider.ts";
+import { evaluationOf, type Asker } from "#decide/decider.ts";
 import { parseForwarded, requireForwardRow } from "#gateway/auth/forwarded-request.ts";
 import { requireHandler, type BuiltIns } from "#gateway/built-in.ts";
 import { offerBearer } from "#gateway/challenge.ts";
 import { canonicalise, guardMarks } from "#gateway/canonical-path.ts";
 import { MAX_DECIDED_BODY_BYTES } from "#gateway/decide-route.ts";
+import type { Doors } from "#gateway/doors.ts";
 import type { Inbound } from "#gateway/front-door/inbound.ts";
-import type { PublicOrigins } from "#gateway/front-door/public-origins.ts";
 import { upstreamPath } from "#gateway/proxy/proxy.ts";
 import { readBody } from "#gateway/read-body.ts";
-import { clientOf, guardBearer, type Recogniser } from "#gateway/recognise.ts";
-import type { RevealDoor } from "#gateway/reveal-door.ts";
+import { clientOf, guardBearer, type RecogniseParts } from "#gateway/recognise.ts";
 import { endsSession } from "#gateway/end-by-decision.ts";
 import { askOfRoute, metByRow } from "#gateway/route-question.ts";
 import { allowOf, chooseRoute, guardDeleteBody, requireRows } from "#gateway/routes/choose-route.ts";
 import { capturesOf, type Route, type RouteHit, type RouteTable } from "#gateway/routes/route-table.ts";
 import type { WebClient } from "#gateway/web-client/web-client.ts";
 import { candidatesOf } from "./candidates.ts";
-import { credentialSent } from "./explained-row.ts";
 import {
   askerOf,
   brings,
@@ -34,17 +32,12 @@ import {
 } from "./findings.ts";
 import { imagineRequest } from "./imagined-request.ts";
 
-export interface ExplainParts {
+export interface ExplainParts
+  extends Pick<Doors, "origins" | "recogniser" | "reveal" | "decider">, Pick<RecogniseParts, "sessionScopes" | "firstPartyClients"> {
   /** The table of this moment. */
   readonly table: () => RouteTable;
-  readonly origins: PublicOrigins;
   readonly builtIns: () => BuiltIns;
   readonly webClient: WebClient;
-  readonly recogniser: Recogniser;
-  readonly reveal: RevealDoor;
-  readonly decider: Decider;
-  readonly sessionScopes: readonly string[];
-  readonly firstPartyClients: ReadonlySet<string>;
 }
 
 export type ExplainRoute = (ask: ExplainRequest, viewer: ExplainViewer) => Promise<Explanation>;
@@ -61,6 +54,13 @@ const refusalView = (problem: Problem): Explanation["answer"] => {
     www_authenticate: headers?.["www-authenticate"],
     ...members,
   };
+};
+
+/** What the upstream gets in `Authorization`: never the caller's own credential unless the row's policy says so. */
+const credentialSent = (route: Route): string => {
+  if (route.target.kind !== "service") return "none";
+  if (route.target.service.isHouse) return route.row.auth === "none" ? "none" : "house_token";
+  return route.row.token_policy?.mode ?? "none";
 };
 
 /**

@@ -5,7 +5,6 @@ import type { Recognised } from "#gateway/recognise.ts";
 import { mappingOf } from "#gateway/route-question.ts";
 import type { Route } from "#gateway/routes/route-table.ts";
 import { withChosen } from "./candidates.ts";
-import { mappingView, rowView } from "./explained-row.ts";
 
 /** Who asks for the explanation, and by which request. */
 export interface ExplainViewer {
@@ -55,9 +54,20 @@ export const credentialOf = (ask: ExplainRequest, viewer: ExplainViewer): Creden
 
 /** The row that answers, and what is known of it before any door. */
 export const choose = (route: Route, captures: ReadonlyMap<string, string>, inbound: Inbound, found: Findings): void => {
-  found.row = rowView(route);
+  found.row = {
+    id: route.id,
+    kind: route.target.kind === "forward_auth" ? "forward_auth" : "route",
+    path: route.row.path,
+    file: route.file,
+    line: route.line,
+    auth: route.row.auth,
+    authz: route.row.authz,
+    target: route.row.target_service,
+  };
   found.candidates = withChosen(found.candidates ?? [], route);
   found.captures = Object.fromEntries(captures);
   const mapped = mappingOf(route, inbound.method);
-  if (mapped !== undefined) found.mapping = mappingView(mapped);
+  if (mapped === undefined) return;
+  const { mapping, source, file, line } = mapped;
+  found.mapping = { source, file, line, ...mapping };
 };

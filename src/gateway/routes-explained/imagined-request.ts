@@ -1,13 +1,7 @@
 import type { ExplainRequest } from "#contract/routes.ts";
 import { guardFrame } from "#gateway/front-door/frame.ts";
-import type { Inbound, InboundBody } from "#gateway/front-door/inbound.ts";
-
-const bodyOf = (bytes: Uint8Array<ArrayBuffer>): InboundBody => ({
-  length: bytes.byteLength,
-  whole: async () => Buffer.from(bytes),
-  stream: () => new Blob([bytes]).stream(),
-  failure: () => undefined,
-});
+import type { Inbound } from "#gateway/front-door/inbound.ts";
+import { wholeBody } from "#gateway/read-body.ts";
 
 /**
  * The head that a request of this kind would have from where the viewer is, through the front door's own check. It brings
@@ -26,17 +20,6 @@ export const imagineRequest = (ask: ExplainRequest, viewer: Inbound): Omit<Inbou
       ...(bytes === undefined ? [] : ["content-type", "application/json", "content-length", String(bytes.byteLength)]),
     ],
   });
-  const { host, origin, peerAddress, clientAddress, isSecure, correlationId, signal } = viewer;
-  return {
-    method: frame.method,
-    headers: frame.headers,
-    body: bytes === undefined ? undefined : bodyOf(bytes),
-    host,
-    origin,
-    peerAddress,
-    clientAddress,
-    isSecure,
-    correlationId,
-    signal,
-  };
+  const { target: _target, ...from } = viewer;
+  return { ...from, method: frame.method, headers: frame.headers, body: bytes && wholeBody(bytes) };
 };

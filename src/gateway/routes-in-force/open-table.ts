@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import type { Fault } from "#contract/problem.ts";
-import { isBuiltInPath } from "#gateway/built-in-list.ts";
+import { isBuiltInPath } from "#gateway/built-in-path.ts";
 import type { PublicOrigins } from "#gateway/front-door/public-origins.ts";
 import { openUpstreams, type Upstreams } from "#gateway/proxy/open-upstreams.ts";
 import { loadRoutes } from "#gateway/routes/load-routes.ts";

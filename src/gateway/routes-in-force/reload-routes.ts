@@ -1,9 +1,9 @@
 import { Problem, type Fault } from "#contract/problem.ts";
 import type { RoutesReloaded } from "#contract/routes.ts";
-import type { EntryDraft, Recorder } from "#events/audit/entry.ts";
+import type { EntryDraft } from "#events/audit/entry.ts";
 import type { Asker } from "#decide/decider.ts";
 import { StartFaults } from "#contract/start-faults.ts";
-import type { Log } from "#telemetry/log.ts";
+import type { GatewayParts } from "#gateway/gateway-parts.ts";
 import type { RoutesInForce } from "./routes-in-force.ts";
 
 /** Who had the table reloaded: somebody by a request, or the operator by a signal. */
@@ -41,13 +41,13 @@ const entryOf = (by: ReloadedBy): Omit<EntryDraft, "outcome" | "data"> => {
  * Takes up the changed files: one reload at a time, all or nothing. Throws `routes_invalid` (422) with every fault, and
  * `audit_unavailable` (503) when the reload cannot be recorded; the table in force stays then.
  */
-export const createReloadRoutes = (parts: {
-  readonly routes: RoutesInForce;
-  readonly recorder: Recorder;
-  /** Rows are no more what they were: what goes on under them is to look again. */
-  readonly onRowsGone: () => void;
-  readonly log: Log;
-}): ReloadRoutes => {
+export const createReloadRoutes = (
+  parts: Pick<GatewayParts, "recorder" | "log"> & {
+    readonly routes: RoutesInForce;
+    /** Rows are no more what they were: what goes on under them is to look again. */
+    readonly onRowsGone: () => void;
+  },
+): ReloadRoutes => {
   const { routes, recorder, log } = parts;
   let last: Promise<unknown> = Promise.resolve();
 

@@ -1,6 +1,5 @@
 import { isIP } from "node:net";
-import { isIn, listOf } from "#http/addresses.ts";
-import { metadataNetworks } from "#http/metadata-networks.ts";
+import { isIn, listOf, metadataNetworks } from "#http/addresses.ts";
 
 /** Addresses that hand out a machine's own credentials, or that only look like a name. */
 const refused = listOf(...metadataNetworks, "0.0.0.0/8", "fe80::/10", "::");

@@ -3,9 +3,10 @@ import { dirname, join, resolve } from "node:path";
 import type { Fault } from "#contract/problem.ts";
 import { StartFaults } from "#contract/start-faults.ts";
 import { pairOf } from "#decide/pairs.ts";
-import { readYaml, type ReadYaml } from "#documents/yaml-document.ts";
-import { certificateFaults } from "./certificate-faults.ts";
+import { readYaml, type ReadYaml, type YamlDocument } from "#documents/yaml-document.ts";
+import { faultOf, readCertificates, readKeyPair } from "#http/pem-files.ts";
 import { readPdpConfig } from "./pdp-config.ts";
+import type { RouteService } from "./route-service.ts";
 import { readRouteTable, type RouteTable, type TableHouse } from "./route-table.ts";
 
 export interface RouteFiles extends TableHouse {
@@ -47,6 +48,23 @@ const vocabularyOf = async (
     const [type, action] = [pair.slice(0, cut), pair.slice(cut + 1)];
     return pairOf(type, action) !== undefined || added().has(`${type}:${action}`);
   };
+};
+
+/** What is wrong with the files by which services are known and the gateway to them: each with its place in the route file. */
+const certificateFaults = async (services: Iterable<RouteService>, source: YamlDocument): Promise<readonly Fault[]> => {
+  const faults: Fault[] = [];
+  for (const service of services) {
+    const note = (key: string, message: string | undefined): void => {
+      if (message !== undefined) faults.push(source.fault(["services", service.name, key], message));
+    };
+    if (service.caFile !== undefined) note("ca_file", faultOf(await readCertificates(service.caFile)));
+    if (service.clientCertFile === undefined || service.clientKeyFile === undefined) continue;
+    const pair = await readKeyPair(service.clientCertFile, service.clientKeyFile);
+    if (!("faults" in pair)) continue;
+    note("client_cert_file", pair.faults.cert);
+    note("client_key_file", pair.faults.key);
+  }
+  return faults;
 };
 
 /** Reads the route table and the decision point's mappings. Throws `StartFaults` with every fault of both files. */

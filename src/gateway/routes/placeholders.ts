@@ -3,16 +3,13 @@ export type Variables = Readonly<Record<string, string | undefined>>;
 
 const PLACEHOLDER = /\$\{([A-Z][A-Z0-9_]*)\}/g;
 
-/** Fills `${NAME}` from the allowed variables, or names those that are unknown or unset. */
-export const fillPlaceholders = (text: string, variables: Variables): { readonly text: string; readonly unset: readonly string[] } => {
-  const unset: string[] = [];
-  const filled = text.replace(PLACEHOLDER, (whole, name: string) => {
+/** Fills `${NAME}` from the allowed variables; `fault` is told of each that is unknown or unset. */
+export const fillPlaceholders = (text: string, variables: Variables, fault: (message: string) => void): string =>
+  text.replace(PLACEHOLDER, (whole, name: string) => {
     const value = Object.hasOwn(variables, name) ? variables[name] : undefined;
     if (value !== undefined && value !== "") return value;
-    unset.push(name);
+    fault(`\${${name}} is not set, or not one that this file may name`);
     return whole;
   });
-  return { text: filled, unset };
-};
 
 export const hasPlaceholder = (text: string): boolean => text.includes("${");

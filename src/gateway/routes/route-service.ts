@@ -47,11 +47,8 @@ export const readService = (
   },
 ): RouteService => {
   const at = ["services", name];
-  const fill = (text: string, where: readonly PropertyKey[]): string => {
-    const filled = fillPlaceholders(text, context.variables);
-    for (const variable of filled.unset) context.add([...at, ...where], `\${${variable}} is not set, or not one that this file may name`);
-    return filled.text;
-  };
+  const fill = (text: string, where: readonly PropertyKey[]): string =>
+    fillPlaceholders(text, context.variables, (message) => context.add([...at, ...where], message));
   const optional = (key: "audience" | "ca_file"): string | undefined => {
     const text = shape[key];
     return text === undefined ? undefined : fill(text, [key]);

@@ -117,11 +117,7 @@ export const readRouteTable = (
   const services = new Map<string, RouteService>();
   for (const [name, shape] of frame.services) services.set(name, readService(name, shape, { ...parts, add }));
   if (frame.serviceNames.has("internal")) add(["services", "internal"], "is the name of the gateway's own handlers");
-  const fill = (text: string, at: readonly PropertyKey[]): string => {
-    const filled = fillPlaceholders(text, parts.variables);
-    for (const name of filled.unset) add(at, `\${${name}} is not set, or not one that this file may name`);
-    return filled.text;
-  };
+  const fill = (text: string, at: readonly PropertyKey[]): string => fillPlaceholders(text, parts.variables, (message) => add(at, message));
   const audiences = frame.audiences.map((text, index) => fill(text, ["audiences", index]));
   const compiled: { route: Route; index: number }[] = [];
   const ids = new Set<string>();
@@ -173,11 +169,7 @@ export const readRouteTable = (
         if (!isKnown) addHere(["authz_map", method], unknown);
       } else {
         const path = placeOf(["endpoint_map", row.path, method]);
-        const at = {
-          file,
-          line,
-          column,
-        };
+        const at = { file, line, column };
         if (isKnown) warnings.push({ path, message: `maps row ${row.id}; prefer its authz_map`, ...at });
         else faults.push({ path, message: `row ${row.id}: ${unknown}`, ...at });
       }
@@ -257,7 +249,7 @@ export const sessionAudiences = (table: RouteTable): readonly string[] => [
 ];
 
 /** What a hit captured, by the names of one of its rows. */
-export const capturesOf = (route: Route, captured: readonly string[]): ReadonlyMap<string, string> => {
-  const names = route.pattern.segments.filter((segment) => segment.kind !== "literal").map((segment) => segment.name);
+export const capturesOf = ({ pattern }: Pick<Route, "pattern">, captured: readonly string[]): ReadonlyMap<string, string> => {
+  const names = pattern.segments.filter((segment) => segment.kind !== "literal").map((segment) => segment.name);
   return new Map(names.map((name, index) => [name, captured[index] ?? ""]));
 };

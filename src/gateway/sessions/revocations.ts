@@ -1,6 +1,6 @@
 import type { OidcClient } from "#authn/oidc-client.ts";
-import { statement, type Database } from "#store/database.ts";
-import type { Log } from "#telemetry/log.ts";
+import type { GatewayParts } from "#gateway/gateway-parts.ts";
+import { statement } from "#store/database.ts";
 import type { SessionKeys } from "./session-keys.ts";
 import type { SessionRecord, SessionStore } from "./session-store.ts";
 
@@ -46,14 +46,13 @@ const DONE = statement("gateway.revocation_done", "delete from gateway.revocatio
  * Refresh tokens outlive a session at the provider unless they are revoked there (RFC 7009): tried for 24 hours. Some
  * providers end their whole session with it, so a token waits for as long as another session of ours lives on that one.
  */
-export const createRevocations = (parts: {
-  readonly database: Database;
-  readonly store: Pick<SessionStore, "isShared">;
-  readonly keys: SessionKeys;
-  readonly oidc: Pick<OidcClient, "revoke">;
-  readonly now: () => Date;
-  readonly log: Log;
-}): Revocations => {
+export const createRevocations = (
+  parts: Pick<GatewayParts, "database" | "now" | "log"> & {
+    readonly store: Pick<SessionStore, "isShared">;
+    readonly keys: SessionKeys;
+    readonly oidc: Pick<OidcClient, "revoke">;
+  },
+): Revocations => {
   const run = async (): Promise<void> => {
     const now = parts.now();
     const after = (milliseconds: number) => new Date(now.getTime() + milliseconds);

@@ -1,5 +1,6 @@
 import { Problem } from "#contract/problem.ts";
-import type { Change } from "#events/change.ts";
+import type { EntryDraft } from "#events/audit/entry.ts";
+import type { Change, Changed } from "#events/change.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { EndReason, SessionRecord } from "./session-store.ts";
 
@@ -28,93 +29,76 @@ const actorOf = (record: SessionRecord) => ({
   acr: record.acr,
 });
 
-const via = { service: "gateway" } as const;
+/** What all entries about sessions have in common; without a name the session is one that never began. */
+const signInEntry = (tenant: string, ref?: string): Pick<EntryDraft, "tenant" | "category" | "via" | "resource"> => ({
+  tenant,
+  category: "sign_in",
+  via: { service: "gateway" },
+  resource: { type: "session", id: ref },
+});
+
+const sealedOf = ({ address, userAgent }: BrowserClient) => ({ ip: address, user_agent: userAgent });
 
 /** Audit entries and events of sign-in and sign-out. */
-export const createSessionRecords = (parts: { readonly change: Change; readonly log: Log }): SessionRecords => ({
-  signedIn: async (record, client, correlationId, isStepUp = false) => {
-    const work = parts.change(async () => ({
-      result: undefined,
-      entries: [
-        {
-          tenant: record.tenant,
-          category: "sign_in",
+export const createSessionRecords = (parts: { readonly change: Change; readonly log: Log }): SessionRecords => {
+  const tell = (said: Omit<Changed<void>, "result">): Promise<void> => parts.change(async () => ({ result: undefined, ...said }));
+  return {
+    signedIn: async (record, client, correlationId, isStepUp = false) => {
+      const { tenant, ref, issuer, acr, amr } = record;
+      const entry: EntryDraft = {
+        ...signInEntry(tenant, ref),
+        outcome: "ok",
+        actor: actorOf(record),
+        correlationId,
+        data: { event: isStepUp ? "step_up" : "in", issuer, session_ref: ref, amr: [...amr], acr },
+        sealed: sealedOf(client),
+      };
+      await tell({ entries: [entry] }).catch((cause: unknown) => {
+        throw new Problem("audit_unavailable", { cause, headers: { "retry-after": "5" } });
+      });
+    },
+    refreshed: async (record) => {
+      const { tenant, ref, issuer, acr, amr } = record;
+      const data = { op: "refreshed", session_ref: ref, issuer, acr, amr: [...amr] };
+      const work = tell({ events: [{ type: "session.refreshed", tenant, key: ref, data }] });
+      await work.catch((cause: unknown) => parts.log.warn("session_refresh_not_told", { session_ref: ref, cause }));
+    },
+    ended: async (records, reason, correlationId, by) => {
+      if (records.length === 0) return;
+      const event = reason === "logout" || reason === "everywhere" ? "out" : "ended";
+      const work = tell({
+        entries: records.map((record) => ({
+          ...signInEntry(record.tenant, record.ref),
           outcome: "ok",
-          actor: actorOf(record),
-          via,
-          resource: { type: "session", id: record.ref },
+          actor: actorOf(by ?? record),
           correlationId,
-          data: {
-            event: isStepUp ? "step_up" : "in",
-            issuer: record.issuer,
-            session_ref: record.ref,
-            amr: [...record.amr],
-            acr: record.acr,
-          },
-          sealed: { ip: client.address, user_agent: client.userAgent },
-        },
-      ],
-    }));
-    await work.catch((cause: unknown) => {
-      throw new Problem("audit_unavailable", { cause, headers: { "retry-after": "5" } });
-    });
-  },
-  refreshed: async (record) => {
-    const { tenant, ref, issuer, acr, amr } = record;
-    const data = { op: "refreshed", session_ref: ref, issuer, acr, amr: [...amr] };
-    const work = parts.change(async () => ({ result: undefined, events: [{ type: "session.refreshed", tenant, key: ref, data }] }));
-    await work.catch((cause: unknown) => parts.log.warn("session_refresh_not_told", { session_ref: ref, cause }));
-  },
-  ended: async (records, reason, correlationId, by) => {
-    if (records.length === 0) return;
-    const work = parts.change(async () => ({
-      result: undefined,
-      entries: records.map((record) => ({
-        tenant: record.tenant,
-        category: "sign_in" as const,
-        outcome: "ok" as const,
-        actor: actorOf(by ?? record),
-        via,
-        resource: { type: "session", id: record.ref },
-        correlationId,
-        data: {
-          event: reason === "logout" || reason === "everywhere" ? "out" : "ended",
-          session_ref: record.ref,
-          reason,
-          subject: by === undefined ? undefined : record.subject,
-        },
-      })),
-      events: records.map((record) => ({
-        type: "session.ended",
-        tenant: record.tenant,
-        stream: "config" as const,
-        kind: "session",
-        key: record.ref,
-        visibleTo: [record.subject],
-        data: { op: "ended", session_ref: record.ref, reason },
-        correlationId,
-      })),
-    }));
-    await work.catch((cause: unknown) => parts.log.warn("session_end_not_recorded", { reason, correlation_id: correlationId, cause }));
-  },
-  failed: async (code, client, correlationId) => {
-    const work = parts.change(async () => ({
-      result: undefined,
-      entries: [
-        {
-          tenant: "*",
-          category: "sign_in" as const,
-          outcome: "refused" as const,
-          code,
-          actor: { subject: "service:gateway", kind: "system" as const },
-          via,
-          resource: { type: "session" },
+          data: { event, session_ref: record.ref, reason, subject: by === undefined ? undefined : record.subject },
+        })),
+        events: records.map((record) => ({
+          type: "session.ended",
+          tenant: record.tenant,
+          stream: "config",
+          kind: "session",
+          key: record.ref,
+          visibleTo: [record.subject],
+          data: { op: "ended", session_ref: record.ref, reason },
           correlationId,
-          data: { event: "failed", reason: code },
-          sealed: { ip: client.address, user_agent: client.userAgent },
-        },
-      ],
-    }));
-    await work.catch((cause: unknown) => parts.log.warn("sign_in_failure_not_recorded", { code, correlation_id: correlationId, cause }));
-  },
-});
+        })),
+      });
+      await work.catch((cause: unknown) => parts.log.warn("session_end_not_recorded", { reason, correlation_id: correlationId, cause }));
+    },
+    failed: async (code, client, correlationId) => {
+      const entry: EntryDraft = {
+        ...signInEntry("*"),
+        outcome: "refused",
+        code,
+        actor: { subject: "service:gateway", kind: "system" },
+        correlationId,
+        data: { event: "failed", reason: code },
+        sealed: sealedOf(client),
+      };
+      const work = tell({ entries: [entry] });
+      await work.catch((cause: unknown) => parts.log.warn("sign_in_failure_not_recorded", { code, correlation_id: correlationId, cause }));
+    },
+  };
+};

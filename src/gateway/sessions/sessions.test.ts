@@ -220,7 +220,7 @@ test("a sign-in and a sign-out are seen in the count of the living at once, with
   const second = await sessions.begin(signedIn(), client, { correlationId: "c" });
   await until(shown, (now) => now === others + 2);
   await sessions.begin(signedIn(), client, { correlationId: "c", replaces: [second.record.sidHash] });
-  await sessions.end({ sid: first.sid }, "logout", "c");
+  await sessions.end({ sidHash: hashSid(first.sid) }, "logout", "c");
   await until(shown, (now) => now === others + 1);
 });
 
@@ -353,7 +353,7 @@ test("refresh tokens of ended sessions are revoked at the provider, again and ag
     client,
     { correlationId: "c" },
   );
-  assert.equal((await sessions.end({ sid }, "logout", "c")).length, 1);
+  assert.equal((await sessions.end({ sidHash: hashSid(sid) }, "logout", "c")).length, 1);
   await new Promise((resolve) => setTimeout(resolve, 50));
   provider.takesRevocations = true;
   await revocations.run();
@@ -391,7 +391,7 @@ for (const [what, old, other, waits] of [
     const first = await begin(from("first", old));
     const second = await begin(from("second", old));
     const living = await begin(from("living", other), [first.record.sidHash]);
-    await sessions.end({ sid: second.sid }, "logout", "c");
+    await sessions.end({ sidHash: hashSid(second.sid) }, "logout", "c");
     const isRevoked = (name: string) => asked.revoked.includes(`${name}-${id}`);
     if (waits) {
       for (let look = 0; look < 3; look++) {
@@ -401,7 +401,7 @@ for (const [what, old, other, waits] of [
       }
     } else await until(() => isRevoked("first") && isRevoked("second"));
     assert.equal(isRevoked("living"), false);
-    await sessions.end({ sid: living.sid }, "logout", "c");
+    await sessions.end({ sidHash: hashSid(living.sid) }, "logout", "c");
     await until(() => isRevoked("first") && isRevoked("second") && isRevoked("living"));
   });
 
@@ -449,7 +449,7 @@ test("tokens that come when their session has ended are revoked, whatever became
     const waiting = isRefusedAs(sessions.recognise(sid, client, "c"), "unauthenticated");
     await asked;
     provider.takesRevocations = isTaken;
-    await sessions.end({ sid }, "logout", "c");
+    await sessions.end({ sidHash: hashSid(sid) }, "logout", "c");
     if (isTaken) await until(() => provider.revoked.includes(old));
     hasEnded();
     await waiting;

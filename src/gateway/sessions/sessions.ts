@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { OidcClient, SignedIn } from "#authn/oidc-client.ts";
 import { Problem } from "#contract/problem.ts";
-import type { Log } from "#telemetry/log.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
+import type { GatewayParts } from "#gateway/gateway-parts.ts";
 import { clientName } from "./client-name.ts";
 import { createLivingGauge } from "./living-gauge.ts";
 import { hashSid, isSid, makeSid } from "./session-id.ts";
@@ -19,16 +18,13 @@ export interface SessionLimits {
   readonly bindNetwork: boolean;
 }
 
-export interface SessionsParts {
+export interface SessionsParts extends Pick<GatewayParts, "now" | "metrics" | "log"> {
   readonly store: SessionStore;
   readonly keys: SessionKeys;
   readonly oidc: Pick<OidcClient, "refresh">;
   readonly records: SessionRecords;
   readonly revocations: Revocations;
   readonly limits: SessionLimits;
-  readonly now: () => Date;
-  readonly metrics: Metrics;
-  readonly log: Log;
 }
 
 export interface Sessions {
@@ -44,12 +40,7 @@ export interface Sessions {
    */
   recognise(sid: string, client: BrowserClient, correlationId: string): Promise<SessionRecord>;
   /** Ends sessions and answers which; none is no fault. `by`: somebody else's session that ended them. */
-  end(
-    which: { readonly sid: string } | SessionsWhere,
-    reason: EndReason,
-    correlationId: string,
-    by?: SessionRecord,
-  ): Promise<readonly SessionRecord[]>;
+  end(which: SessionsWhere, reason: EndReason, correlationId: string, by?: SessionRecord): Promise<readonly SessionRecord[]>;
   list(of: SessionsOf, page: { readonly limit: number; readonly after?: SessionPlace }): Promise<readonly SessionRecord[]>;
   /** Ends what is past its limits and counts the living. */
   sweep(): Promise<void>;
@@ -141,14 +132,7 @@ export const createSessions = (parts: SessionsParts): Sessions => {
         idleExpiresAt: after(limits.idleSeconds),
         absoluteExpiresAt: after(limits.absoluteSeconds),
         accessExpiresAt: new Date(who.tokens.accessExpiresAt * 1000),
-        tokens: keys.sealTokens(
-          {
-            accessToken: who.tokens.accessToken,
-            refreshToken: who.tokens.refreshToken,
-          },
-          sidHash,
-          1,
-        ),
+        tokens: keys.sealTokens({ accessToken: who.tokens.accessToken, refreshToken: who.tokens.refreshToken }, sidHash, 1),
         tokenGeneration: 1,
       };
       const [first, ...others] = new Set(more.replaces ?? []);
@@ -176,8 +160,7 @@ export const createSessions = (parts: SessionsParts): Sessions => {
       return fresh;
     },
     end: async (which, reason, correlationId, by) => {
-      if ("sid" in which && !isSid(which.sid)) return [];
-      const ended = await store.end("sid" in which ? { sidHash: hashSid(which.sid) } : which, reason);
+      const ended = await store.end(which, reason);
       await settle(ended, reason, correlationId, by);
       return ended;
     },

@@ -2,12 +2,11 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { OidcClient, ProviderTokens } from "#authn/oidc-client.ts";
 import { Problem } from "#contract/problem.ts";
-import type { Log } from "#telemetry/log.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
+import type { GatewayParts } from "#gateway/gateway-parts.ts";
 import type { SessionKeys, SessionTokens } from "./session-keys.ts";
 import type { EndReason, SessionRecord, SessionStore } from "./session-store.ts";
 
-export interface TokenRefreshParts {
+export interface TokenRefreshParts extends Pick<GatewayParts, "now" | "metrics" | "log"> {
   readonly store: SessionStore;
   readonly keys: SessionKeys;
   readonly oidc: Pick<OidcClient, "refresh">;
@@ -18,9 +17,6 @@ export interface TokenRefreshParts {
   /** Told of each session whose tokens are new. Never throws. */
   readonly refreshed?: (record: SessionRecord) => Promise<void>;
   readonly refreshAheadSeconds: number;
-  readonly now: () => Date;
-  readonly metrics: Metrics;
-  readonly log: Log;
   readonly times?: Partial<RefreshTimes>;
 }
 

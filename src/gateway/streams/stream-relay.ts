@@ -1,6 +1,6 @@
 import { Problem } from "#contract/problem.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
 import { discard, isEventStream, type Answer } from "#gateway/answer.ts";
+import type { GatewayParts } from "#gateway/gateway-parts.ts";
 import { personalSseHeaders } from "#gateway/proxy/cache-control.ts";
 import { clientHeaders } from "#gateway/proxy/response-headers.ts";
 import type { Proxy, ProxyCall } from "#gateway/proxy/proxy.ts";
@@ -9,14 +9,12 @@ import type { ConfigWatch } from "#events/config-watch.ts";
 import { watchRight } from "./right-watch.ts";
 import type { StreamRegistry } from "./stream-registry.ts";
 
-export interface StreamRelayParts {
+export interface StreamRelayParts extends Pick<GatewayParts, "metrics" | "now"> {
   readonly proxy: Proxy;
   readonly registry: StreamRegistry;
   readonly rightChanges: ConfigWatch;
   /** How long each kind of stream may be silent. */
   readonly silence: SilenceLimits;
-  readonly metrics: Metrics;
-  readonly now: () => Date;
 }
 
 /** Seconds without a byte from the upstream. */

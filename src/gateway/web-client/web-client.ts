@@ -1,19 +1,15 @@
 import { Problem } from "#contract/problem.ts";
-import type { Asker, Decider } from "#decide/decider.ts";
+import type { Asker } from "#decide/decider.ts";
+import type { Doors } from "#gateway/doors.ts";
 import type { Inbound } from "#gateway/front-door/inbound.ts";
 import { problemPage, wantsHtml } from "#gateway/plain-page.ts";
-import type { RateDoor } from "#gateway/limits/rate-door.ts";
-import type { Recogniser } from "#gateway/recognise.ts";
 import { assetResponse } from "./asset-response.ts";
 import type { BuiltFiles } from "./built-files.ts";
 import { clientPageAt, isReserved, type ClientPage } from "./client-pages.ts";
 import { indexResponse } from "./index-response.ts";
 
-export interface WebClientParts {
+export interface WebClientParts extends Pick<Doors, "recogniser" | "rate" | "decider"> {
   readonly files: BuiltFiles;
-  readonly recogniser: Recogniser;
-  readonly rate: RateDoor;
-  readonly decider: Decider;
   /** Which modules are on for somebody; throws when it cannot be known. */
   readonly modulesOf: (asker: Asker, correlationId: string) => Promise<Readonly<Record<string, boolean>>>;
 }

@@ -1,4 +1,4 @@
-import { isBuiltInPath } from "#gateway/built-in-list.ts";
+import { isBuiltInPath } from "#gateway/built-in-path.ts";
 import { insideIds } from "#gateway/inside/inside-rows.ts";
 import { loadRoutes } from "#gateway/routes/load-routes.ts";
 import { routeVariables } from "#gateway/routes-in-force/open-table.ts";
