@@ -45,7 +45,6 @@ export type Compiled =
 
 type Operation = HttpDocument["operations"][string];
 
-const MAX_HEADER_BYTES = 32_768;
 /** What is read of an answer that is cut afterwards, unless more may leave anyway. */
 const CUT_FROM_BYTES = 2_097_152;
 
@@ -146,8 +145,7 @@ export const compileHttp = async (file: SystemFile & { readonly document: HttpDo
 
   if (auth.type === "mtls" && base.url.protocol !== "https:")
     tell(["auth", "type"], "needs a baseUrl of https: certificates are shown in TLS");
-  const connect = (certificate?: ClientCertificate) =>
-    createGuardedAgent({ rules, maxHeaderBytes: MAX_HEADER_BYTES, ...(certificate === undefined ? {} : { certificate }) });
+  const connect = (certificate?: ClientCertificate) => createGuardedAgent({ rules, certificate });
   const agent = connect();
   const certificates = auth.type === "mtls" ? createClientCertificates(auth, connect) : undefined;
   const userAgent = `sallyport/${parts.version}`;

@@ -12,8 +12,7 @@ import type { RetryRules } from "#crud/systems/system-limits.ts";
 import { contentOf } from "./answer-body.ts";
 import { credentialsOf, type CredentialRules } from "./credentials.ts";
 import { exchangeHttp, type Exchange, type ExchangeReply } from "./http-exchange.ts";
-import { firstPage, nextPage, targetOf, type Paging, type Target } from "./next-page.ts";
-import { ownAddress } from "./own-address.ts";
+import { firstPage, nextPage, ownAddress, targetOf, type Paging, type Target } from "./next-page.ts";
 import type { Resilience } from "./resilience.ts";
 
 /** One operation of an HTTP system, compiled. */
