@@ -46,17 +46,12 @@ const pause = createTurns(10);
  * process hears of it by the channel, reads what changed and swaps it in. What does not load keeps its last version that does.
  */
 export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigStore> => {
-  const { database, kinds, catalogue, log } = parts;
+  const { database, kinds, log } = parts;
   const objects = createServingObjects(parts);
   const { find, look } = objects;
   const planner = createPlanner(parts, objects);
   const ownFolder = parts.mode === "files" ? createOwnFolder(parts.folders) : undefined;
-  const take = createFileTaker({
-    ...parts,
-    ownFolder,
-    ...objects,
-    rebuild: () => catalogue.rebuild(),
-  });
+  const take = createFileTaker(parts, objects, ownFolder);
   const make = createMaker(parts, objects, planner, ownFolder);
   /** Where the folders are the truth one writes or takes up after the other: between the commit and its file nobody looks. */
   let turn: Promise<unknown> = Promise.resolve();
