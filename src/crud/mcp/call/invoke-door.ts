@@ -6,14 +6,14 @@ import type { Invocation, Tool, UpstreamAnswer } from "#crud/mcp/tool.ts";
 import type { DecidedCall } from "./chain-door.ts";
 import { createRedact, type Redact } from "./redact.ts";
 import type { Held } from "./reserve-door.ts";
-import { createSecretReader, type SecretReader } from "./secret-reader.ts";
+import { createSecretReader } from "./secret-reader.ts";
 import { countKept } from "./shape-door.ts";
 import type { CallParts } from "./tool-call.ts";
 import { absentRow, UpstreamFault } from "./upstream-fault.ts";
 
 export interface Invoked {
   readonly upstream: UpstreamAnswer;
-  readonly secrets: ReturnType<SecretReader["used"]>;
+  readonly secrets: NonNullable<UpstreamFault["secrets"]>;
 }
 
 type InvokeParts = Pick<CallParts, "secrets" | "secretsAudience" | "identity" | "callTimeoutMs" | "stopping" | "now">;
@@ -75,8 +75,8 @@ export const invokeUpstream = async (decided: DecidedCall, held: Held | undefine
     viewName: call.view.name,
     arguments: given.value,
     signal: AbortSignal.any([call.signal, parts.stopping, AbortSignal.timeout(parts.callTimeoutMs)]),
-    secret: (uri) => secrets.read(uri),
-    conceal: (value) => secrets.conceal(value),
+    secret: secrets.read,
+    conceal: secrets.conceal,
     isEnough: typeof wanted === "number" ? (value: unknown) => countKept(value, tool, scope) >= wanted : undefined,
     now: parts.now(),
   };
