@@ -28,9 +28,9 @@ import { plainText } from "#crud/documents/plain-text.ts";
 import { switchedOffBy, type KillSwitches } from "#crud/mcp/kill-switches.ts";
 import type { ConfigWrite } from "./plan-write.ts";
 import type { KindName } from "./held-object.ts";
-import type { Asked, ConfigPublisher } from "./publish-config.ts";
+import type { ConfigPublisher } from "./publish-config.ts";
 import { rowOf, showObject, stateOf, tagOf } from "./show-object.ts";
-import type { Writer } from "./tell.ts";
+import type { Asked, Writer } from "./tell.ts";
 import { etagOf, type StoredVersion, type VersionRow } from "./version-store.ts";
 
 const YAML = "application/yaml";

@@ -6,7 +6,8 @@ import { answer, type Router } from "#http/serve.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { Database } from "#store/database.ts";
 import type { ConfigWrite } from "#crud/configs/plan-write.ts";
-import type { Asked, ConfigPublisher } from "#crud/configs/publish-config.ts";
+import type { ConfigPublisher } from "#crud/configs/publish-config.ts";
+import type { Asked } from "#crud/configs/tell.ts";
 import { fetchDocument } from "./fetch-document.ts";
 import type { ImportAnswer, ImportQuestion, MadeSystem } from "./import-document.ts";
 import { plain } from "./import-schema.ts";
@@ -90,19 +91,8 @@ export const serveImports = (router: Router<Caller>, parts: ImportEndpoints): vo
     const found = await thread.ask({ kind: "inspect", bytes, prefix });
     if (!("packed" in found)) throw new Problem("unprocessable", { errors: "faults" in found ? found.faults.slice(0, 50) : [] });
     const kept = await keepImport(database, { tenant: caller.tenant, by: caller.sub, prefix, found });
-    const { title, openapi, servers, security, sha256, operations, importable, tags } = found;
-    return {
-      import_id: kept.id,
-      title,
-      openapi,
-      servers: [...servers],
-      security: [...security],
-      operations,
-      importable,
-      tags: [...tags],
-      sha256,
-      expires_at: kept.expiresAt,
-    };
+    const { packed: _packed, rows: _rows, ...told } = found;
+    return { import_id: kept.id, ...told, expires_at: kept.expiresAt };
   });
 
   router.serve(importedOperations, async (call) => {
