@@ -15,9 +15,10 @@ import { correlationIdOf } from "#http/correlation-id.ts";
 import type { Router } from "#http/serve.ts";
 import type { DecideAsk, Decider } from "#decide/decider.ts";
 import type { Database } from "#store/database.ts";
-import { readSubject, type GroupsParts } from "./ui-config.ts";
+import type { MembershipParts } from "./ask-membership.ts";
+import { readSubject } from "./ui-config.ts";
 
-export interface StreamsParts extends GroupsParts {
+export interface StreamsParts extends MembershipParts {
   readonly authenticate: Authenticate;
   readonly decider: Decider;
   readonly bus: LiveBus;
