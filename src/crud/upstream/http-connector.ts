@@ -5,7 +5,7 @@ import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
 import type { Connector, Invocation, UpstreamAnswer } from "#crud/mcp/tool.ts";
 import { createTurnsOfLong } from "#http/turns.ts";
 import { ABSENT, celInputs } from "#documents/cel.ts";
-import { type Expression, type ExpressionInputs } from "#crud/systems/expression.ts";
+import { inputsOf, type Expression, type ExpressionInputs } from "#crud/systems/expression.ts";
 import type { BindRequest, BoundRequest } from "#crud/systems/http-request.ts";
 import { encode } from "#crud/systems/parameter-styles.ts";
 import type { RetryRules } from "#crud/systems/system-limits.ts";
@@ -187,12 +187,7 @@ export const createHttpConnector = (system: HttpSystem, operation: HttpOperation
   };
 
   return async (call) => {
-    const { caller } = call;
-    const inputs: ExpressionInputs = {
-      input: call.arguments,
-      caller: { sub: caller.sub, tenant: caller.tenant, ...(caller.agent === undefined ? {} : { agent: caller.agent }) },
-      now: call.now,
-    };
+    const inputs = inputsOf(call);
     const bound = operation.bind(celInputs(inputs), call.arguments);
     const pages = operation.paginate;
     if (pages === undefined) {

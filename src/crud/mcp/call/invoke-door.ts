@@ -1,6 +1,7 @@
 import { Problem } from "#contract/problem.ts";
 import { celInputs } from "#documents/cel.ts";
 import { atOnce, createTurnsOfLong, inTurns } from "#http/turns.ts";
+import { inputsOf } from "#crud/systems/expression.ts";
 import { valueAt } from "#crud/mcp/value-at.ts";
 import type { Invocation, Tool, UpstreamAnswer } from "#crud/mcp/tool.ts";
 import type { DecidedCall } from "./chain-door.ts";
@@ -19,17 +20,12 @@ export interface Invoked {
 type InvokeParts = Pick<CallParts, "secrets" | "secretsAudience" | "identity" | "callTimeoutMs" | "stopping" | "now">;
 
 /** The read that guards a write must show a row that the caller may see; else the write never starts. */
-const passGuard = async ({ call, tool, given, scope }: DecidedCall, invocation: Invocation): Promise<void> => {
+const passGuard = async ({ tool, scope }: DecidedCall, invocation: Invocation): Promise<void> => {
   const guard = tool.rules.rows?.guard;
   if (guard === undefined) return;
   const keeps = scope?.guardKeeps;
   const read = guard.tool();
-  const { caller } = call;
-  const prepared = celInputs({
-    input: given.value,
-    caller: { sub: caller.sub, tenant: caller.tenant, ...(caller.agent === undefined ? {} : { agent: caller.agent }) },
-    now: invocation.now,
-  });
+  const prepared = celInputs(inputsOf(invocation));
   const found = await read.connector({ ...invocation, arguments: guard.input(prepared) as Readonly<Record<string, unknown>> });
   const rows = valueAt(found.value, read.rules.rows?.rows ?? []);
   const candidates = Array.isArray(rows) ? (rows as unknown[]) : [rows];
