@@ -113,10 +113,13 @@ const SWEEP_MS = 600_000;
 
 /** Systems, tools, the tool protocol in both dialects, live streams of configuration and activity. Throws `StartFaults`. */
 export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
-  const { config, log, metrics, now } = parts;
+  const { config, log, metrics, now, change, database, decider, tenants, peers, audiences } = parts;
   const stop = new AbortController();
   const publicUrl = config.publicUrl ?? parts.publicOrigin;
-  const isDev = parts.environment !== "production";
+  const isProduction = parts.environment === "production";
+  const housePorts = new Set(parts.housePorts);
+  const membershipParts = { membership: peers.membership, membershipAudience: audiences.membership, identity: parts.identity };
+  const secretParts = { secrets: peers.secrets, secretsAudience: audiences.secrets, identity: parts.identity, decider };
 
   const [layer, uiDocument] = await Promise.all([loadToolsDocument(parts.configFolders.slice(1)), loadUiDocument(parts.configFolders)]);
   let toolsDocument = layer;
@@ -124,32 +127,18 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   const hooks = { rebuild: (): void => {} };
   const findCommand = createCommandFinder(allowedCommands(config, parts.environment));
   const sources = createSources({
-    dataFolder: parts.dataFolder,
-    placeholders: parts.placeholders,
-    housePorts: new Set(parts.housePorts),
-    requiresTls: parts.environment === "production",
+    ...parts,
+    ...membershipParts,
+    housePorts,
+    requiresTls: isProduction,
     withLoopback: !config.loopbackOnlyHealth,
     findCommand,
-    definitions: createDefinitions({ change: parts.change, database: parts.database, tenants: parts.tenants }),
+    definitions: createDefinitions({ change, database, tenants }),
     lingerMs: config.callTimeoutMs,
-    membership: parts.peers.membership,
-    membershipAudience: parts.audiences.membership,
-    identity: parts.identity,
     changed: () => hooks.rebuild(),
-    log,
-    metrics,
-    now,
-    version: parts.version,
   });
-  const health = createHealthTool({
-    version: parts.version,
-    checks: createHouseChecks({
-      database: parts.database,
-      membership: parts.peers.membership,
-      secrets: parts.peers.secrets,
-      systems: () => (store.degraded.length === 0 && sources.external.every((system) => system.isUp) ? "up" : "down"),
-    }),
-  });
+  const systems = () => (store.degraded.length === 0 && sources.external.every((system) => system.isUp) ? "up" : "down");
+  const health = createHealthTool({ version: parts.version, checks: createHouseChecks({ ...peers, database, systems }) });
   const find = createFindTool({ scope: scopes.list, parts: () => deskParts });
   const catalogue = createCatalogueKeeper({
     builtIn: [health, find],
@@ -161,11 +150,10 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     metrics,
   });
   const reader = createDocumentReader();
-  const groupsParts = { membership: parts.peers.membership, membershipAudience: parts.audiences.membership, identity: parts.identity };
-  const findNode = createFindNode(groupsParts);
+  const findNode = createFindNode(membershipParts);
   const store = await openConfigStore({
-    database: parts.database,
-    change: parts.change,
+    database,
+    change,
     kinds: {
       system: systemKind({ sources, catalogue, findCommand, ownerFaults: createOwnerCheck(findNode), reader }),
       tools: toolsKind({ catalogue, layer, hold: (document) => (toolsDocument = document), held: () => toolsDocument, reader }),
@@ -174,7 +162,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     folders: parts.configFolders,
     mode: config.configMode,
     requiresIfMatch: config.configRequireIfMatch,
-    tenants: parts.tenants,
+    tenants,
     raised: async () => void (await Promise.all(sources.external.map((system) => system.recheck()))),
     log,
   });
@@ -182,37 +170,25 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   catalogue.rebuild();
 
   const { references } = parts.recorder;
-  const subjectRef: Watch["subjectRef"] = ({ tenant, sub }) => references.refOf(parts.database, logOf(tenant), sub).catch(() => undefined);
-  const kills = await openKillSwitches({ database: parts.database, change: parts.change, log, now });
+  const subjectRef: Watch["subjectRef"] = ({ tenant, sub }) => references.refOf(database, logOf(tenant), sub).catch(() => undefined);
+  const kills = await openKillSwitches({ database, change, log, now });
+  const cursorsOf = { secrets: parts.houseSecrets, now };
   const deskParts: ToolDeskParts = {
+    ...parts,
+    ...config,
+    ...membershipParts,
+    ...secretParts,
     kills,
     subjectRef,
-    membership: parts.peers.membership,
-    membershipAudience: parts.audiences.membership,
-    secrets: parts.peers.secrets,
-    secretsAudience: parts.audiences.secrets,
-    identity: parts.identity,
-    decider: parts.decider,
-    recorder: parts.recorder,
-    database: parts.database,
     publicOrigin: publicUrl,
     digestKey: deriveKey(parts.houseSecrets[0], "crud.digest.v1"),
     replySealer: createSealer(parts.houseSecrets, "crud.tool-reply"),
     decided: createRecent(MOST_LISTS, now),
-    cursor: createSealedCursors<string>({ secrets: parts.houseSecrets, purpose: "crud.page-cursor", now, lifeMinutes: 15 }),
-    answerCursor: createSealedCursors<number>({ secrets: parts.houseSecrets, purpose: "crud.answer-cursor", now, lifeMinutes: 15 }),
-    callTimeoutMs: config.callTimeoutMs,
-    maxDelegationDepth: config.maxDelegationDepth,
-    maxCalls: config.maxCalls,
-    enableRouter: config.enableRouter,
-    firstPartyClients: parts.firstPartyClients,
+    cursor: createSealedCursors<string>({ ...cursorsOf, purpose: "crud.page-cursor", lifeMinutes: 15 }),
+    answerCursor: createSealedCursors<number>({ ...cursorsOf, purpose: "crud.answer-cursor", lifeMinutes: 15 }),
     node: randomUUID(),
     stopping: stop.signal,
     catalogue,
-    now,
-    log,
-    metrics,
-    tracing: parts.tracing,
   };
   const desk = createToolDesk(deskParts);
   const router = createRouter<Caller>({
@@ -221,53 +197,40 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     name: "crud",
     authenticate: parts.authenticate,
     log,
-    validateReplies: isDev,
+    validateReplies: !isProduction,
     maxBodyBytes: config.maxBodyBytes,
   });
 
-  createContractDialect(router, { desk, maxBodyBytes: config.maxBodyBytes, log, metrics, subjectRef });
-  serveExecute(router, { desk, log, metrics, subjectRef });
-  const { change, database, decider, tenants } = parts;
+  const watch: Watch = { log, metrics, subjectRef };
+  createContractDialect(router, { ...watch, desk, maxBodyBytes: config.maxBodyBytes });
+  serveExecute(router, { ...watch, desk });
   const toolsOf: PublisherParts["toolsOf"] = (system, tenant) =>
     [...catalogue.snapshot.tools.values()].filter(
       (tool) => `${tool.provider}.${tool.instance}` === system && tool.tenants?.includes(tenant) !== false,
     );
-  const graphParts = { ...groupsParts, decider, toolsOf };
+  const graphParts = { ...membershipParts, decider, toolsOf };
   const register = createToolRegistrar(graphParts);
-  const foretell = createForeteller(graphParts);
-  const cursors = createSealedCursors<string>({ secrets: parts.houseSecrets, purpose: "crud.config-cursor", now });
   const systemOf: ExplainParts["systemOf"] = (system, tenant) => store.list("system", tenant).find(({ name }) => name === system)?.prepared;
-  const secretParts = { secrets: parts.peers.secrets, secretsAudience: parts.audiences.secrets, identity: parts.identity, decider };
   const publisher = createConfigPublisher({
     store,
     decider,
-    cursors,
+    cursors: createSealedCursors<string>({ ...cursorsOf, purpose: "crud.config-cursor" }),
     toolsOf,
     external: () => sources.external,
     register,
-    foretell,
+    foretell: createForeteller(graphParts),
     secretParts,
   });
   serveConfigs(router, publisher, kills);
   serveDifferences(router, publisher, reader);
   serveArchive(router, publisher);
-  serveImports(router, { publisher, database, housePorts: new Set(parts.housePorts), stopping: stop.signal });
-  serveDefinitions(router, { store, decider, groups: groupsParts, database, change, tenants, toolsOf, register });
+  serveImports(router, { publisher, database, housePorts, stopping: stop.signal });
+  serveDefinitions(router, { store, decider, groups: membershipParts, database, change, tenants, toolsOf, register });
   serveKillSwitches(router, { kills, decider, now, catalogue, store, findNode });
-  serveExplanation(router, { ...deskParts, catalogue, systemOf });
-  serveUiConfig(router, uiDocument, groupsParts);
-  serveSecretUses(router, { store, decider: parts.decider });
-  serveStreams(router, {
-    ...groupsParts,
-    authenticate: parts.authenticate,
-    decider: parts.decider,
-    bus: parts.bus,
-    database: parts.database,
-    store,
-    references,
-    stopping: stop.signal,
-    now,
-  });
+  serveExplanation(router, { ...deskParts, systemOf });
+  serveUiConfig(router, uiDocument, membershipParts);
+  serveSecretUses(router, { store, decider });
+  serveStreams(router, { ...parts, ...membershipParts, store, references, stopping: stop.signal });
   router.serve(crudHealth, async () => ({
     status: "ok",
     version: parts.version,
@@ -275,27 +238,10 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     degraded: store.degraded.length,
   }));
   const changes = createListChanges({ ...deskParts, kills, bus: parts.bus });
-  const standard = createStandardEndpoint(router, {
-    desk,
-    subjectRef,
-    changes,
-    authenticate: parts.authenticate,
-    decider: parts.decider,
-    publicUrl,
-    ownUrl: parts.audiences.crud,
-    authorizationServers: parts.authorizationServers,
-    allowedOrigins: config.allowedOrigins,
-    maxBodyBytes: config.maxBodyBytes,
-    legacySessions: config.legacySessions,
-    sessionsPerPrincipal: config.sessionsPerPrincipal,
-    version: parts.version,
-    log,
-    metrics,
-    now,
-  });
+  const standard = createStandardEndpoint(router, { ...parts, ...config, ...watch, desk, changes, publicUrl, ownUrl: audiences.crud });
   const sweep = startLoop({
     everyMs: SWEEP_MS,
-    work: () => sweepKeys(parts.database),
+    work: () => sweepKeys(database),
     failed: (cause) => log.warn("tool_keys_sweep_failed", { cause }),
   });
   let ended: Promise<void> | undefined;
@@ -308,7 +254,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     await sources[Symbol.asyncDispose]();
     await sweep[Symbol.asyncDispose]();
   };
-  const ready = async (): Promise<readonly string[]> => ((await isUp(parts.database.ready())) === "up" ? [] : ["database"]);
+  const ready = async (): Promise<readonly string[]> => ((await isUp(database.ready())) === "up" ? [] : ["database"]);
   const settleDead = (act: DeadAct): Promise<void> => settleDeadCall(act, deskParts);
 
   return {

@@ -13,11 +13,12 @@ import { watchConfigs } from "./configs/watch-configs.ts";
 import type { ConfigStore } from "./configs/config-store.ts";
 import { correlationIdOf } from "#http/correlation-id.ts";
 import type { Router } from "#http/serve.ts";
-import type { Decider } from "#decide/decider.ts";
+import type { DecideAsk, Decider } from "#decide/decider.ts";
 import type { Database } from "#store/database.ts";
-import { readSubject, type GroupsParts } from "./ui-config.ts";
+import type { MembershipParts } from "./ask-membership.ts";
+import { readSubject } from "./ui-config.ts";
 
-export interface StreamsParts extends GroupsParts {
+export interface StreamsParts extends MembershipParts {
   readonly authenticate: Authenticate;
   readonly decider: Decider;
   readonly bus: LiveBus;
@@ -62,140 +63,105 @@ const readFilter = (url: URL, names: readonly string[], known?: ReadonlySet<stri
 
 /** Streams are decided like everything else, and again while they are open. */
 export const serveStreams = (router: Router<Caller>, parts: StreamsParts): void => {
-  const enter = async (request: Request, action: "config" | "workflow" | "activity", what = shape) => {
+  const readsConfig = { type: "system", action: "view", id: "*" };
+  const isPermitted = async (caller: Caller, question: DecideAsk, correlationId: string): Promise<boolean> =>
+    parts.decider.refusal(caller, await parts.decider.decide(caller, question, correlationId)) === undefined;
+  /**
+   * A stream opens to whoever may have it and shows one's own; with the right, the tenant's. Where that wants a fresh sign-in the
+   * stream is one's own: a browser cannot sign in anew inside a stream, and `streams` itself answers 401 where it wants one.
+   */
+  const seesAll = (caller: Caller, correlationId: string, context: Readonly<Record<string, true>>): Promise<boolean> =>
+    isPermitted(caller, { type: "activity", action: "view_all", context }, correlationId);
+
+  const enter = async (request: Request, action: "config" | "workflow" | "activity", what: typeof shape) => {
     const correlationId = correlationIdOf(request.headers.get("x-correlation-id"));
     const caller = await parts.authenticate(request, what);
-    const readsConfig = { type: "system", action: "view", id: "*" };
-    const may = async (): Promise<boolean> => {
+    const context = { background: true } as const;
+    const recheck = async (): Promise<boolean> => {
       // The gateway's token is for opening the stream; the session behind it is the gateway's to watch, and it cuts the stream.
       if (caller.isHouseCall !== true && caller.expiresAt * 1000 <= parts.now().getTime()) return false;
-      const asked = { type: "streams", action, context: { background: true } };
-      const decided = await parts.decider.decide(caller, asked, correlationId);
-      if (parts.decider.refusal(caller, decided) !== undefined) return false;
-      if (what === configShape) {
-        const read = await parts.decider.decide(caller, { ...readsConfig, context: { background: true } }, correlationId);
-        if (parts.decider.refusal(caller, read) !== undefined) return false;
-      }
+      if (!(await isPermitted(caller, { type: "streams", action, context }, correlationId))) return false;
+      if (what === configShape && !(await isPermitted(caller, { ...readsConfig, context }, correlationId))) return false;
       // Whoever may not see everybody's any more comes back to a stream of their own.
-      return !all || (await seesAll(caller, correlationId, { background: true }));
+      return !all || (await seesAll(caller, correlationId, context));
     };
     await parts.decider.require(caller, { type: "streams", action }, correlationId);
     if (what === configShape) await parts.decider.require(caller, readsConfig, correlationId);
     const all = await seesAll(caller, correlationId, { showing: true });
     const url = new URL(request.url);
-    return {
-      caller,
-      url,
-      correlationId,
-      all,
-      recheck: may,
+    const reader = {
+      bus: parts.bus,
+      tenant: caller.tenant,
+      subject: caller.sub,
+      seesAll: all,
+      recheck,
       lastEventId: request.headers.get("last-event-id") ?? url.searchParams.get("last_event_id") ?? undefined,
       signal: AbortSignal.any([request.signal, parts.stopping]),
     };
-  };
-  /**
-   * A stream opens to whoever may have it and shows one's own; with the right, the tenant's. Where that wants a fresh sign-in the
-   * stream is one's own: a browser cannot sign in anew inside a stream, and `streams` itself answers 401 where it wants one.
-   */
-  const seesAll = async (caller: Caller, correlationId: string, context: Readonly<Record<string, true>>): Promise<boolean> => {
-    const decided = await parts.decider.decide(caller, { type: "activity", action: "view_all", context }, correlationId);
-    return parts.decider.refusal(caller, decided) === undefined;
+    return { caller, url, correlationId, reader };
   };
 
   const share = createStreamShare();
-  type Entered = Awaited<ReturnType<typeof enter>> & { readonly ended: () => void };
+  type Entered = Awaited<ReturnType<typeof enter>>;
+  /** `reader` is what every stream needs to know of whoever reads it. */
   const serve = (
     action: "config" | "workflow" | "activity",
-    open: (entered: Entered) => Promise<Response>,
+    open: (entered: Entered & { readonly reader: { readonly ended: () => void } }) => Promise<Response>,
     [path, what]: readonly [string, typeof shape] = [`/events/${action}`, shape],
   ): void =>
     router.raw("GET", path, async (request) => {
       const entered = await enter(request, action, what);
       const ended = share.claim(entered.caller);
       try {
-        return await open({ ...entered, ended });
+        return await open({ ...entered, reader: { ...entered.reader, ended } });
       } catch (error) {
         ended();
         throw error;
       }
     });
 
-  serve("config", async ({ caller, url, all, recheck, lastEventId, signal, ended }) => {
+  serve("config", async ({ url, reader }) => {
     guardNames(url, ["event", "kind"]);
     const kinds = readFilter(url, ["event", "kind"], configKinds);
-    return streamResponse({
-      bus: parts.bus,
-      stream: "config",
-      tenant: caller.tenant,
-      subject: caller.sub,
-      seesAll: all,
-      lastEventId,
-      kinds,
-      signal,
-      recheck,
-      ended,
-      reload: ["/api/membership/delegations", "/api/crud/mcp/tools/list"],
-    });
+    return streamResponse({ ...reader, stream: "config", kinds, reload: ["/api/membership/delegations", "/api/crud/mcp/tools/list"] });
   });
 
   serve(
     "config",
-    async ({ caller, url, all, recheck, lastEventId, signal, ended }) => {
+    async ({ caller, url, reader }) => {
       guardNames(url, ["kind"]);
       const kinds = readFilter(url, ["kind"], objectKinds) ?? objectKinds;
       return streamResponse({
-        bus: parts.bus,
+        ...reader,
         stream: "config",
-        tenant: caller.tenant,
-        subject: caller.sub,
-        seesAll: all,
-        lastEventId,
         only: ({ kind, data }) => kind === "config" && kinds.has(String(data["kind"])),
         watch: watchConfigs(parts.store, caller.tenant, kinds),
-        signal,
-        recheck,
-        ended,
       });
     },
     ["/configs/stream", configShape],
   );
 
   // Whatever writes runs and tasks tells of them here; until something does, the stream is open and says only that it is.
-  serve("workflow", async ({ caller, url, all, recheck, lastEventId, signal, ended }) => {
+  serve("workflow", async ({ url, reader }) => {
     guardNames(url, ["run_id", "workflow"]);
     const [runs, workflows] = [readFilter(url, ["run_id"]), readFilter(url, ["workflow"])];
     const fits = (wanted: ReadonlySet<string> | undefined, value: unknown): boolean =>
       wanted === undefined || (typeof value === "string" && wanted.has(value));
     return streamResponse({
-      bus: parts.bus,
+      ...reader,
       stream: "workflow",
-      tenant: caller.tenant,
-      subject: caller.sub,
-      seesAll: all,
-      lastEventId,
       only: ({ data }) => fits(runs, data["run_id"]) && fits(workflows, data["workflow"]),
-      signal,
-      recheck,
-      ended,
     });
   });
 
-  serve("activity", async ({ caller, url, correlationId, all, recheck, lastEventId, signal, ended }) => {
+  serve("activity", async ({ caller, url, correlationId, reader }) => {
     guardNames(url, ["category"]);
-    const wanted = readFilter(url, ["category"], categories);
     return activityResponse({
-      bus: parts.bus,
+      ...reader,
       database: parts.database,
       references: parts.references,
-      tenant: caller.tenant,
-      subject: caller.sub,
-      seesAll: all,
-      lastEventId,
-      categories: wanted,
+      categories: readFilter(url, ["category"], categories),
       nameOf: async (id) => (await readSubject(id, caller.tenant, parts, correlationId))?.name,
-      signal,
-      recheck,
-      ended,
     });
   });
 };

@@ -4,30 +4,22 @@ import { Problem } from "#contract/problem.ts";
 import { uiConfig } from "#contract/tools.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { Router } from "#http/serve.ts";
-import type { Peer } from "#contract/ask.ts";
-import type { HouseIdentity } from "#authn/house-identity.ts";
 import type { UiDocument } from "./documents/ui-document.ts";
-
-export interface GroupsParts {
-  readonly membership: Peer;
-  readonly membershipAudience: string;
-  readonly identity: HouseIdentity;
-}
+import { asService, type MembershipParts } from "./ask-membership.ts";
 
 /** What the graph says of a subject: its groups, nested ones included, and the name it goes by. */
 export const readSubject = async (
   subjectId: string,
   tenant: string,
-  parts: GroupsParts,
+  parts: MembershipParts,
   correlationId: string,
 ): Promise<{ readonly groups: readonly string[]; readonly name: string } | undefined> => {
   try {
-    const token = await parts.identity.asService(parts.membershipAudience, ["pip.read"]);
     const answer = await ask(parts.membership, askFacts, {
       body: {
         asks: [{ subject_id: subjectId, action: "view", resource: { type: "identities", external_id: subjectId }, tenant_id: tenant }],
       },
-      headers: { authorization: `Bearer ${token}`, "x-correlation-id": correlationId },
+      headers: await asService(parts, ["pip.read"], correlationId),
     });
     const subject = answer.facts[0]?.subject ?? null;
     return subject === null || !subject.tenant_ids.includes(tenant)
@@ -39,7 +31,7 @@ export const readSubject = async (
 };
 
 /** Module switches of the web client. A switch only hides: what a module shows is decided where it is served. */
-export const serveUiConfig = (router: Router<Caller>, document: UiDocument, parts: GroupsParts): void => {
+export const serveUiConfig = (router: Router<Caller>, document: UiDocument, parts: MembershipParts): void => {
   router.serve(uiConfig, async ({ caller, correlationId }) => {
     const subject = await readSubject(caller.sub, caller.tenant, parts, correlationId);
     const groups = new Set(subject?.groups ?? []);

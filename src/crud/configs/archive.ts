@@ -1,6 +1,7 @@
 import { MOST_CONFIG_BYTES, MOST_SYSTEM_BYTES, systemName } from "#contract/configs.ts";
 import { MOST_FAULTS, Problem, type Fault } from "#contract/problem.ts";
-import type { Turn } from "#http/turns.ts";
+import { atOnce, inTurns, type Turn } from "#http/turns.ts";
+import { plainText } from "#crud/documents/plain-text.ts";
 
 /** A file of an archive of configuration, as it lies in a configuration folder: `tools.yaml`, `systems/<name>.yaml`, and below `systems/` what systems refer to. */
 export interface ArchivedFile {
@@ -91,20 +92,12 @@ const nameFault = (path: string): string | undefined => {
   return file === undefined || systemName.safeParse(file).success ? undefined : "is named as no system can be: <provider>.<instance>.yaml";
 };
 
-const readText = (bytes: Uint8Array): string | undefined => {
-  try {
-    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-    return text.includes("\0") ? undefined : text;
-  } catch {
-    return undefined;
-  }
-};
 /** As of one document: JSON may be larger, as an import of a large API writes it. */
 const mostOf = (path: string, bytes: Uint8Array): number =>
   path.startsWith("systems/") && bytes[0] === 0x7b ? MOST_SYSTEM_BYTES : MOST_CONFIG_BYTES;
 
 /** Reads member by member: between two of them it yields. */
-function* readMembers(archive: Buffer): Generator<undefined, readonly ArchivedFile[]> {
+function* readMembers(archive: Buffer): Generator<void, readonly ArchivedFile[]> {
   const files = new Map<string, ArchivedFile>();
   const faults: Fault[] = [];
   for (let at = 0, members = 1; ; members++) {
@@ -128,7 +121,7 @@ function* readMembers(archive: Buffer): Generator<undefined, readonly ArchivedFi
       if (!isHarmless(bytes.toString())) tell("has a name or size of its own form: write the archive with tar --format=ustar");
       continue;
     }
-    const text = readText(bytes);
+    const text = plainText(bytes);
     const name = nameFault(path);
     if (type !== "0" && type !== "\0") tell("is no plain file");
     else if (name !== undefined) tell(name);
@@ -146,20 +139,7 @@ function* readMembers(archive: Buffer): Generator<undefined, readonly ArchivedFi
  * The files of an archive, in its order. Directories are passed over. Throws `unprocessable` for what is no archive, and with a fault for
  * each member that is no file of a configuration folder, a link, there twice, too large or no UTF-8 text. Nothing is written anywhere.
  */
-export const unpackArchive = (archive: Buffer): readonly ArchivedFile[] => {
-  const reading = readMembers(archive);
-  for (;;) {
-    const { done, value } = reading.next();
-    if (done === true) return value;
-  }
-};
+export const unpackArchive = (archive: Buffer): readonly ArchivedFile[] => atOnce(readMembers(archive));
 
 /** As `unpackArchive`; others have their turn between two files. */
-export const unpackInTurns = async (archive: Buffer, pause: Turn): Promise<readonly ArchivedFile[]> => {
-  const reading = readMembers(archive);
-  for (;;) {
-    const { done, value } = reading.next();
-    if (done === true) return value;
-    await pause();
-  }
-};
+export const unpackInTurns = (archive: Buffer, pause: Turn): Promise<readonly ArchivedFile[]> => inTurns(readMembers(archive), pause);

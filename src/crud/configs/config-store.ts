@@ -8,35 +8,8 @@ import { createPlanner, faultsIn, refuse, type ConfigWrite, type Planned, type W
 import { createServingObjects, sees, type ConfigStoreParts } from "./serving-objects.ts";
 import { createFileTaker } from "./take-files.ts";
 import { houseWriter, type Writer } from "./tell.ts";
-import { CONFIG_CHANNEL, listVersionRows, readVersion, type StoredVersion, type VersionRow } from "./version-store.ts";
+import { CONFIG_CHANNEL, listVersionRows, readVersion, type StoredVersion, type VersionPage, type VersionRow } from "./version-store.ts";
 import { watchFolders } from "./watch-folders.ts";
-
-export interface ConfigStore {
-  readonly setVersion: bigint;
-  /** Objects that are there, those that serve an older version or nothing among them, by name; or those that were taken away. */
-  list(kind: KindName, tenant: string, which?: "there" | "gone"): readonly HeldObject[];
-  /** Throws `not_found` for what is not there, or not for this tenant. */
-  require(kind: KindName, name: string, tenant: string): HeldObject;
-  /** Newest first; none of a time when the object was another tenant's. */
-  versions(
-    kind: KindName,
-    name: string,
-    tenant: string,
-    page: { readonly before?: number | undefined; readonly limit: number },
-  ): Promise<readonly VersionRow[]>;
-  /** Throws `version_not_found`. */
-  version(kind: KindName, name: string, version: number, tenant: string): Promise<StoredVersion & { readonly text: string }>;
-  /** Throws `unprocessable` with every fault, `stale_version`, `already_exists`, `not_found`, `managed_elsewhere`, `cross_tenant`. */
-  write(change: ConfigWrite): Promise<Written>;
-  /** All of them in one commit, or nothing: throws as `write`, with the faults of every one by its file. Each is looked at beside what serves now. */
-  writeAll(changes: readonly ConfigWrite[]): Promise<readonly Written[]>;
-  /** Takes up what changed in the folders; answers what it was. */
-  takeFiles(by?: Writer): Promise<readonly string[]>;
-  readonly degraded: readonly HeldObject[];
-  /** Takes up what others and this process changed; never throws. */
-  follow(): Promise<void>;
-  [Symbol.asyncDispose](): Promise<void>;
-}
 
 /** Between two changes of many: others have their turn. */
 const pause = createTurns(10);
@@ -45,18 +18,13 @@ const pause = createTurns(10);
  * The versions of every object, and what of them serves in this process. A write is one commit of version, audit entry and events; every
  * process hears of it by the channel, reads what changed and swaps it in. What does not load keeps its last version that does.
  */
-export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigStore> => {
-  const { database, kinds, catalogue, log } = parts;
+export const openConfigStore = async (parts: ConfigStoreParts) => {
+  const { database, kinds, log } = parts;
   const objects = createServingObjects(parts);
   const { find, look } = objects;
   const planner = createPlanner(parts, objects);
   const ownFolder = parts.mode === "files" ? createOwnFolder(parts.folders) : undefined;
-  const take = createFileTaker({
-    ...parts,
-    ownFolder,
-    ...objects,
-    rebuild: () => catalogue.rebuild(),
-  });
+  const take = createFileTaker(parts, objects, ownFolder);
   const make = createMaker(parts, objects, planner, ownFolder);
   /** Where the folders are the truth one writes or takes up after the other: between the commit and its file nobody looks. */
   let turn: Promise<unknown> = Promise.resolve();
@@ -124,29 +92,37 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
   });
 
   return {
-    get setVersion() {
+    get setVersion(): bigint {
       return objects.setVersion();
     },
+    /** Objects that are there, those that serve an older version or nothing among them, by name; or those that were taken away. */
     list: objects.list,
+    /** Throws `not_found` for what is not there, or not for this tenant. */
     require: objects.require,
-    versions: async (kind, name, tenant, { before, limit }) => {
+    /** Newest first; none of a time when the object was another tenant's. */
+    versions: async (kind: KindName, name: string, tenant: string, page: VersionPage): Promise<readonly VersionRow[]> => {
       if (find(kind, name, tenant)?.head === undefined) throw new Problem("not_found");
-      return (await listVersionRows(database, kind, name, { before, limit })).filter((version) => sees(version.tenants, tenant));
+      return (await listVersionRows(database, kind, name, page)).filter((version) => sees(version.tenants, tenant));
     },
-    version: async (kind, name, number, tenant) => {
+    /** Throws `version_not_found`. */
+    version: async (kind: KindName, name: string, number: number, tenant: string): Promise<StoredVersion & { readonly text: string }> => {
       const version = find(kind, name, tenant) === undefined ? undefined : await readVersion(database, kind, name, number);
       const text = version?.text ?? null;
       if (version === undefined || text === null || !sees(version.tenants, tenant)) throw new Problem("version_not_found");
       return { ...version, text };
     },
-    write: (asked) => inTurn(() => write(asked)),
-    writeAll: (changes) => inTurn(() => writeAll(changes)),
+    /** Throws `unprocessable` with every fault, `stale_version`, `already_exists`, `not_found`, `managed_elsewhere`, `cross_tenant`. */
+    write: (asked: ConfigWrite): Promise<Written> => inTurn(() => write(asked)),
+    /** All of them in one commit, or nothing: throws as `write`, with the faults of every one by its file. Each is looked at beside what serves now. */
+    writeAll: (changes: readonly ConfigWrite[]): Promise<readonly Written[]> => inTurn(() => writeAll(changes)),
+    /** Takes up what others and this process changed; never throws. */
     follow: objects.lookAfter,
+    /** Takes up what changed in the folders; answers what it was. */
     takeFiles,
-    get degraded() {
+    get degraded(): readonly HeldObject[] {
       return objects.degraded();
     },
-    [Symbol.asyncDispose]: async () => {
+    [Symbol.asyncDispose]: async (): Promise<void> => {
       await watching?.[Symbol.asyncDispose]();
       await following[Symbol.asyncDispose]();
       await turn;
@@ -154,3 +130,4 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
     },
   };
 };
+export type ConfigStore = Awaited<ReturnType<typeof openConfigStore>>;

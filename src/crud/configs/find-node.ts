@@ -2,7 +2,7 @@ import { ask } from "#contract/ask.ts";
 import { askFacts, listCandidates } from "#contract/facts.ts";
 import { Problem } from "#contract/problem.ts";
 import { nearestWord } from "#documents/nearest-word.ts";
-import type { GroupsParts } from "#crud/ui-config.ts";
+import { asService, type MembershipParts } from "#crud/ask-membership.ts";
 
 const MOST_NAMES = 2000;
 
@@ -15,11 +15,10 @@ export type FindNode = (asked: { readonly id: string; readonly tenant: string; r
 
 /** Looks for a node of the tenant by its id. Throws `membership_unavailable`. */
 export const createFindNode =
-  (parts: GroupsParts): FindNode =>
+  (parts: MembershipParts): FindNode =>
   async ({ id, tenant, correlationId }) => {
     try {
-      const token = await parts.identity.asService(parts.membershipAudience, ["pip.read"]);
-      const headers = { authorization: `Bearer ${token}`, "x-correlation-id": correlationId };
+      const headers = await asService(parts, ["pip.read"], correlationId);
       const of = { type: "identities", action: "view", tenant_id: tenant } as const;
       const named = { subject_id: "service:crud", action: of.action, resource: { type: of.type, external_id: id }, tenant_id: tenant };
       const { facts } = await ask(parts.membership, askFacts, { body: { asks: [named] }, headers });

@@ -1,32 +1,23 @@
-import { ask, type Peer } from "#contract/ask.ts";
+import { ask } from "#contract/ask.ts";
 import type { ConfigDiff, DecisionsChanged } from "#contract/configs.ts";
 import { Problem } from "#contract/problem.ts";
 import { affectedCapabilities, MOST_AFFECTED, MOST_ASKED_TOOLS, type AffectedCapability } from "#contract/registry.ts";
 import { MOST_REPLAYED_TOOLS } from "#contract/replay-tools.ts";
-import type { Caller } from "#authn/caller.ts";
-import type { HouseIdentity } from "#authn/house-identity.ts";
+import { onBehalfOf, type MembershipParts } from "#crud/ask-membership.ts";
 import type { Decider } from "#decide/decider.ts";
 import { toolProperties } from "#crud/mcp/call/decide-door.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
 import type { TouchedTool } from "./effects.ts";
-import type { KindName } from "./held-object.ts";
+import type { ConfigWrite, Written } from "./plan-write.ts";
+import type { Asked } from "./tell.ts";
 
-export interface ForetellParts {
-  readonly membership: Peer;
-  readonly membershipAudience: string;
-  readonly identity: Pick<HouseIdentity, "onBehalfOf">;
+export interface ForetellParts extends MembershipParts {
   readonly decider: Pick<Decider, "decide" | "refusal" | "replayTools">;
   /** Tools of a system that the tenant sees. */
   readonly toolsOf: (system: string, tenant: string) => readonly Tool[];
 }
 
-export interface Planned {
-  readonly caller: Caller;
-  readonly correlationId: string;
-  readonly kind: KindName;
-  readonly name: string;
-  readonly touched: readonly TouchedTool[];
-}
+type Planned = Asked & Pick<ConfigWrite, "kind"> & Pick<Written, "name" | "touched">;
 
 interface Foretold {
   readonly diff: Pick<ConfigDiff, "capabilities_affected" | "decisions_changed">;
@@ -56,8 +47,7 @@ export const createForeteller = (parts: ForetellParts) => {
       .filter(({ was, tool }) => kind === "system" && (!isApproved || tool?.digest !== was.digest))
       .map(({ name, tool }) => ({ tool_id: name, definition_digest: isApproved ? (tool?.digest ?? null) : null }));
     const found: AffectedCapability[] = [];
-    const own = await parts.identity.onBehalfOf(parts.membershipAudience, { ...caller, scopes: ["membership.read"] });
-    const headers = { authorization: `Bearer ${own}`, "x-correlation-id": correlationId };
+    const headers = await onBehalfOf(parts, { ...caller, scopes: ["membership.read"] }, correlationId);
     for (let from = 0; from < tools.length && found.length < MOST_AFFECTED; from += MOST_ASKED_TOOLS) {
       const body = { tools: tools.slice(from, from + MOST_ASKED_TOOLS) };
       found.push(...(await ask(parts.membership, affectedCapabilities, { body, headers })).affected);
@@ -110,11 +100,7 @@ export const createForeteller = (parts: ForetellParts) => {
     const changed = await orSaid("Which decisions it changes", () => changedBy(planned, touched, state, affected ?? []));
     return {
       diff: {
-        ...(affected === undefined
-          ? {}
-          : {
-              capabilities_affected: affected.map(({ tool_id: tool, ...whose }) => ({ ...whose, tool })),
-            }),
+        ...(affected === undefined ? {} : { capabilities_affected: affected.map(({ tool_id: tool, ...whose }) => ({ ...whose, tool })) }),
         ...(changed === undefined ? {} : { decisions_changed: changed }),
       },
       warnings,

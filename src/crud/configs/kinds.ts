@@ -142,27 +142,18 @@ export const systemKind = (parts: {
       refs,
       tenants,
       faults: [],
-      about: {
-        kind: document.kind,
-        title: document.title,
-        owner: document.owner,
-      },
+      about: { kind: document.kind, title: document.title, owner: document.owner },
       isOff: compiled.kind === "off",
       hosts: hostsOf(file),
       secrets: secretsOf(file),
       unlisted: compiled.kind === "tools" ? (compiled.unlisted ?? []) : [],
       check: async (by) => {
         const others = foreign(tenants, by);
-        const wall = yaml.fault(
-          ["tenants"],
+        const whose =
           tenants === null
             ? "names no tenant: it would serve other tenants of this house too"
-            : `names ${others.join(", ")}, which is not yours`,
-          {
-            code: "cross_tenant",
-            hint: `tenants: [${by.tenant}]`,
-          },
-        );
+            : `names ${others.join(", ")}, which is not yours`;
+        const wall = yaml.fault(["tenants"], whose, { code: "cross_tenant", hint: `tenants: [${by.tenant}]` });
         const lost =
           tenants?.includes(by.tenant) === false ? [yaml.fault(["tenants"], `does not name ${by.tenant}: you would not see it again`)] : [];
         const failed: Fault[] = [];
@@ -232,21 +223,11 @@ export const toolsKind = (parts: {
         if (unclear.length > 0 || by.others.length === 0) return unclear;
         const before = parts.held();
         const viewsOf = ({ views }: ToolsDocument) => new Map(views.map((view) => [view.name, view]));
-        const [had, has] = [
-          viewsOf(before),
-          viewsOf({
-            ...value,
-            views: [...value.views, ...layer.views],
-          }),
-        ];
+        const [had, has] = [viewsOf(before), viewsOf({ ...value, views: [...value.views, ...layer.views] })];
         const told: Fault[] = [];
         const tell = (path: readonly (string | number)[], what: string): void => {
-          told.push(
-            yaml.fault(path, `${what} other tenants of this house too`, {
-              code: "cross_tenant",
-              hint: `tenants: [${by.tenant}]`,
-            }),
-          );
+          const more = { code: "cross_tenant", hint: `tenants: [${by.tenant}]` };
+          told.push(yaml.fault(path, `${what} other tenants of this house too`, more));
         };
         for (const name of new Set([...had.keys(), ...has.keys()])) {
           const both = [had.get(name), has.get(name)];
@@ -255,10 +236,7 @@ export const toolsKind = (parts: {
           const index = value.views.findIndex((view) => view.name === name);
           if (!isWalled) tell(["views", ...(index === -1 ? [] : [index, "tenants"])], `changes the view ${name}, which is for`);
         }
-        const all = {
-          ...layer.overrides,
-          ...value.overrides,
-        };
+        const all = { ...layer.overrides, ...value.overrides };
         for (const name of new Set([...Object.keys(before.overrides), ...Object.keys(all)])) {
           const tool = catalogue.snapshot.tools.get(name);
           if (JSON.stringify(before.overrides[name]) === JSON.stringify(all[name]) || tool === undefined) continue;

@@ -1,4 +1,3 @@
-import type { Caller } from "#authn/caller.ts";
 import type { SealedCursors } from "#authn/sealed-cursors.ts";
 import type { ConfigWritten } from "#contract/configs.ts";
 import { Problem } from "#contract/problem.ts";
@@ -11,7 +10,7 @@ import type { ConfigStore } from "./config-store.ts";
 import type { ConfigWrite, Written } from "./plan-write.ts";
 import type { createForeteller } from "./foretell.ts";
 import type { createToolRegistrar } from "./register-tools.ts";
-import { writerOf, type Writer } from "./tell.ts";
+import { writerOf, type Asked, type Writer } from "./tell.ts";
 
 export interface PublisherParts {
   readonly store: ConfigStore;
@@ -27,28 +26,13 @@ export interface PublisherParts {
   readonly secretParts: SecretStandingParts;
 }
 
-export interface Asked {
-  readonly caller: Caller;
-  readonly correlationId: string;
-}
-
 const pause = createTurns(10);
 
 /** How long who publishes a server waits to hear what it offers, milliseconds. */
 const MOST_ASKED_MS = 5000;
 
 /** How every endpoint changes configuration: asked for by its pair, written, made known to the graph. */
-export interface ConfigPublisher extends PublisherParts {
-  /** Throws `access_denied`. */
-  require(asked: Asked, type: "system" | "config", action: string, id: string): Promise<Writer>;
-  /** Throws as the store's `write`. */
-  publish(asked: Asked, change: ConfigWrite): Promise<Written>;
-  /** Throws as the store's `writeAll`. */
-  publishAll(asked: Asked, changes: readonly ConfigWrite[]): Promise<readonly Written[]>;
-  reply(written: Written): ConfigWritten;
-}
-
-export const createConfigPublisher = (parts: PublisherParts): ConfigPublisher => {
+export const createConfigPublisher = (parts: PublisherParts) => {
   const { store, decider, register } = parts;
   /** The tools that serve, and what its publisher is to know of the others. */
   const servedTools = async (system: string, tenant: string): Promise<{ tools: readonly Tool[]; unheard: readonly string[] }> => {
@@ -95,12 +79,15 @@ export const createConfigPublisher = (parts: PublisherParts): ConfigPublisher =>
   };
   return {
     ...parts,
-    require: async ({ caller, correlationId }, type, action, id) => {
+    /** Throws `access_denied`. */
+    require: async ({ caller, correlationId }: Asked, type: "system" | "config", action: string, id: string): Promise<Writer> => {
       const { decisionId } = await decider.require(caller, { type, action, id }, correlationId);
       return writerOf(caller, correlationId, decisionId);
     },
-    publish: async (asked, change) => tell(asked, change, await store.write(change)),
-    publishAll: async (asked, changes) => {
+    /** Throws as the store's `write`. */
+    publish: async (asked: Asked, change: ConfigWrite): Promise<Written> => tell(asked, change, await store.write(change)),
+    /** Throws as the store's `writeAll`. */
+    publishAll: async (asked: Asked, changes: readonly ConfigWrite[]): Promise<readonly Written[]> => {
       const written = await store.writeAll(changes);
       const told: Written[] = [];
       for (const [at, change] of changes.entries()) {
@@ -110,7 +97,7 @@ export const createConfigPublisher = (parts: PublisherParts): ConfigPublisher =>
       }
       return told;
     },
-    reply: ({ name, version, etag, diff, warnings, faults }) => ({
+    reply: ({ name, version, etag, diff, warnings, faults }: Written): ConfigWritten => ({
       name,
       version,
       etag,
@@ -120,3 +107,4 @@ export const createConfigPublisher = (parts: PublisherParts): ConfigPublisher =>
     }),
   };
 };
+export type ConfigPublisher = ReturnType<typeof createConfigPublisher>;

@@ -1,4 +1,4 @@
-import { ask, type Peer } from "#contract/ask.ts";
+import { ask } from "#contract/ask.ts";
 import { isRoleId } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
 import {
@@ -9,22 +9,17 @@ import {
   retireMcpTools,
   type McpToolDraft,
 } from "#contract/registry.ts";
-import type { Caller } from "#authn/caller.ts";
-import type { HouseIdentity } from "#authn/house-identity.ts";
+import { asService, onBehalfOf, type MembershipParts } from "#crud/ask-membership.ts";
 import type { Decider } from "#decide/decider.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
+import type { Asked } from "./tell.ts";
 
-export interface RegisterParts {
-  readonly membership: Peer;
-  readonly membershipAudience: string;
-  readonly identity: Pick<HouseIdentity, "asService" | "onBehalfOf">;
+export interface RegisterParts extends MembershipParts {
   readonly decider: Pick<Decider, "decide" | "refusal">;
 }
 
 /** What a publisher put in force. */
-export interface Published {
-  readonly caller: Caller;
-  readonly correlationId: string;
+export interface Published extends Asked {
   readonly system: string;
   readonly about: { readonly kind?: string | undefined; readonly title?: string | undefined; readonly owner?: string | undefined };
   readonly tools: readonly Tool[];
@@ -86,11 +81,7 @@ export const createToolRegistrar =
       return parts.decider.refusal(caller, decided) === undefined;
     };
     try {
-      const own = await parts.identity.onBehalfOf(parts.membershipAudience, {
-        ...caller,
-        scopes: ["membership.read", "membership.registry"],
-      });
-      const headers = { authorization: `Bearer ${own}`, "x-correlation-id": correlationId };
+      const headers = await onBehalfOf(parts, { ...caller, scopes: ["membership.read", "membership.registry"] }, correlationId);
       const reason = isApproved ? `Approved by ${caller.sub}` : "Published by its system";
       for (let from = 0; from < removed.length; from += MOST_RETIRED)
         await ask(parts.membership, retireMcpTools, { body: { tool_ids: removed.slice(from, from + MOST_RETIRED), reason }, headers });
@@ -116,8 +107,7 @@ export const createToolRegistrar =
           headers,
         }));
       // Who owns a system need not be who keeps the registry: what they approved is said in the house's own name.
-      const house = known === undefined ? own : await parts.identity.asService(parts.membershipAudience, ["membership.registry"]);
-      const said = { ...headers, authorization: `Bearer ${house}` };
+      const said = known === undefined ? headers : await asService(parts, ["membership.registry"], correlationId);
       for (const batch of batches(tools, mayApprove ? "approved" : "proposed"))
         await ask(parts.membership, putMcpTools, {
           params: { service_id: service.id },

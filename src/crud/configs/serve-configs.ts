@@ -20,15 +20,17 @@ import {
 } from "#contract/configs.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
+import { pageOf } from "#authn/sealed-cursors.ts";
 import { tagsOf } from "#http/entity-tags.ts";
 import { readBytes } from "#http/read-bytes.ts";
 import { answer, type Router } from "#http/serve.ts";
+import { plainText } from "#crud/documents/plain-text.ts";
 import { switchedOffBy, type KillSwitches } from "#crud/mcp/kill-switches.ts";
 import type { ConfigWrite } from "./plan-write.ts";
 import type { KindName } from "./held-object.ts";
-import type { Asked, ConfigPublisher } from "./publish-config.ts";
+import type { ConfigPublisher } from "./publish-config.ts";
 import { rowOf, showObject, stateOf, tagOf } from "./show-object.ts";
-import type { Writer } from "./tell.ts";
+import type { Asked, Writer } from "./tell.ts";
 import { etagOf, type StoredVersion, type VersionRow } from "./version-store.ts";
 
 const YAML = "application/yaml";
@@ -39,14 +41,9 @@ const readText = async (request: Request, kind: KindName): Promise<string> => {
   if (![YAML, "application/json", "text/yaml"].includes(mediaOf(request)))
     throw new Problem("unsupported_media_type", { detail: `Send ${YAML} or application/json.` });
   const most = kind === "system" && mediaOf(request) === "application/json" ? MOST_SYSTEM_BYTES : MOST_CONFIG_BYTES;
-  const bytes = await readBytes(request, most);
-  try {
-    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-    if (!text.includes("\0")) return text;
-  } catch {
-    // Told below.
-  }
-  throw new Problem("body_unreadable", { detail: "The document is no UTF-8 text." });
+  const text = plainText(await readBytes(request, most));
+  if (text === undefined) throw new Problem("body_unreadable", { detail: "The document is no UTF-8 text." });
+  return text;
 };
 
 const bytesOf = (version: StoredVersion & { readonly text: string }): Response =>
@@ -76,69 +73,80 @@ const wantsBytes = (request: Request): boolean => /\byaml\b/i.test(request.heade
 /** Configuration over HTTP: each pair is asked for, the tenant's wall is the store's. */
 export const serveConfigs = (router: Router<Caller>, publisher: ConfigPublisher, kills: Pick<KillSwitches, "ofSystem">): void => {
   const { store, cursors, toolsOf, require } = publisher;
-  const writeOf = (
-    { request, query }: { readonly request: Request; readonly query: { readonly dryRun: string; readonly reason?: string | undefined } },
-    by: Writer,
-  ): Pick<ConfigWrite, "by" | "reason" | "ifMatch" | "ifNoneMatch" | "isDryRun"> => ({
-    by,
-    reason: query.reason,
-    ifMatch: tagsOf(request.headers, "if-match"),
-    ifNoneMatch: tagsOf(request.headers, "if-none-match"),
-    isDryRun: query.dryRun === "true",
-  });
+  /** What is asked of one object, or of all systems: `*`. */
+  const requireView = (asked: Asked, kind: KindName, name: string): Promise<Writer> =>
+    kind === "system" ? require(asked, "system", "view", name) : require(asked, "config", "read", name);
+  const requireEdit = (asked: Asked, kind: KindName, name: string): Promise<Writer> =>
+    kind === "system" ? require(asked, "system", "edit", name) : require(asked, "config", "write", name);
 
-  const publish = async (asked: Asked, change: ConfigWrite) => {
-    const written = await publisher.publish(asked, change);
+  type Change = Asked & { readonly request: Request; readonly query: { readonly dryRun: string; readonly reason?: string | undefined } };
+  const publish = async (
+    call: Change,
+    change: Pick<ConfigWrite, "kind" | "name" | "text" | "restored" | "by"> & { readonly reason?: string | undefined },
+  ) => {
+    const { request, query } = call;
+    const written = await publisher.publish(call, {
+      reason: query.reason,
+      ...change,
+      ifMatch: tagsOf(request.headers, "if-match"),
+      ifNoneMatch: tagsOf(request.headers, "if-none-match"),
+      isDryRun: query.dryRun === "true",
+    });
     return answer(publisher.reply(written), { status: written.isNew ? 201 : 200, headers: { etag: written.etag } });
   };
 
-  const read = async (request: Request, kind: KindName, name: string, tenant: string) => {
+  const read = async (call: Asked & { readonly request: Request }, kind: KindName, name: string) => {
+    await requireView(call, kind, name);
+    const { tenant } = call.caller;
     const object = store.require(kind, name, tenant);
     const { head } = object;
-    if (head !== undefined && head.text !== null && wantsBytes(request)) return bytesOf({ ...head, text: head.text });
+    if (head !== undefined && head.text !== null && wantsBytes(call.request)) return bytesOf({ ...head, text: head.text });
     const switched = kind === "system" ? switchedOffBy(kills.ofSystem(tenant, name)) : {};
     return answer({ ...showObject(object), ...switched }, { headers: { etag: tagOf(object) } });
   };
+  const put = async (call: Change, kind: KindName, name: string | undefined) => {
+    const by = await requireEdit(call, kind, name ?? "*");
+    return publish(call, { kind, name, text: await readText(call.request, kind), by });
+  };
   const versions = async (
+    call: Asked & { readonly query: z.output<NonNullable<typeof systemVersions.query>> },
     kind: KindName,
     name: string,
-    caller: Caller,
-    { limit, cursor }: z.output<NonNullable<typeof systemVersions.query>>,
   ) => {
+    await requireView(call, kind, name);
+    const { caller } = call;
+    const { limit, cursor } = call.query;
     const bound = ["versions", kind, name, caller.sub];
     const before = cursor === undefined ? undefined : Number(cursors.open(cursor, bound));
-    const found = await store.versions(kind, name, caller.tenant, { before, limit: limit + 1 });
-    const last = found.length > limit ? found[limit - 1] : undefined;
+    const { page, last } = pageOf(await store.versions(kind, name, caller.tenant, { before, limit: limit + 1 }), limit);
     return {
-      versions: found.slice(0, limit).map(versionRow),
+      versions: page.map(versionRow),
       ...(last === undefined ? {} : { nextCursor: cursors.seal(String(last.version), bound) }),
     };
   };
+  const version = async (call: Asked & { readonly params: { readonly version: string | number } }, kind: KindName, name: string) => {
+    await requireView(call, kind, name);
+    return bytesOf(await store.version(kind, name, Number(call.params.version), call.caller.tenant));
+  };
   const rollBack = async (
-    call: Asked & {
-      readonly request: Request;
-      readonly query: { readonly dryRun: string };
-      readonly body: z.output<NonNullable<typeof rollBackSystem.body>>;
-    },
+    call: Change & { readonly body: z.output<NonNullable<typeof rollBackSystem.body>> },
     kind: KindName,
     name: string,
-    by: Writer,
   ) => {
+    const by = await requireEdit(call, kind, name);
     const restored = await store.version(kind, name, call.body.version, call.caller.tenant);
-    const { reason } = call.body;
-    return publish(call, { kind, name, text: restored.text, restored, ...writeOf({ ...call, query: { ...call.query, reason } }, by) });
+    return publish(call, { kind, name, text: restored.text, restored, by, reason: call.body.reason });
   };
 
   router.serve(listConfiguredSystems, async (call) => {
     const { caller, query } = call;
-    await require(call, "system", "view", "*");
+    await requireView(call, "system", "*");
     const bound = ["systems", caller.sub, query.state ?? ""];
     const after = query.cursor === undefined ? "" : cursors.open(query.cursor, bound);
     const found = store
       .list("system", caller.tenant, query.state === "deleted" ? "gone" : "there")
       .filter((object) => object.name > after && (query.state === undefined || stateOf(object) === query.state));
-    const page = found.slice(0, query.limit);
-    const last = found.length > page.length ? page.at(-1) : undefined;
+    const { page, last } = pageOf(found, query.limit);
     return {
       systems: page.map((object) => ({
         ...rowOf(object),
@@ -150,38 +158,17 @@ export const serveConfigs = (router: Router<Caller>, publisher: ConfigPublisher,
       ...(last === undefined ? {} : { nextCursor: cursors.seal(last.name, bound) }),
     };
   });
-  router.serve(createSystem, async (call) => {
-    const by = await require(call, "system", "edit", "*");
-    return publish(call, { kind: "system", name: undefined, text: await readText(call.request, "system"), ...writeOf(call, by) });
-  });
-  router.serve(readSystem, async (call) => {
-    const { name } = call.params;
-    await require(call, "system", "view", name);
-    return read(call.request, "system", name, call.caller.tenant);
-  });
-  router.serve(putSystem, async (call) => {
-    const { name } = call.params;
-    const by = await require(call, "system", "edit", name);
-    return publish(call, { kind: "system", name, text: await readText(call.request, "system"), ...writeOf(call, by) });
-  });
+  router.serve(createSystem, (call) => put(call, "system", undefined));
+  router.serve(readSystem, (call) => read(call, "system", call.params.name));
+  router.serve(putSystem, (call) => put(call, "system", call.params.name));
   router.serve(deleteSystem, async (call) => {
     const { name } = call.params;
     const by = await require(call, "system", "delete", name);
-    return publish(call, { kind: "system", name, text: null, ...writeOf(call, by) });
+    return publish(call, { kind: "system", name, text: null, by });
   });
-  router.serve(systemVersions, async (call) => {
-    const { name } = call.params;
-    await require(call, "system", "view", name);
-    return versions("system", name, call.caller, call.query);
-  });
-  router.serve(systemVersion, async (call) => {
-    const { name, version } = call.params;
-    await require(call, "system", "view", name);
-    return bytesOf(await store.version("system", name, Number(version), call.caller.tenant));
-  });
-  router.serve(rollBackSystem, async (call) =>
-    rollBack(call, "system", call.params.name, await require(call, "system", "edit", call.params.name)),
-  );
+  router.serve(systemVersions, (call) => versions(call, "system", call.params.name));
+  router.serve(systemVersion, (call) => version(call, "system", call.params.name));
+  router.serve(rollBackSystem, (call) => rollBack(call, "system", call.params.name));
 
   router.serve(testSystem, async (call) => {
     const { name } = call.params;
@@ -200,23 +187,11 @@ export const serveConfigs = (router: Router<Caller>, publisher: ConfigPublisher,
     return { tests };
   });
 
-  router.serve(readToolsDocument, async (call) => {
-    await require(call, "config", "read", "tools");
-    return read(call.request, "tools", "tools", call.caller.tenant);
-  });
-  router.serve(putToolsDocument, async (call) => {
-    const by = await require(call, "config", "write", "tools");
-    return publish(call, { kind: "tools", name: "tools", text: await readText(call.request, "tools"), ...writeOf(call, by) });
-  });
-  router.serve(toolsDocumentVersions, async (call) => {
-    await require(call, "config", "read", "tools");
-    return versions("tools", "tools", call.caller, call.query);
-  });
-  router.serve(toolsDocumentVersion, async (call) => {
-    await require(call, "config", "read", "tools");
-    return bytesOf(await store.version("tools", "tools", Number(call.params.version), call.caller.tenant));
-  });
-  router.serve(rollBackToolsDocument, async (call) => rollBack(call, "tools", "tools", await require(call, "config", "write", "tools")));
+  router.serve(readToolsDocument, (call) => read(call, "tools", "tools"));
+  router.serve(putToolsDocument, (call) => put(call, "tools", "tools"));
+  router.serve(toolsDocumentVersions, (call) => versions(call, "tools", "tools"));
+  router.serve(toolsDocumentVersion, (call) => version(call, "tools", "tools"));
+  router.serve(rollBackToolsDocument, (call) => rollBack(call, "tools", "tools"));
 
   router.serve(reloadConfig, async (call) => {
     const by = await require(call, "config", "write", "folders");

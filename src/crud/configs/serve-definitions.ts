@@ -12,7 +12,8 @@ import type { Decider } from "#decide/decider.ts";
 import type { Change } from "#events/change.ts";
 import type { Router } from "#http/serve.ts";
 import type { Database } from "#store/database.ts";
-import { readSubject, type GroupsParts } from "#crud/ui-config.ts";
+import type { MembershipParts } from "#crud/ask-membership.ts";
+import { readSubject } from "#crud/ui-config.ts";
 import { definitionChanges } from "#crud/mcp/definition-changes.ts";
 import {
   approveWaiting,
@@ -28,13 +29,13 @@ import type { ConfigStore } from "./config-store.ts";
 import type { HeldObject } from "./held-object.ts";
 import { isOwn } from "./kinds.ts";
 import type { createToolRegistrar } from "./register-tools.ts";
-import { configEntry, writerOf } from "./tell.ts";
+import { configEntry, writerOf, type Asked } from "./tell.ts";
 import { raiseSet } from "./version-store.ts";
 
 export interface DefinitionEndpoints {
   readonly store: Pick<ConfigStore, "list" | "follow">;
   readonly decider: Pick<Decider, "decide" | "refusal" | "require">;
-  readonly groups: GroupsParts;
+  readonly groups: MembershipParts;
   readonly database: Database;
   readonly change: Change;
   readonly tenants: () => Promise<readonly string[]>;
@@ -63,7 +64,6 @@ const rowOf = (stored: StoredDefinition, system: HeldObject): DefinitionRow => {
 /** Definitions that wait for somebody, and that somebody's word: who owns the system, or an administrator. */
 export const serveDefinitions = (router: Router<Caller>, parts: DefinitionEndpoints): void => {
   const { store, decider, database, change } = parts;
-  type Asked = { readonly caller: Caller; readonly correlationId: string };
 
   const askOf = (id: string, assigned: boolean) => ({ type: "tool", action: "approve_definition", id, properties: { assigned } });
   /** Which systems are the caller's own, or a group's of theirs. */

@@ -5,7 +5,7 @@ import type { Decider } from "#decide/decider.ts";
 import type { Router } from "#http/serve.ts";
 import type { KillSwitches } from "#crud/mcp/kill-switches.ts";
 import { createScopeCheck, type KnownScopeParts } from "./known-scope.ts";
-import { writerOf } from "./tell.ts";
+import { writerOf, type Asked } from "./tell.ts";
 
 /** Kill switches of the caller's tenant. While the decision point is away none can be set, and nothing can be called either. */
 export const serveKillSwitches = (
@@ -14,7 +14,7 @@ export const serveKillSwitches = (
 ): void => {
   const { kills, decider, now } = parts;
   const scopeFaults = createScopeCheck(parts);
-  const enter = async ({ caller, correlationId }: { readonly caller: Caller; readonly correlationId: string }) => {
+  const enter = async ({ caller, correlationId }: Asked) => {
     const { decisionId } = await decider.require(caller, { type: "kill_switch", action: "set" }, correlationId);
     return writerOf(caller, correlationId, decisionId);
   };

@@ -1,37 +1,19 @@
-import type { Change } from "#events/change.ts";
 import type { EventDraft } from "#events/event-draft.ts";
-import type { Database } from "#store/database.ts";
-import type { Log } from "#telemetry/log.ts";
 import { readConfigFolders, type ConfigFile } from "./config-files.ts";
-import { keyOf, type HeldObject, type KindName } from "./held-object.ts";
-import { isPrepared, type ConfigKind, type Prepared } from "./kinds.ts";
+import { keyOf, type KindName } from "./held-object.ts";
+import { isPrepared, type Prepared } from "./kinds.ts";
 import type { OwnFolder } from "./own-folder.ts";
+import type { ConfigStoreParts, ServingObjects } from "./serving-objects.ts";
 import { configEntry, configEvents, type ConfigOp, type Writer } from "./tell.ts";
 import { digestOf, listVersions, lockConfig, markTaken, markWritten, putVersion, readHeads, type StoredHead } from "./version-store.ts";
 
-export interface FileTakerParts {
-  readonly folders: readonly string[];
-  /** Where the folders are the truth: the one that is written. */
-  readonly ownFolder: OwnFolder | undefined;
-  readonly database: Database;
-  readonly change: Change;
-  readonly kinds: Readonly<Record<KindName, ConfigKind>>;
-  readonly tenants: () => Promise<readonly string[]>;
-  readonly held: Map<string, HeldObject>;
-  /** What was read already, by version. */
-  readonly ready: Map<string, Prepared>;
-  readonly hold: (object: HeldObject) => void;
-  /** Places what serves; where that is nothing, what served before goes. */
-  readonly putInPlace: (kind: KindName, name: string, prepared: Prepared | undefined, before: HeldObject | undefined) => void;
-  readonly look: () => Promise<void>;
-  readonly rebuild: () => void;
-  readonly tellStates: () => Promise<void>;
-  readonly log: Log;
-}
-
 /** Takes up what changed in the folders: all of it in one commit, as versions by `file`. */
-export const createFileTaker = (parts: FileTakerParts): ((by: Writer) => Promise<readonly string[]>) => {
-  const { ownFolder, database, change, kinds, held, ready, hold, putInPlace, look, tellStates, log } = parts;
+export const createFileTaker = (
+  parts: ConfigStoreParts,
+  { held, ready, hold, putInPlace, look, tellStates }: ServingObjects,
+  ownFolder: OwnFolder | undefined,
+): ((by: Writer) => Promise<readonly string[]>) => {
+  const { database, change, kinds, catalogue, log } = parts;
   let isStarted = false;
 
   /** Files of versions that an API write put in force before its process was killed, or could not write. */
@@ -150,7 +132,7 @@ export const createFileTaker = (parts: FileTakerParts): ((by: Writer) => Promise
         held.delete(key);
       } else hold({ ...object, faults: object.prepared?.faults ?? [] });
     }
-    parts.rebuild();
+    catalogue.rebuild();
     await tellStates();
     isStarted = true;
     return taken;

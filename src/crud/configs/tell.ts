@@ -17,6 +17,12 @@ export interface Writer {
   readonly correlationId: string;
 }
 
+/** Who asks for something, and by which request. */
+export interface Asked {
+  readonly caller: Caller;
+  readonly correlationId: string;
+}
+
 export const houseWriter = (correlationId: string): Writer => ({
   subject: "service:crud",
   tenant: "*",

@@ -115,34 +115,23 @@ export const readVersion = async (sql: Sql, kind: string, name: string, version:
   const [row] = await sql.run(oneVersion, [kind, name, version]);
   return row === undefined ? undefined : read(row);
 };
+/** The newest, or those before one. */
+export interface VersionPage {
+  readonly before?: number | undefined;
+  readonly limit: number;
+}
 /** Newest first. */
-export const listVersions = async (
-  sql: Sql,
-  kind: string,
-  name: string,
-  page: { readonly before: number | undefined; readonly limit: number },
-): Promise<readonly StoredVersion[]> =>
+export const listVersions = async (sql: Sql, kind: string, name: string, page: VersionPage): Promise<readonly StoredVersion[]> =>
   (await sql.run(versionsBefore, [kind, name, page.before ?? null, page.limit])).map((row) => read(row));
 
 /** What a list shows of a version. */
 export type VersionRow = Omit<StoredVersion, "text" | "refs"> & { readonly deleted: boolean };
 
 /** The same without their texts, which may be some MiB each. */
-export const listVersionRows = (
-  sql: Sql,
-  kind: string,
-  name: string,
-  page: { readonly before: number | undefined; readonly limit: number },
-): Promise<readonly VersionRow[]> => sql.run(versionRows, [kind, name, page.before ?? null, page.limit]);
+export const listVersionRows = (sql: Sql, kind: string, name: string, page: VersionPage): Promise<readonly VersionRow[]> =>
+  sql.run(versionRows, [kind, name, page.before ?? null, page.limit]);
 
-export interface VersionDraft {
-  readonly kind: string;
-  readonly name: string;
-  readonly text: string | null;
-  readonly refs: References;
-  readonly tenants: readonly string[] | null;
-  readonly author: string;
-  readonly reason: string;
+export interface VersionDraft extends Pick<StoredVersion, "kind" | "name" | "text" | "refs" | "tenants" | "author" | "reason"> {
   readonly restoredFrom?: number | undefined;
   /** Digest of the file that it was taken from; null: it was never in a file, or is there no more. */
   readonly taken: string | null;
@@ -161,17 +150,8 @@ export const raiseSet = async (sql: Sql): Promise<bigint> => {
 export const putVersion = async (sql: Sql, draft: VersionDraft): Promise<StoredVersion> => {
   const { kind, name, text, refs } = draft;
   const set = await raiseSet(sql);
-  const values = [
-    kind,
-    name,
-    text,
-    JSON.stringify(refs),
-    digestOf(text, refs),
-    draft.tenants,
-    draft.author,
-    draft.reason,
-    draft.restoredFrom ?? null,
-  ];
+  const { tenants, author, reason, restoredFrom = null } = draft;
+  const values = [kind, name, text, JSON.stringify(refs), digestOf(text, refs), tenants, author, reason, restoredFrom];
   const [row] = await sql.run(insertVersion, values);
   if (row === undefined) throw new Error("a version that is put gives a row");
   await sql.run(putHead, [kind, name, row.version, draft.taken, set, draft.unwritten ?? false]);

@@ -16,30 +16,25 @@ export type DocumentAnswer =
   | { readonly value: ToolsDocument; readonly yaml: PackedYaml }
   | { readonly faults: readonly Fault[] };
 
-/** Reads configuration documents, small ones here and large ones in a thread. Throws `busy` where that ended before it answered. */
-export interface DocumentReader {
-  system(text: string, shown: string, without?: readonly string[]): Promise<SystemText>;
-  tools(text: string, shown: string): Promise<ReturnType<typeof readToolsDocument>>;
-}
-
 /** A text of so many characters is read within some ten milliseconds. */
 const SMALL = 8192;
 
-export const createDocumentReader = (): DocumentReader => {
+/** Reads configuration documents, small ones here and large ones in a thread. Throws `busy` where that ended before it answered. */
+export const createDocumentReader = () => {
   const thread = createWorkThread<DocumentQuestion, DocumentAnswer>({
     module: new URL("./document-thread.ts", import.meta.url),
     name: "documents",
     ended: (cause) => new Problem("busy", { detail: "The document could not be read now.", cause }),
   });
   return {
-    system: async (text, shown, without) => {
+    system: async (text: string, shown: string, without?: readonly string[]): Promise<SystemText> => {
       if (text.length <= SMALL) return readSystemText(text, shown, without);
       const read = await thread.ask({ kind: "system", text, shown, without });
       if ("faults" in read) return read;
       if (!("document" in read)) throw new TypeError("the thread answers what it is asked");
       return { document: read.document, yaml: unpackYaml(read.yaml) };
     },
-    tools: async (text, shown) => {
+    tools: async (text: string, shown: string): Promise<ReturnType<typeof readToolsDocument>> => {
       if (text.length <= SMALL) return readToolsDocument(text, shown);
       const read = await thread.ask({ kind: "tools", text, shown });
       if ("faults" in read) return read;
@@ -48,3 +43,4 @@ export const createDocumentReader = (): DocumentReader => {
     },
   };
 };
+export type DocumentReader = ReturnType<typeof createDocumentReader>;

@@ -1,5 +1,6 @@
 import { MOST_IMPORT_BYTES } from "#contract/imports.ts";
 import { Problem } from "#contract/problem.ts";
+import { gatherBytes } from "#http/read-bytes.ts";
 import { AddressRefused, createGuardedAgent } from "#crud/upstream/guarded-agent.ts";
 import { parseNetworks } from "#crud/upstream/network-rules.ts";
 
@@ -34,7 +35,7 @@ export const fetchDocument = async (
   const { blocks, faults } = parseNetworks(options.allow);
   if (faults.length > 0)
     throw new Problem("unprocessable", { errors: [{ path: "/allow", message: "is no network: write it as address/bits" }] });
-  const agent = createGuardedAgent({ rules: { allow: blocks, housePorts: options.housePorts }, maxHeaderBytes: 32_768 });
+  const agent = createGuardedAgent({ rules: { allow: blocks, housePorts: options.housePorts } });
   const signal = AbortSignal.any([options.signal, AbortSignal.timeout(options.deadlineMs ?? DEADLINE_MS)]);
   try {
     const response = await agent.request({
@@ -53,14 +54,8 @@ export const fetchDocument = async (
       await response.body.dump({ limit: 65_536 });
       throw wrongUrl("answers compressed, which nobody asked for: name an address that does not");
     }
-    const chunks: Uint8Array[] = [];
-    let size = 0;
-    for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
-      size += chunk.byteLength;
-      if (size > MOST_IMPORT_BYTES) throw new Problem("body_too_large", { detail: "The document has more than 32 MiB." });
-      chunks.push(chunk);
-    }
-    return Buffer.concat(chunks);
+    const tooLarge = (): Problem => new Problem("body_too_large", { detail: "The document has more than 32 MiB." });
+    return await gatherBytes(response.body, MOST_IMPORT_BYTES, tooLarge);
   } catch (cause) {
     if (cause instanceof Problem) throw cause;
     if (cause instanceof AddressRefused) throw wrongUrl(whyRefused(cause.reason));

@@ -3,7 +3,8 @@ import { gunzipSync, gzipSync } from "node:zlib";
 import { stringify } from "yaml";
 import { canonicalJson } from "#contract/canonical-json.ts";
 import { MOST_SYSTEM_BYTES } from "#contract/configs.ts";
-import type { ImportedOperation } from "#contract/imports.ts";
+import type { ReplyOf } from "#contract/endpoint.ts";
+import type { ImportedOperation, importOpenApi } from "#contract/imports.ts";
 import type { Fault } from "#contract/problem.ts";
 import { mebibytesOf, printJson, readYaml } from "#documents/yaml-document.ts";
 import { httpMethod } from "#crud/systems/http-operation.ts";
@@ -36,31 +37,15 @@ export type ImportQuestion =
       readonly written: string | undefined;
     };
 
-export interface Inspected {
-  readonly title: string;
-  readonly openapi: string;
-  readonly servers: readonly string[];
-  /** How the document says that its callers are known. */
-  readonly security: readonly {
-    readonly name: string;
-    readonly type: string;
-    readonly in?: string;
-    readonly parameter?: string;
-    readonly tokenUrl?: string;
-    readonly scopes?: string[];
-  }[];
-  readonly operations: readonly ImportedOperation[];
-  readonly sha256: string;
+/** What the thread tells of a document: each operation as the row that is kept of it, so that nobody else handles them all. */
+export interface Looked extends Omit<ReplyOf<typeof importOpenApi>, "import_id" | "expires_at"> {
   /** gzip of the document. */
   readonly packed: Uint8Array;
-}
-/** What the thread tells of a document: each operation as the row that is kept of it, so that nobody else handles them all. */
-export interface Looked extends Omit<Inspected, "operations"> {
-  readonly operations: number;
-  readonly importable: number;
-  readonly tags: readonly { readonly name: string; readonly operations: number }[];
   /** JSON, some rows each. */
   readonly rows: readonly string[];
+}
+export interface Inspected extends Omit<Looked, "operations" | "importable" | "tags" | "rows"> {
+  readonly operations: readonly ImportedOperation[];
 }
 export interface MadeSystem {
   readonly text: string;
@@ -197,7 +182,7 @@ const rowsOf = (operations: readonly ImportedOperation[]): readonly string[] => 
 export const lookAtDocument = (bytes: Uint8Array, prefix: string): Looked | { readonly faults: readonly Fault[] } => {
   const found = inspectDocument(bytes, prefix);
   if ("faults" in found) return found;
-  const { operations, ...about } = found;
+  const { operations, sha256, packed, ...about } = found;
   const counts = new Map<string, number>();
   for (const { tags } of operations) for (const tag of tags) counts.set(tag, (counts.get(tag) ?? 0) + 1);
   return {
@@ -205,6 +190,8 @@ export const lookAtDocument = (bytes: Uint8Array, prefix: string): Looked | { re
     operations: operations.length,
     importable: operations.filter(({ importable }) => importable).length,
     tags: [...counts].map(([name, count]) => ({ name, operations: count })).slice(0, MOST_TAGS),
+    sha256,
+    packed,
     rows: rowsOf(operations),
   };
 };

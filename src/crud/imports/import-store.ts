@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import type { ImportedOperation } from "#contract/imports.ts";
+import { pageOf } from "#authn/sealed-cursors.ts";
 import { statement, type Database } from "#store/database.ts";
 import type { Looked } from "./import-document.ts";
 
@@ -84,13 +85,12 @@ export const readOperations = async (
 ): Promise<{ readonly operations: ImportedOperation[]; readonly total: number; readonly next?: number }> => {
   const { tag, text, after, limit } = asked;
   const rows = await database.run(PAGE, [id, tag ?? null, text?.toLowerCase() ?? null, after, limit + 1]);
-  const found = rows.filter(({ at }) => at !== null);
-  const page = found.slice(0, limit);
-  const last = page.at(-1)?.at;
+  const found = rows.flatMap(({ at, operation }) => (at === null ? [] : [{ at, operation }]));
+  const { page, last } = pageOf(found, limit);
   return {
     operations: page.map(({ operation }) => operation),
     total: rows[0]?.total ?? 0,
-    ...(found.length > limit && typeof last === "number" ? { next: last } : {}),
+    ...(last === undefined ? {} : { next: last.at }),
   };
 };
 

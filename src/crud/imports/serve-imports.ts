@@ -5,7 +5,9 @@ import { readBytes } from "#http/read-bytes.ts";
 import { answer, type Router } from "#http/serve.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { Database } from "#store/database.ts";
+import type { ConfigWrite } from "#crud/configs/plan-write.ts";
 import type { ConfigPublisher } from "#crud/configs/publish-config.ts";
+import type { Asked } from "#crud/configs/tell.ts";
 import { fetchDocument } from "./fetch-document.ts";
 import type { ImportAnswer, ImportQuestion, MadeSystem } from "./import-document.ts";
 import { plain } from "./import-schema.ts";
@@ -58,6 +60,22 @@ export const serveImports = (router: Router<Caller>, parts: ImportEndpoints): vo
     return made;
   };
 
+  /** Publishes what was made of an import, and tells with it what was left out. */
+  const publish = async <More extends object>(
+    call: Asked & { readonly query: { readonly dryRun: string } },
+    change: Pick<ConfigWrite, "name" | "by" | "ifMatch">,
+    imported: StoredImport,
+    made: MadeSystem,
+    more: More,
+  ) => {
+    const isDryRun = call.query.dryRun === "true";
+    const system = { kind: "system" as const, text: made.text, reason: reasonOf(imported) };
+    const written = await publisher.publish(call, { ...system, ...change, ifNoneMatch: null, isDryRun });
+    const warnings = [...written.warnings, ...made.warnings];
+    const status = change.name === undefined && written.isNew ? 201 : 200;
+    return answer({ ...publisher.reply({ ...written, warnings }), ...more }, { status, headers: { etag: written.etag } });
+  };
+
   router.serve(importOpenApi, async (call) => {
     const { request, query, caller } = call;
     await publisher.require(call, "system", "edit", "*");
@@ -73,19 +91,8 @@ export const serveImports = (router: Router<Caller>, parts: ImportEndpoints): vo
     const found = await thread.ask({ kind: "inspect", bytes, prefix });
     if (!("packed" in found)) throw new Problem("unprocessable", { errors: "faults" in found ? found.faults.slice(0, 50) : [] });
     const kept = await keepImport(database, { tenant: caller.tenant, by: caller.sub, prefix, found });
-    const { title, openapi, servers, security, sha256, operations, importable, tags } = found;
-    return {
-      import_id: kept.id,
-      title,
-      openapi,
-      servers: [...servers],
-      security: [...security],
-      operations,
-      importable,
-      tags: [...tags],
-      sha256,
-      expires_at: kept.expiresAt,
-    };
+    const { packed: _packed, rows: _rows, ...told } = found;
+    return { import_id: kept.id, ...told, expires_at: kept.expiresAt };
   });
 
   router.serve(importedOperations, async (call) => {
@@ -123,27 +130,12 @@ export const serveImports = (router: Router<Caller>, parts: ImportEndpoints): vo
       defaults: { dataScope: "none" },
     };
     const made = await make(params.id, caller.tenant, (packed) => ({ kind: "make", packed, prefix: imported.prefix, picks, head }));
-    const write = {
-      kind: "system" as const,
-      name: undefined,
-      text: made.text,
-      by,
-      reason: reasonOf(imported),
-      ifMatch: null,
-      ifNoneMatch: null,
-      isDryRun: query.dryRun === "true",
-    };
-    const written = await publisher.publish(call, write);
-    const warnings = [...written.warnings, ...made.warnings];
     const document = query.document === "true" ? { document: made.text } : {};
-    return answer(
-      { ...publisher.reply({ ...written, warnings }), ...document },
-      { status: written.isNew ? 201 : 200, headers: { etag: written.etag } },
-    );
+    return publish(call, { name: undefined, by, ifMatch: null }, imported, made, document);
   });
 
   router.serve(reimportSystem, async (call) => {
-    const { params, query, body, caller, request } = call;
+    const { params, body, caller, request } = call;
     const { name } = params;
     const by = await publisher.require(call, "system", "edit", name);
     const imported = await requireImport(body.import_id, caller.tenant);
@@ -157,13 +149,8 @@ export const serveImports = (router: Router<Caller>, parts: ImportEndpoints): vo
     const { prefix } = imported;
     const picks = body.pick ?? [];
     const made = await make(imported.id, caller.tenant, (packed) => ({ kind: "remake", packed, prefix, picks, current, written }));
-    const change = { kind: "system" as const, name, text: made.text, by, reason: reasonOf(imported), isDryRun: query.dryRun === "true" };
-    const done = await publisher.publish(call, { ...change, ifMatch: request.headers.get("if-match"), ifNoneMatch: null });
-    const warnings = [...done.warnings, ...made.warnings];
-    return answer(
-      { ...publisher.reply({ ...done, warnings }), gone: [...made.gone], fresh: [...made.fresh] },
-      { headers: { etag: done.etag } },
-    );
+    const change = { name, by, ifMatch: request.headers.get("if-match") };
+    return publish(call, change, imported, made, { gone: [...made.gone], fresh: [...made.fresh] });
   });
 };
 

@@ -5,17 +5,6 @@ import { buildSnapshot, type Snapshot } from "./catalogue.ts";
 import type { ExternalSystem } from "./external-system.ts";
 import type { Tool } from "./tool.ts";
 
-/** Holds the present snapshot and swaps it whole. */
-export interface CatalogueKeeper {
-  readonly snapshot: Snapshot;
-  /** Builds anew and serves that: an edit need not show in any definition. Where lists read as before nobody is told. */
-  rebuild(): void;
-  /** What a rebuild would give with these in place of their own; serves nothing. */
-  preview(other: Partial<Pick<CatalogueKeeperParts, "tools" | "external" | "document">>): Snapshot;
-  /** Told after a swap; the returned function ends it. */
-  subscribe(changed: () => void): () => void;
-}
-
 export interface CatalogueKeeperParts {
   readonly builtIn: readonly Tool[];
   readonly tools: () => readonly Tool[];
@@ -26,10 +15,13 @@ export interface CatalogueKeeperParts {
   readonly metrics: Metrics;
 }
 
-export const createCatalogueKeeper = (parts: CatalogueKeeperParts): CatalogueKeeper => {
+type Sourced = Pick<CatalogueKeeperParts, "tools" | "external" | "document">;
+
+/** Holds the present snapshot and swaps it whole. */
+export const createCatalogueKeeper = (parts: CatalogueKeeperParts) => {
   const { log, metrics } = parts;
   const listeners = new Set<() => void>();
-  const build = (from: Pick<CatalogueKeeperParts, "tools" | "external" | "document"> = parts): Snapshot => {
+  const build = (from: Sourced = parts): Snapshot => {
     const external = from.external();
     return buildSnapshot({
       tools: [...parts.builtIn, ...from.tools(), ...external.flatMap((system) => system.tools)],
@@ -58,20 +50,24 @@ export const createCatalogueKeeper = (parts: CatalogueKeeperParts): CatalogueKee
   let snapshot = build();
   report(snapshot);
   return {
-    get snapshot() {
+    get snapshot(): Snapshot {
       return snapshot;
     },
-    rebuild: () => {
+    /** Builds anew and serves that: an edit need not show in any definition. Where lists read as before nobody is told. */
+    rebuild: (): void => {
       const before = snapshot;
       snapshot = build();
       if (snapshot.revision === before.revision) return;
       report(snapshot);
       for (const listener of listeners) listener();
     },
-    preview: (other) => build({ ...parts, ...other }),
-    subscribe: (changed) => {
+    /** What a rebuild would give with these in place of their own; serves nothing. */
+    preview: (other: Partial<Sourced>): Snapshot => build({ ...parts, ...other }),
+    /** Told after a swap; the returned function ends it. */
+    subscribe: (changed: () => void): (() => void) => {
       listeners.add(changed);
       return () => listeners.delete(changed);
     },
   };
 };
+export type CatalogueKeeper = ReturnType<typeof createCatalogueKeeper>;

@@ -6,18 +6,22 @@ import type { Definition, Tool } from "./tool.ts";
 
 type State = "proposed" | "approved" | "drifted" | "rejected";
 
-interface Row {
+/** A kept pin. Digests are bytes of SHA-256. */
+export interface StoredDefinition {
   readonly tool: string;
+  readonly system: string;
   readonly state: State;
   readonly approved_digest: Uint8Array | null;
   readonly served_digest: Uint8Array | null;
+  readonly approved: Definition | null;
+  readonly served: Definition | null;
+  readonly since: string;
+  readonly decided_by: string | null;
+  readonly reason: string | null;
 }
 
-interface Waiting {
-  readonly system: string;
-  readonly tool: string;
-  readonly served_digest: Uint8Array;
-}
+type Row = Pick<StoredDefinition, "tool" | "state" | "approved_digest" | "served_digest">;
+type Waiting = Pick<StoredDefinition, "system" | "tool"> & { readonly served_digest: Uint8Array };
 
 const OF_SYSTEM = statement<Row>(
   "crud.definitions_of_system",
@@ -32,20 +36,6 @@ const SERVED = statement(
   "crud.definition_served",
   "update crud.tool_definition set state = $2, served_digest = $3, served = $4::jsonb, since = now() where tool = $1",
 );
-
-/** A kept pin. Digests are bytes of SHA-256. */
-export interface StoredDefinition {
-  readonly tool: string;
-  readonly system: string;
-  readonly state: State;
-  readonly approved_digest: Uint8Array | null;
-  readonly served_digest: Uint8Array | null;
-  readonly approved: Definition | null;
-  readonly served: Definition | null;
-  readonly since: string;
-  readonly decided_by: string | null;
-  readonly reason: string | null;
-}
 
 const COLUMNS = "tool, system, state, approved_digest, served_digest, approved, served, since, decided_by, reason";
 const MOST_LISTED = 500;
@@ -134,16 +124,6 @@ export const decideDefinition = async (
 
 type Served = Pick<Tool, "name" | "digest" | "definition" | "tenants">;
 
-export interface Definitions {
-  /** Names of these tools that may not be served now, as they are kept; writes nothing. */
-  refused(system: string, tools: readonly Served[]): Promise<ReadonlySet<string>>;
-  /**
-   * Notes what an external system serves now; with `quarantineNew` what is new waits to be approved. One transaction with the events that
-   * tell of it.
-   */
-  note(system: string, tools: readonly Served[], quarantineNew: boolean): Promise<void>;
-}
-
 const bytes = (hex: string): Uint8Array => Buffer.from(hex, "hex");
 const isSame = (held: Uint8Array | null, hex: string): boolean => held !== null && Buffer.from(held).toString("hex") === hex;
 
@@ -152,8 +132,9 @@ export const createDefinitions = (parts: {
   readonly change: Change;
   readonly database: Sql;
   readonly tenants: () => Promise<readonly string[]>;
-}): Definitions => ({
-  refused: async (system, tools) => {
+}) => ({
+  /** Names of these tools that may not be served now, as they are kept; writes nothing. */
+  refused: async (system: string, tools: readonly Served[]): Promise<ReadonlySet<string>> => {
     const held = new Map((await parts.database.run(STATES, [system])).map((row) => [row.tool, row]));
     const isRefused = ({ name, digest }: Served): boolean => {
       const row = held.get(name);
@@ -161,7 +142,11 @@ export const createDefinitions = (parts: {
     };
     return new Set(tools.filter(isRefused).map(({ name }) => name));
   },
-  note: async (system, tools, quarantineNew) => {
+  /**
+   * Notes what an external system serves now; with `quarantineNew` what is new waits to be approved. One transaction with the events that
+   * tell of it.
+   */
+  note: async (system: string, tools: readonly Served[], quarantineNew: boolean): Promise<void> => {
     const all = await parts.tenants();
     return parts.change(async (sql) => {
       const held = new Map((await sql.run(OF_SYSTEM, [system])).map((row) => [row.tool, row]));
@@ -171,18 +156,9 @@ export const createDefinitions = (parts: {
         const text = JSON.stringify(tool.definition);
         if (row === undefined) {
           const state: State = quarantineNew ? "proposed" : "approved";
-          const approved = quarantineNew ? [null, null] : [bytes(tool.digest), text];
-          await sql.run(FIRST, [
-            tool.name,
-            system,
-            state,
-            approved[0] ?? null,
-            bytes(tool.digest),
-            approved[1] ?? null,
-            text,
-            null,
-            quarantineNew ? null : "first seen",
-          ]);
+          const [digest, definition] = quarantineNew ? [null, null] : [bytes(tool.digest), text];
+          const reason = quarantineNew ? null : "first seen";
+          await sql.run(FIRST, [tool.name, system, state, digest, bytes(tool.digest), definition, text, null, reason]);
           told.push({ tool, state });
           continue;
         }
@@ -199,6 +175,7 @@ export const createDefinitions = (parts: {
     });
   },
 });
+export type Definitions = ReturnType<typeof createDefinitions>;
 
 /** Told to all who see the tool: it is served again, or is not. */
 export const definitionEvents = (system: string, tool: string, state: State, tenants: readonly string[]): readonly EventDraft[] =>

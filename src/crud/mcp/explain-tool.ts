@@ -114,14 +114,7 @@ const openDoors = (tool: Tool): readonly Door[] => [
   })),
   ...(tool.rules.stepUp === undefined
     ? []
-    : [
-        {
-          door: "step-up",
-          outcome: "depends" as const,
-          reason: "step_up_required",
-          remedy: remedies["step_up_required"],
-        },
-      ]),
+    : [{ door: "step-up", outcome: "depends" as const, reason: "step_up_required", remedy: remedies["step_up_required"] }]),
 ];
 
 /** Whether the delegation would pay for a call at this moment. */

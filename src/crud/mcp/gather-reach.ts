@@ -1,4 +1,5 @@
 import { ask } from "#contract/ask.ts";
+import { asService, type MembershipParts } from "#crud/ask-membership.ts";
 import { capabilities } from "#contract/membership.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { CallParts } from "./call/tool-call.ts";
@@ -12,8 +13,6 @@ export interface Reach {
   readonly capabilities: ReadonlySet<string> | undefined;
 }
 
-type ReachParts = Pick<CallParts, "membership" | "membershipAudience" | "identity" | "maxDelegationDepth">;
-
 /**
  * What a delegation path reaches, for a list: of many tools an agent's few are found in one question a hop, and only those are
  * decided. For a call nobody asks it: the decision point gathers its facts itself. Throws `membership_unavailable`,
@@ -21,13 +20,12 @@ type ReachParts = Pick<CallParts, "membership" | "membershipAudience" | "identit
  */
 export const gatherReach = async (
   caller: Pick<Caller, "sub" | "actors" | "agent" | "tenant">,
-  parts: ReachParts,
+  parts: MembershipParts & Pick<CallParts, "maxDelegationDepth">,
   correlationId: string,
 ): Promise<Reach> => {
   const hops = parseHops(caller, parts.maxDelegationDepth);
   if (hops.length === 0) return { hops, capabilities: undefined };
-  const token = await parts.identity.asService(parts.membershipAudience, ["pip.read"]).catch(membershipFault);
-  const headers = { authorization: `Bearer ${token}`, "x-correlation-id": correlationId };
+  const headers = await asService(parts, ["pip.read"], correlationId).catch(membershipFault);
   const reached = await Promise.all(
     hops.map(async (hop) => {
       const answer = await ask(parts.membership, capabilities, { query: { user_id: hop.userId, agent_id: hop.agentId }, headers });

@@ -4,7 +4,7 @@ import type { SwitchedOff } from "#contract/switched-off.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Change } from "#events/change.ts";
 import { followChannel } from "#events/follow-channel.ts";
-import { statement, type Database } from "#store/database.ts";
+import { statement, type Database, type TransactionSql } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import { configEntry, type Writer } from "#crud/configs/tell.ts";
 import type { Tool } from "./tool.ts";
@@ -18,24 +18,6 @@ export interface Killable {
   readonly caller: { readonly tenant: string; readonly agent?: string | undefined; readonly actors: readonly string[] };
   readonly view: { readonly name: string };
   readonly tool: Pick<Tool, "name" | "provider" | "instance" | "isBuiltIn">;
-}
-
-export interface KillSwitches {
-  list(tenant: string): readonly KillSwitch[];
-  /** The switch that is in the way, if one is; nothing switches off what is built in. */
-  of(what: Killable): KillSwitch | undefined;
-  /** The switch that keeps a whole system from a tenant. */
-  ofSystem(tenant: string, system: string): KillSwitch | undefined;
-  /** Throws `kill_switch_unknown` where the switches could not be read for too long: one may have been set since. */
-  requireKnown(): Promise<void>;
-  /** Runs the work with a signal that is aborted as soon as a switch is in its way. */
-  guard<T>(what: Killable, work: (signal: AbortSignal) => Promise<T>): Promise<T>;
-  set(by: Writer, scope: string, reason: string, until: string | undefined): Promise<KillSwitch>;
-  /** Answers what was lifted. Throws `not_found`. */
-  lift(by: Writer, scope: string): Promise<KillSwitch>;
-  /** Tells when other switches are in force, one that has ended by itself included. The returned function ends it. */
-  subscribe(changed: () => void): () => void;
-  [Symbol.asyncDispose](): Promise<void>;
 }
 
 const CHANNEL = "crud_kill";
@@ -75,7 +57,7 @@ export const openKillSwitches = async (parts: {
   readonly change: Change;
   readonly log: Log;
   readonly now: () => Date;
-}): Promise<KillSwitches> => {
+}) => {
   const { database, change, now } = parts;
   let rows: readonly Row[] = [];
   let readAt = 0;
@@ -107,31 +89,17 @@ export const openKillSwitches = async (parts: {
   // One look after the other: what was read earlier never takes the place of what was read later.
   let looking: Promise<void> = Promise.resolve();
   const look = (): Promise<void> => (looking = looking.then(readNow, readNow));
-  const write = async (
-    by: Writer,
-    op: "killed" | "lifted",
-    scope: string,
-    work: (sql: Parameters<Parameters<Change>[0]>[0]) => Promise<Row | undefined>,
-  ) => {
+  const write = async (by: Writer, op: "killed" | "lifted", scope: string, work: (sql: TransactionSql) => Promise<Row | undefined>) => {
     const row = await change(async (sql) => {
       const result = await work(sql);
       if (result === undefined) throw new Problem("not_found");
       await sql.run(NOTIFY, [CHANNEL]);
-      const about = { scope, op, reason: result.reason };
+      const { tenant, correlationId } = by;
+      const { reason, until } = result;
       return {
         result,
-        entries: [configEntry(by, op, { kind: "kill_switch", name: scope }, { reason: result.reason, until: result.until })],
-        events: [
-          {
-            type: "kill.changed",
-            tenant: by.tenant,
-            stream: "config",
-            kind: "tools",
-            key: scope,
-            data: about,
-            correlationId: by.correlationId,
-          },
-        ],
+        entries: [configEntry(by, op, { kind: "kill_switch", name: scope }, { reason, until })],
+        events: [{ type: "kill.changed", tenant, stream: "config", kind: "tools", key: scope, data: { scope, op, reason }, correlationId }],
       };
     });
     await look();
@@ -146,13 +114,16 @@ export const openKillSwitches = async (parts: {
     failed: (cause) => parts.log.warn("kill_switches_unread", { cause }),
   });
   return {
-    list: (tenant) => rows.filter((row) => row.tenant_id === tenant && isNow(row)).map(shown),
+    list: (tenant: string): readonly KillSwitch[] => rows.filter((row) => row.tenant_id === tenant && isNow(row)).map(shown),
+    /** The switch that is in the way, if one is; nothing switches off what is built in. */
     of,
-    ofSystem: (tenant, system) => {
+    /** The switch that keeps a whole system from a tenant. */
+    ofSystem: (tenant: string, system: string): KillSwitch | undefined => {
       const found = inForce(tenant, [`system:${system}`]);
       return found && shown(found);
     },
-    requireKnown: async () => {
+    /** Throws `kill_switch_unknown` where the switches could not be read for too long: one may have been set since. */
+    requireKnown: async (): Promise<void> => {
       const isKnown = (): boolean => Math.abs(now().getTime() - readAt) <= MOST_AGE_MS;
       if (isKnown()) return;
       let timer: NodeJS.Timeout | undefined;
@@ -161,7 +132,8 @@ export const openKillSwitches = async (parts: {
       clearTimeout(timer);
       if (!isKnown()) throw new Problem("kill_switch_unknown", { cause: unread });
     },
-    guard: async (what, work) => {
+    /** Runs the work with a signal that is aborted as soon as a switch is in its way. */
+    guard: async <T>(what: Killable, work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
       const stop = new AbortController();
       running.set(stop, what);
       try {
@@ -170,13 +142,17 @@ export const openKillSwitches = async (parts: {
         running.delete(stop);
       }
     },
-    set: (by, scope, reason, until) =>
+    set: (by: Writer, scope: string, reason: string, until: string | undefined): Promise<KillSwitch> =>
       write(by, "killed", scope, async (sql) => (await sql.run(PUT, [by.tenant, scope, reason, by.subject, until ?? null]))[0]),
-    lift: (by, scope) => write(by, "lifted", scope, async (sql) => (await sql.run(LIFT, [by.tenant, scope]))[0]),
-    subscribe: (changed) => {
+    /** Answers what was lifted. Throws `not_found`. */
+    lift: (by: Writer, scope: string): Promise<KillSwitch> =>
+      write(by, "lifted", scope, async (sql) => (await sql.run(LIFT, [by.tenant, scope]))[0]),
+    /** Tells when other switches are in force, one that has ended by itself included. The returned function ends it. */
+    subscribe: (changed: () => void): (() => void) => {
       subscribers.add(changed);
       return () => void subscribers.delete(changed);
     },
-    [Symbol.asyncDispose]: async () => following[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: (): PromiseLike<void> => following[Symbol.asyncDispose](),
   };
 };
+export type KillSwitches = Awaited<ReturnType<typeof openKillSwitches>>;

@@ -8,7 +8,7 @@ import { principalOf, type CallParts } from "./call/tool-call.ts";
 import { isInView } from "./call/tool-door.ts";
 import type { Snapshot } from "./catalogue.ts";
 import { gatherReach } from "./gather-reach.ts";
-import type { SealedCursors } from "#authn/sealed-cursors.ts";
+import { pageOf, type SealedCursors } from "#authn/sealed-cursors.ts";
 import type { Tool } from "./tool.ts";
 import type { View } from "./views.ts";
 
@@ -152,10 +152,8 @@ export const listPermitted = async (ask: ListAsk, parts: ListParts): Promise<Lis
   const first = isWithinHouse ? house.slice(last + 1) : [];
   const candidates = (await candidatesOf(ask, parts)).filter((tool) => isWithinHouse || tool.name > after);
   const found = [...first, ...(await firstPermitted(ask, candidates, wanted - first.length, parts))];
-  if (found.length <= wanted) return { tools: found };
-  const tools = found.slice(0, wanted);
-  const end = tools.at(-1);
-  return end === undefined ? { tools } : { tools, nextCursor: parts.cursor.seal(end.name, place) };
+  const { page, last: end } = pageOf(found, wanted);
+  return end === undefined ? { tools: page } : { tools: page, nextCursor: parts.cursor.seal(end.name, place) };
 };
 
 /**

@@ -1,11 +1,11 @@
 import { ask } from "#contract/ask.ts";
+import { asService, type MembershipParts } from "#crud/ask-membership.ts";
 import { askFacts, type Facts } from "#contract/facts.ts";
 import type { KillSwitch } from "#contract/kill-switches.ts";
 import type { MissingStep } from "#contract/tools.ts";
 import type { Caller } from "#authn/caller.ts";
 import { secretOf, type SecretStanding } from "#crud/secret-standing.ts";
 import { membershipFault } from "./call/delegation-door.ts";
-import type { CallParts } from "./call/tool-call.ts";
 import { allowNetwork } from "#crud/upstream/network-rules.ts";
 import type { Reach } from "./gather-reach.ts";
 import type { Tool } from "./tool.ts";
@@ -120,10 +120,10 @@ export interface StepsAsk {
 /** Each missing step with who can do it; none for a tool of the house itself. Throws `membership_unavailable`. */
 export const missingSteps = async (
   { subject, tool, reach, killed, unlisted, standings, correlationId }: StepsAsk,
-  parts: Pick<CallParts, "membership" | "membershipAudience" | "identity">,
+  parts: MembershipParts,
 ): Promise<readonly MissingStep[]> => {
   if (tool.isBuiltIn) return [];
-  const token = await parts.identity.asService(parts.membershipAudience, ["pip.read"]).catch(membershipFault);
+  const headers = await asService(parts, ["pip.read"], correlationId).catch(membershipFault);
   const agents = reach.hops.map(({ agentId }) => agentId);
   const answer = await ask(parts.membership, askFacts, {
     body: {
@@ -137,7 +137,7 @@ export const missingSteps = async (
         },
       ],
     },
-    headers: { authorization: `Bearer ${token}`, "x-correlation-id": correlationId },
+    headers,
   }).catch(membershipFault);
   const [facts] = answer.facts;
   const system = `${tool.provider}.${tool.instance}`;

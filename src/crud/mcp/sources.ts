@@ -26,23 +26,6 @@ export interface PreparedSystem {
   readonly file: SystemFile;
 }
 
-/** Everything that gives tools: HTTP and loopback systems at once, external ones as they answer. */
-export interface Sources {
-  readonly tools: readonly Tool[];
-  readonly external: readonly ExternalSystem[];
-  compile(file: SystemFile): Promise<CompiledSystem>;
-  /** Takes the place of what serves under the name; nothing prepared takes it away. Calls that are under way go on in what was there. */
-  place(name: string, prepared: PreparedSystem | undefined): void;
-  /** Tools and external systems as they would be with that in place. */
-  preview(
-    name: string,
-    prepared: PreparedSystem | undefined,
-  ): { readonly tools: readonly Tool[]; readonly external: readonly ExternalSystem[] };
-  /** Lets go of what was prepared and is not placed. */
-  discard(prepared: PreparedSystem): void;
-  [Symbol.asyncDispose](): Promise<void>;
-}
-
 interface Placed {
   readonly tools: readonly Tool[];
   readonly external?: ExternalSystem;
@@ -52,7 +35,8 @@ interface Placed {
 const MAX_CHILDREN = 64;
 const nothing: Placed = { tools: [], close: async () => undefined };
 
-export const createSources = (parts: SourcesParts): Sources => {
+/** Everything that gives tools: HTTP and loopback systems at once, external ones as they answer. */
+export const createSources = (parts: SourcesParts) => {
   const { log, findCommand } = parts;
   const placed = new Map<string, Placed>();
   const leaving = new Map<NodeJS.Timeout, () => Promise<void>>();
@@ -101,20 +85,22 @@ export const createSources = (parts: SourcesParts): Sources => {
   };
 
   return {
-    get tools() {
+    get tools(): readonly Tool[] {
       return [...placed.values()].flatMap(({ tools }) => tools);
     },
-    get external() {
+    get external(): readonly ExternalSystem[] {
       return [...placed.values()].flatMap(({ external }) => (external === undefined ? [] : [external]));
     },
-    compile: (file) => compileSystem(file, parts),
-    place: (name, prepared) => {
+    compile: (file: SystemFile): Promise<CompiledSystem> => compileSystem(file, parts),
+    /** Takes the place of what serves under the name; nothing prepared takes it away. Calls that are under way go on in what was there. */
+    place: (name: string, prepared: PreparedSystem | undefined): void => {
       const before = placed.get(name);
       placed.delete(name);
       if (prepared !== undefined) placed.set(name, start(prepared, before));
       if (before !== undefined) leave(before.close);
     },
-    preview: (name, prepared) => {
+    /** Tools and external systems as they would be with that in place. */
+    preview: (name: string, prepared: PreparedSystem | undefined) => {
       const others = [...placed].filter(([one]) => one !== name).map(([, one]) => one);
       const kind = prepared?.compiled.kind;
       const before = placed.get(name);
@@ -127,12 +113,14 @@ export const createSources = (parts: SourcesParts): Sources => {
         external: all.flatMap(({ external }) => (external === undefined ? [] : [external])),
       };
     },
-    discard: ({ compiled }) => {
+    /** Lets go of what was prepared and is not placed. */
+    discard: ({ compiled }: PreparedSystem): void => {
       if (compiled.kind === "tools") void compiled.close().catch((cause: unknown) => log.warn("system_close_failed", { cause }));
     },
-    [Symbol.asyncDispose]: async () => {
+    [Symbol.asyncDispose]: async (): Promise<void> => {
       for (const timer of leaving.keys()) clearTimeout(timer);
       await Promise.all([...leaving.values(), ...[...placed.values()].map(({ close }) => close)].map((close) => close()));
     },
   };
 };
+export type Sources = ReturnType<typeof createSources>;

@@ -2,14 +2,14 @@ import { randomUUID } from "node:crypto";
 import { requireScope, type Caller } from "#authn/caller.ts";
 import { callTool } from "./call/call-tool.ts";
 import { parseIdempotencyKey } from "./call/idempotency.ts";
-import type { CallParts, Dialect, ToolReply } from "./call/tool-call.ts";
+import type { CallParts, Dialect, ToolCall, ToolReply } from "./call/tool-call.ts";
 import { requireView } from "./call/tool-door.ts";
 import { createCallLimits } from "./call-limits.ts";
 import type { CatalogueKeeper } from "./catalogue-keeper.ts";
 import type { Snapshot } from "./catalogue.ts";
 import { guardClient } from "./guard-client.ts";
 import type { SealedCursors } from "#authn/sealed-cursors.ts";
-import { listPermitted, type ListedTools, type ListParts } from "./list-tools.ts";
+import { listPermitted, type ListAsk, type ListedTools, type ListParts } from "./list-tools.ts";
 import { listRouters, resolveRouted } from "./tool-router.ts";
 import { watchList, type Watch } from "./protocol-log.ts";
 import type { View } from "./views.ts";
@@ -25,23 +25,6 @@ export interface Visit {
   readonly correlationId: string;
 }
 
-export interface ToolDesk {
-  /** Throws `unknown_client`, `unknown_view`. */
-  enter(caller: Caller, viewName: string, dialect: Dialect, correlationId: string): Visit;
-  hasView(viewName: string): boolean;
-  list(visit: Visit, page: { readonly limit?: number | undefined; readonly cursor?: string | undefined }): Promise<ListedTools>;
-  call(
-    visit: Visit,
-    ask: {
-      readonly method: string;
-      readonly name: string;
-      readonly arguments: unknown;
-      readonly idempotencyKey?: unknown;
-      readonly signal: AbortSignal;
-    },
-  ): Promise<ToolReply>;
-}
-
 export interface ToolDeskParts extends CallParts, Watch {
   readonly catalogue: CatalogueKeeper;
   readonly cursor: SealedCursors<string>;
@@ -53,21 +36,25 @@ export interface ToolDeskParts extends CallParts, Watch {
 }
 
 /** Both dialects meet here: one way to list and one way to call. */
-export const createToolDesk = (parts: ToolDeskParts): ToolDesk => {
+export const createToolDesk = (parts: ToolDeskParts) => {
   const enterCall = createCallLimits(parts.maxCalls);
   const listOf = parts.enableRouter ? listRouters : listPermitted;
   return {
-    enter: (caller, viewName, dialect, correlationId) => {
+    /** Throws `unknown_client`, `unknown_view`. */
+    enter: (caller: Caller, viewName: string, dialect: Dialect, correlationId: string): Visit => {
       guardClient(caller, parts.firstPartyClients);
       const { snapshot } = parts.catalogue;
       return { caller, snapshot, view: requireView(snapshot, viewName, caller.tenant), dialect, correlationId };
     },
-    hasView: (viewName) => parts.catalogue.snapshot.views.has(viewName),
-    list: (visit, page) => {
+    hasView: (viewName: string): boolean => parts.catalogue.snapshot.views.has(viewName),
+    list: (visit: Visit, page: Pick<ListAsk, "limit" | "cursor">): Promise<ListedTools> => {
       requireScope(visit.caller, [scopes.list]);
       return watchList({ ...visit, view: visit.view.name }, page.limit, parts, () => listOf({ ...visit, ...page }, parts));
     },
-    call: async (visit, ask) => {
+    call: async (
+      visit: Visit,
+      ask: Pick<ToolCall, "method" | "name" | "arguments" | "signal"> & { readonly idempotencyKey?: unknown },
+    ): Promise<ToolReply> => {
       requireScope(visit.caller, [scopes.call]);
       const idempotencyKey = parseIdempotencyKey(ask.idempotencyKey);
       const leave = enterCall(visit.caller);
@@ -80,3 +67,4 @@ export const createToolDesk = (parts: ToolDeskParts): ToolDesk => {
     },
   };
 };
+export type ToolDesk = ReturnType<typeof createToolDesk>;

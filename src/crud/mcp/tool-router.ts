@@ -1,3 +1,4 @@
+import { pageOf } from "#authn/sealed-cursors.ts";
 import { isObject } from "#contract/is-object.ts";
 import { principalOf } from "./call/tool-call.ts";
 import { findTool, type Snapshot } from "./catalogue.ts";
@@ -40,9 +41,8 @@ export const listRouters = async (ask: ListAsk, parts: ListParts): Promise<Liste
   const after = ask.cursor === undefined ? undefined : parts.cursor.open(ask.cursor, place);
   const { tools } = await listPermitted({ ...ask, limit: undefined, cursor: undefined }, parts);
   const found = routersOf(tools).filter(({ name, isBuiltIn }) => after === undefined || (!isBuiltIn && name > after));
-  const page = found.slice(0, limit);
-  const last = page.at(-1);
-  return found.length <= limit || last === undefined ? { tools: page } : { tools: page, nextCursor: parts.cursor.seal(last.name, place) };
+  const { page, last } = pageOf(found, limit);
+  return last === undefined ? { tools: page } : { tools: page, nextCursor: parts.cursor.seal(last.name, place) };
 };
 
 /** The call of a router as the call of the tool that it names; every other call as it is. From here on nothing knows of routers. */

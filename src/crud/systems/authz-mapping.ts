@@ -1,6 +1,7 @@
 import { pairOf } from "#decide/pairs.ts";
 import type { AskMapping } from "#crud/mcp/tool.ts";
 import { ABSENT, celInputs } from "#documents/cel.ts";
+import { inputsOf } from "./expression.ts";
 import { guardMapping, mappingFault } from "./guard-mapping.ts";
 import { compileTemplate, type TemplateFault } from "./template.ts";
 
@@ -30,9 +31,8 @@ export const compileAuthz = (
   const properties = authz.properties === undefined ? undefined : compileTemplate(authz.properties, "call", [...path, "properties"], tell);
   return {
     pairs: [`${authz.resource}/${authz.action}`],
-    asks: guardMapping(({ arguments: input, caller, now }) => {
-      const who = { sub: caller.sub, tenant: caller.tenant, ...(caller.agent === undefined ? {} : { agent: caller.agent }) };
-      const prepared = celInputs({ input, caller: who, now });
+    asks: guardMapping((call) => {
+      const prepared = celInputs(inputsOf(call));
       const named = id?.(prepared);
       if (named === ABSENT || (named !== undefined && typeof named !== "string")) throw mappingFault("The id of the resource is no text.");
       const claimed = properties?.(prepared);

@@ -3,39 +3,25 @@ import type { DecideAsk } from "#decide/decider.ts";
 import type { AskMapping } from "#crud/mcp/tool.ts";
 import { requireKnownPair } from "./authz-mapping.ts";
 import { ABSENT, celInputs, type CelInputs } from "#documents/cel.ts";
-import { compileExpression } from "./expression.ts";
 import { guardMapping, mappingFault as fault } from "./guard-mapping.ts";
 import type { AuthzenMapping } from "./operation-members.ts";
-import type { Template, TemplateFault } from "./template.ts";
+import { compileAt, compileTexts, type Template, type TemplateFault } from "./template.ts";
 
 type Path = readonly (string | number)[];
 
 /** Text after a `$` is CEL; `$$` begins text that begins with a dollar sign. */
 const compileText = (value: string, path: Path, tell: TemplateFault): Template => {
   if (!value.startsWith("$") || value.startsWith("$$")) return () => (value.startsWith("$$") ? value.slice(1) : value);
-  try {
-    const expression = compileExpression(value.slice(1), "mapping");
-    return (inputs) => {
-      const found = expression.evaluate(inputs);
-      if (found === ABSENT || found === undefined) throw fault("An expression reads what the call does not have.");
-      return found;
-    };
-  } catch (error) {
-    tell(path, error instanceof Error ? error.message : "is wrong");
-    return () => undefined;
-  }
+  const expression = compileAt(value.slice(1), "mapping", path, tell);
+  return (inputs) => {
+    const found = expression?.evaluate(inputs);
+    if (found === ABSENT || found === undefined) throw fault("An expression reads what the call does not have.");
+    return found;
+  };
 };
 
-const compileValue = (value: unknown, path: Path, tell: TemplateFault): Template => {
-  if (typeof value === "string") return compileText(value, path, tell);
-  if (Array.isArray(value)) {
-    const items = value.map((item, index) => compileValue(item, [...path, index], tell));
-    return (inputs) => items.map((item) => item(inputs));
-  }
-  if (typeof value !== "object" || value === null) return () => value;
-  const members = Object.entries(value).map(([name, item]) => [name, compileValue(item, [...path, name], tell)] as const);
-  return (inputs) => Object.fromEntries(members.map(([name, item]) => [name, item(inputs)]));
-};
+const compileValue = (value: unknown, path: Path, tell: TemplateFault): Template =>
+  compileTexts(value, path, (text, at) => compileText(text, at, tell));
 
 /** Claims of the token as a mapping may read them: who and how, never the token. */
 const tokenOf = (caller: Caller): Readonly<Record<string, unknown>> => ({

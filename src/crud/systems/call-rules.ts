@@ -8,27 +8,11 @@ import { valueAt } from "#crud/mcp/value-at.ts";
 import type { CallRules, Definition, RowRules, Tool } from "#crud/mcp/tool.ts";
 import { compileAuthz } from "./authz-mapping.ts";
 import { compileAuthzenMapping } from "./authzen-mapping.ts";
-import { compileExpression, expressionText, type Expression } from "./expression.ts";
 import type { HttpDocument, LoopbackDocument } from "./system-document.ts";
 import { compileTemplate, type TemplateFault } from "./template.ts";
 
 type Operation = HttpDocument["operations"][string] | LoopbackDocument["operations"][string];
 type Path = readonly (string | number)[];
-
-/** An expression at a place of the file; a fault is told and gives `undefined`. */
-export const compileAt = (text: string, names: "call" | "response", path: Path, tell: TemplateFault): Expression | undefined => {
-  const inner = expressionText(text);
-  if (inner === undefined) {
-    tell(path, "must be an expression: ${ ... } with blanks inside the braces");
-    return undefined;
-  }
-  try {
-    return compileExpression(inner, names);
-  } catch (error) {
-    tell(path, error instanceof Error ? error.message : "is wrong");
-    return undefined;
-  }
-};
 
 /** Objects without a word on further members are closed: what a tool does not declare it does not take. */
 const closeSchema = (input: Readonly<Record<string, unknown>> | undefined): Readonly<Record<string, unknown>> => {
@@ -109,24 +93,20 @@ const cutsAt = (operation: Operation, document: HttpDocument | LoopbackDocument)
   return document.kind === "http" && limits.onExceed === "truncate" ? limits.maxBytes : undefined;
 };
 
-const outputSchemaOf = (schema: Readonly<Record<string, unknown>>, operation: Operation, document: HttpDocument | LoopbackDocument) => {
-  const relaxed = relaxSchema(schema, maskedPointers(operation, document));
-  return cutsAt(operation, document) === undefined ? relaxed : cutSchema(relaxed);
-};
-
 /** The definition that clients see: closed input, relaxed output. */
-export const definitionOf = (name: string, operation: Operation, document: HttpDocument | LoopbackDocument): Definition => ({
-  name,
-  title: operation.title,
-  description: operation.description,
-  inputSchema: cutsAt(operation, document) === undefined ? closeSchema(operation.input) : plus(closeSchema(operation.input), CURSOR),
-  ...(operation.output.schema === undefined
-    ? {}
-    : {
-        outputSchema: outputSchemaOf(operation.output.schema, operation, document),
-      }),
-  ...(Object.keys(operation.annotations).length === 0 ? {} : { annotations: operation.annotations }),
-});
+export const definitionOf = (name: string, operation: Operation, document: HttpDocument | LoopbackDocument): Definition => {
+  const { title, description, annotations, input, output } = operation;
+  const isCut = cutsAt(operation, document) !== undefined;
+  const relaxed = output.schema === undefined ? undefined : relaxSchema(output.schema, maskedPointers(operation, document));
+  return {
+    name,
+    title,
+    description,
+    inputSchema: isCut ? plus(closeSchema(input), CURSOR) : closeSchema(input),
+    ...(relaxed === undefined ? {} : { outputSchema: isCut ? cutSchema(relaxed) : relaxed }),
+    ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
+  };
+};
 
 /** What the corridor needs of an operation; every fault is told. */
 export const callRules = (

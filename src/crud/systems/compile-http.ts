@@ -9,18 +9,17 @@ import { createGuardedAgent, type ClientCertificate } from "#crud/upstream/guard
 import { createHttpConnector, type HttpOperation, type HttpSystem } from "#crud/upstream/http-connector.ts";
 import { parseNetworks, refuseLiteral, type NetworkRefusal } from "#crud/upstream/network-rules.ts";
 import { createResilience } from "#crud/upstream/resilience.ts";
-import { parseBaseUrl } from "./base-url.ts";
 import { buildTool } from "./build-tool.ts";
-import { callRules, compileAt, definitionOf } from "./call-rules.ts";
+import { callRules, definitionOf } from "./call-rules.ts";
 import { CONNECTION_HEADERS } from "./connection-headers.ts";
-import type { Expression } from "./expression.ts";
+import { expressionText, type Expression } from "./expression.ts";
 import { compileRequest } from "./http-request.ts";
 import type { SystemFile } from "./load-systems.ts";
 import { operationTests } from "./operation-tests.ts";
 import type { PageRules } from "./paginate.ts";
 import { fillPlaceholders, type Placeholders } from "./placeholders.ts";
 import type { HttpDocument } from "./system-document.ts";
-import type { TemplateFault } from "./template.ts";
+import { compileAt, type TemplateFault } from "./template.ts";
 
 export interface CompileParts {
   readonly placeholders: Placeholders;
@@ -45,9 +44,32 @@ export type Compiled =
 
 type Operation = HttpDocument["operations"][string];
 
-const MAX_HEADER_BYTES = 32_768;
 /** What is read of an answer that is cut afterwards, unless more may leave anyway. */
 const CUT_FROM_BYTES = 2_097_152;
+
+/** Checks a base address of a system: literal scheme, host and port; no userinfo, query, fragment or expression. */
+const parseBaseUrl = (text: string): { readonly url: URL } | { readonly fault: string } => {
+  if (/[\s\\]|\$\{/.test(text)) return { fault: "must be a literal address" };
+  let url: URL;
+  try {
+    url = new URL(text);
+  } catch {
+    return { fault: "is no address" };
+  }
+  if (url.protocol !== "http:" && url.protocol !== "https:") return { fault: "must begin with http:// or https://" };
+  if (url.username !== "" || url.password !== "" || text.includes("@")) return { fault: "names a user" };
+  if (url.search !== "" || url.hash !== "" || text.includes("?") || text.includes("#")) return { fault: "has a query or a fragment" };
+  if (/\/\.{1,2}(?:\/|$)|%/.test(text.slice(text.indexOf("//") + 2))) return { fault: "has a path with more than one reading" };
+  return { url };
+};
+
+/** An expression over the response at a place of the file; a fault is told and gives `undefined`. */
+const compileResponse = (text: string, path: readonly (string | number)[], tell: TemplateFault): Expression | undefined => {
+  const inner = expressionText(text);
+  if (inner !== undefined) return compileAt(inner, "response", path, tell);
+  tell(path, "must be an expression: ${ ... } with blanks inside the braces");
+  return undefined;
+};
 
 /** With the expressions that were compiled; of one with a fault nothing is made, for the file is refused. */
 const pagingOf = (
@@ -63,18 +85,16 @@ const pagingOf = (
 const compileOperation = (document: HttpDocument, base: string, operation: Operation, tell: TemplateFault): HttpOperation => {
   const path = ["operations", base];
   const pages = operation.paginate;
-  const items = pages === undefined ? undefined : compileAt(pages.items, "response", [...path, "paginate", "items"], tell);
-  const next = pages?.style === "cursor" ? compileAt(pages.next, "response", [...path, "paginate", "next"], tell) : undefined;
+  const items = pages === undefined ? undefined : compileResponse(pages.items, [...path, "paginate", "items"], tell);
+  const next = pages?.style === "cursor" ? compileResponse(pages.next, [...path, "paginate", "next"], tell) : undefined;
   if (pages?.style === "link" && operation.request.method !== "GET")
     tell([...path, "paginate", "style"], "link follows addresses, which only a GET can");
   const select =
-    operation.output.select === undefined ? undefined : compileAt(operation.output.select, "response", [...path, "output", "select"], tell);
+    operation.output.select === undefined ? undefined : compileResponse(operation.output.select, [...path, "output", "select"], tell);
   const actual =
-    typeof operation.cost_usd === "number"
-      ? undefined
-      : compileAt(operation.cost_usd.actual, "response", [...path, "cost_usd", "actual"], tell);
+    typeof operation.cost_usd === "number" ? undefined : compileResponse(operation.cost_usd.actual, [...path, "cost_usd", "actual"], tell);
   const errors = operation.errors.flatMap((row, index) => {
-    const when = compileAt(row.when, "response", [...path, "errors", index, "when"], tell);
+    const when = compileResponse(row.when, [...path, "errors", index, "when"], tell);
     return when === undefined ? [] : [{ when, as: row.as, isRetryable: row.retryable }];
   });
   const limits = operation.response ?? document.defaults.response;
@@ -146,8 +166,7 @@ export const compileHttp = async (file: SystemFile & { readonly document: HttpDo
 
   if (auth.type === "mtls" && base.url.protocol !== "https:")
     tell(["auth", "type"], "needs a baseUrl of https: certificates are shown in TLS");
-  const connect = (certificate?: ClientCertificate) =>
-    createGuardedAgent({ rules, maxHeaderBytes: MAX_HEADER_BYTES, ...(certificate === undefined ? {} : { certificate }) });
+  const connect = (certificate?: ClientCertificate) => createGuardedAgent({ rules, certificate });
   const agent = connect();
   const certificates = auth.type === "mtls" ? createClientCertificates(auth, connect) : undefined;
   const userAgent = `sallyport/${parts.version}`;

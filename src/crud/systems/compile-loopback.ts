@@ -1,6 +1,7 @@
 import type { Fault } from "#contract/problem.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
-import { createLoopbackConnector, loopbackEndpoints, type LoopbackParts } from "#crud/upstream/loopback-connector.ts";
+import type { MembershipParts } from "#crud/ask-membership.ts";
+import { createLoopbackConnector, loopbackEndpoints } from "#crud/upstream/loopback-connector.ts";
 import { buildTool } from "./build-tool.ts";
 import { callRules, definitionOf } from "./call-rules.ts";
 import type { Compiled } from "./compile-http.ts";
@@ -9,7 +10,7 @@ import type { LoopbackDocument } from "./system-document.ts";
 import type { TemplateFault } from "./template.ts";
 
 /** Turns a loopback system into tools: each operation is one read of this house's own API. */
-export const compileLoopback = (file: SystemFile & { readonly document: LoopbackDocument }, parts: LoopbackParts): Compiled => {
+export const compileLoopback = (file: SystemFile & { readonly document: LoopbackDocument }, parts: MembershipParts): Compiled => {
   const { document, yaml } = file;
   const faults: Fault[] = [];
   const tell: TemplateFault = (path, message) => faults.push(yaml.fault(path, message));

@@ -1,11 +1,11 @@
 import { compileHttp, type Compiled, type CompileParts } from "./compile-http.ts";
 import { compileLoopback } from "./compile-loopback.ts";
-import type { LoopbackParts } from "#crud/upstream/loopback-connector.ts";
+import type { MembershipParts } from "#crud/ask-membership.ts";
 import type { SystemFile } from "./load-systems.ts";
 import { fillPlaceholders, type Placeholders } from "./placeholders.ts";
 import type { McpDocument } from "./system-document.ts";
 
-export interface SystemParts extends CompileParts, LoopbackParts {
+export interface SystemParts extends CompileParts, MembershipParts {
   /** False: this house's own API gives no tools. */
   readonly withLoopback: boolean;
 }

@@ -1,5 +1,6 @@
 import { compileCel, type CelInputs } from "#documents/cel.ts";
 import { Problem } from "#contract/problem.ts";
+import type { Caller } from "#authn/caller.ts";
 
 /** What an expression may name. `call` before the upstream was asked, `response` after; `mapping` the words of AuthZEN's profile for MCP. */
 export type Names = "call" | "response" | "mapping";
@@ -11,6 +12,16 @@ export interface ExpressionInputs {
   readonly response?: { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: unknown };
   readonly items?: readonly unknown[];
 }
+
+/** What expressions read of a call. */
+export const inputsOf = (call: {
+  readonly arguments: unknown;
+  readonly caller: Pick<Caller, "sub" | "tenant" | "agent">;
+  readonly now: Date;
+}): ExpressionInputs => {
+  const { sub, tenant, agent } = call.caller;
+  return { input: call.arguments, caller: { sub, tenant, ...(agent === undefined ? {} : { agent }) }, now: call.now };
+};
 
 /** A checked CEL expression. */
 export interface Expression {

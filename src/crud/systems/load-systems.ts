@@ -19,12 +19,6 @@ export interface SystemFile {
   readonly refs: References;
 }
 
-export interface LoadedFiles {
-  readonly files: readonly SystemFile[];
-  /** Files that do not load; the others are untouched. */
-  readonly degraded: readonly DegradedFile[];
-}
-
 /** The text of a file that a document names; undefined where it names none that it may. */
 export type ReadReference = (path: string) => Promise<string | undefined>;
 
@@ -95,7 +89,7 @@ const loadFile = async (folder: string, file: string, shown: string): Promise<re
  * Reads `*.yaml` of each folder in the order of their names, and shows them as they lie beside the first. A folder that is
  * not there holds no systems; a system that an earlier folder has is a fault of the later file.
  */
-export const loadSystems = async (...folders: readonly string[]): Promise<LoadedFiles> => {
+export const loadSystems = async (...folders: readonly string[]) => {
   const loaded: (SystemFile | DegradedFile)[] = [];
   for (const folder of folders) {
     const names = await yamlNames(folder);
@@ -113,6 +107,7 @@ export const loadSystems = async (...folders: readonly string[]): Promise<Loaded
   }
   return {
     files: loaded.filter((item): item is SystemFile => "document" in item),
+    /** Files that do not load; the others are untouched. */
     degraded: loaded.filter((item): item is DegradedFile => "faults" in item),
   };
 };

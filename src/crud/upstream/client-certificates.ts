@@ -6,13 +6,6 @@ import type { Invocation } from "#crud/mcp/tool.ts";
 import type { AuthRules } from "#crud/systems/system-document.ts";
 import type { ClientCertificate } from "./guarded-agent.ts";
 
-/** Connections on which the house shows a certificate (RFC 8705 calls it mutual TLS); each tenant has its own. */
-export interface ClientCertificates {
-  /** Those of the certificate as it is now. Throws `UpstreamFault`, and then nothing was sent. */
-  agent(call: Pick<Invocation, "caller" | "secret">): Promise<Dispatcher>;
-  close(): Promise<void>;
-}
-
 type Certified = Extract<AuthRules, { readonly type: "mtls" }>;
 
 const parsed = <T>(name: string, what: string, read: () => T): T => {
@@ -36,10 +29,8 @@ const requireFit = ({ cert, key, ca }: ClientCertificate): void => {
 /** Longer than a call waits for its turn and its answer: who was given the old connections still may come. */
 const RETIRED_MS = 900_000;
 
-export const createClientCertificates = (
-  { cert, key, ca }: Certified,
-  connect: (certificate: ClientCertificate) => Dispatcher,
-): ClientCertificates => {
+/** Connections on which the house shows a certificate (RFC 8705 calls it mutual TLS); each tenant has its own. */
+export const createClientCertificates = ({ cert, key, ca }: Certified, connect: (certificate: ClientCertificate) => Dispatcher) => {
   const held = new Map<string, { readonly digest: string; readonly agent: Dispatcher }>();
   const retired = new Set<Dispatcher>();
   const retire = (agent: Dispatcher): void => {
@@ -50,7 +41,8 @@ export const createClientCertificates = (
     }, RETIRED_MS).unref();
   };
   return {
-    agent: async ({ caller, secret }) => {
+    /** Those of the certificate as it is now. Throws `UpstreamFault`, and then nothing was sent. */
+    agent: async ({ caller, secret }: Pick<Invocation, "caller" | "secret">): Promise<Dispatcher> => {
       const [shown, own, trusted] = await Promise.all([secret(cert), secret(key), ca === undefined ? undefined : secret(ca)]);
       const certificate = { cert: shown, key: own, ...(trusted === undefined ? {} : { ca: trusted }) };
       const digest = createHash("sha256").update(JSON.stringify(certificate)).digest("base64");
@@ -63,8 +55,9 @@ export const createClientCertificates = (
       if (known !== undefined) retire(known.agent);
       return made.agent;
     },
-    close: async () => {
+    close: async (): Promise<void> => {
       await Promise.all([...retired, ...Array.from(held.values(), ({ agent }) => agent)].map((agent) => agent.close()));
     },
   };
 };
+export type ClientCertificates = ReturnType<typeof createClientCertificates>;

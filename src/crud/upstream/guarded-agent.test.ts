@@ -12,7 +12,6 @@ const begin = async (t: TestContext, ...answers: readonly (readonly string[])[])
   const asked: string[] = [];
   const agent = createGuardedAgent({
     rules: { allow: parseNetworks(["127.0.0.1/32"]).blocks, housePorts: new Set() },
-    maxHeaderBytes: 32_768,
     resolve: async (hostname) => {
       asked.push(hostname);
       return (answers[asked.length - 1] ?? []).map((address) => ({ address }));
@@ -39,7 +38,7 @@ for (const asks of ["0", "1"])
       const { createGuardedAgent } = await import(new URL("crud/upstream/guarded-agent.ts", src));
       const { parseNetworks } = await import(new URL("crud/upstream/network-rules.ts", src));
       const rules = { allow: parseNetworks(["127.0.0.1/32"]).blocks, housePorts: new Set() };
-      const agent = createGuardedAgent({ rules, maxHeaderBytes: 32768, resolve: async () => [{ address: "127.0.0.1" }] });
+      const agent = createGuardedAgent({ rules, resolve: async () => [{ address: "127.0.0.1" }] });
       const { port } = new URL(${JSON.stringify(upstream.url)});
       const ask = async (origin) => {
         try {

@@ -22,6 +22,8 @@ export interface ClientCertificate {
 
 export type Resolve = (hostname: string) => Promise<readonly { readonly address: string }[]>;
 
+const MAX_HEADER_BYTES = 32_768;
+
 const systemResolve: Resolve = (hostname) => dnsLookup(hostname, { all: true, verbatim: true });
 
 /**
@@ -31,7 +33,6 @@ const systemResolve: Resolve = (hostname) => dnsLookup(hostname, { all: true, ve
  */
 export const createGuardedAgent = (options: {
   readonly rules: NetworkRules;
-  readonly maxHeaderBytes: number;
   readonly resolve?: Resolve;
   /** What is shown to servers that ask for a certificate, and whom servers may be certified by in place of the public authorities. */
   readonly certificate?: ClientCertificate;
@@ -51,7 +52,7 @@ export const createGuardedAgent = (options: {
   };
   return new Agent({
     allowH2: false,
-    maxHeaderSize: options.maxHeaderBytes,
+    maxHeaderSize: MAX_HEADER_BYTES,
     keepAliveTimeout: 10_000,
     connect: (target, connected) => {
       const connect = async (): Promise<void> => {

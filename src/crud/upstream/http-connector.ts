@@ -5,15 +5,14 @@ import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
 import type { Connector, Invocation, UpstreamAnswer } from "#crud/mcp/tool.ts";
 import { createTurnsOfLong } from "#http/turns.ts";
 import { ABSENT, celInputs } from "#documents/cel.ts";
-import { type Expression, type ExpressionInputs } from "#crud/systems/expression.ts";
+import { inputsOf, type Expression, type ExpressionInputs } from "#crud/systems/expression.ts";
 import type { BindRequest, BoundRequest } from "#crud/systems/http-request.ts";
 import { encode } from "#crud/systems/parameter-styles.ts";
 import type { RetryRules } from "#crud/systems/system-limits.ts";
 import { contentOf } from "./answer-body.ts";
 import { credentialsOf, type CredentialRules } from "./credentials.ts";
 import { exchangeHttp, type Exchange, type ExchangeReply } from "./http-exchange.ts";
-import { firstPage, nextPage, targetOf, type Paging, type Target } from "./next-page.ts";
-import { ownAddress } from "./own-address.ts";
+import { firstPage, nextPage, ownAddress, targetOf, type Paging, type Target } from "./next-page.ts";
 import type { Resilience } from "./resilience.ts";
 
 /** One operation of an HTTP system, compiled. */
@@ -188,12 +187,7 @@ export const createHttpConnector = (system: HttpSystem, operation: HttpOperation
   };
 
   return async (call) => {
-    const { caller } = call;
-    const inputs: ExpressionInputs = {
-      input: call.arguments,
-      caller: { sub: caller.sub, tenant: caller.tenant, ...(caller.agent === undefined ? {} : { agent: caller.agent }) },
-      now: call.now,
-    };
+    const inputs = inputsOf(call);
     const bound = operation.bind(celInputs(inputs), call.arguments);
     const pages = operation.paginate;
     if (pages === undefined) {

@@ -1,5 +1,6 @@
 import type { Dispatcher } from "undici";
 import { Problem } from "#contract/problem.ts";
+import { gatherBytes } from "#http/read-bytes.ts";
 import { untrustedCode } from "#http/trusting-fetch.ts";
 import { wasNeverSent } from "#http/was-never-sent.ts";
 import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
@@ -51,17 +52,6 @@ const transportFault = (error: unknown, exchange: Exchange): UpstreamFault => {
   return new UpstreamFault(new Problem(isLate ? "upstream_timeout" : "upstream_error", { cause: error }), "failed");
 };
 
-const readBounded = async (body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Buffer> => {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of body) {
-    size += chunk.byteLength;
-    if (size > maxBytes) throw new UpstreamFault(tooLarge(maxBytes), "done", { isFinal: true });
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
-};
-
 /**
  * One request at an upstream, one attempt. Never follows a redirect, reads at most `maxBytes`, unpacked too. Any status is
  * an answer; faults are `UpstreamFault`s that say whether anything was sent.
@@ -86,7 +76,8 @@ export const exchangeHttp = async (agent: Dispatcher, exchange: Exchange): Promi
         Array.isArray(value) ? ((name === "link" ? value.join(", ") : value[0]) ?? "") : (value ?? ""),
       ]),
     );
-    const read = readBounded(response.body, exchange.maxBytes).then((bytes) => readAnswer(bytes, headers, exchange));
+    const beyond = (): UpstreamFault => new UpstreamFault(tooLarge(exchange.maxBytes), "done", { isFinal: true });
+    const read = gatherBytes(response.body, exchange.maxBytes, beyond).then((bytes) => readAnswer(bytes, headers, exchange));
     if (status >= 200 && status < 300) return { status, headers, ...(await read) };
     // What came with another status and cannot be read is as good as none: the status says what became of it.
     return { status, headers, ...(await read.catch((): AnswerBody => ({ body: null }))) };

@@ -1,9 +1,9 @@
 import type { z } from "zod";
-import { ask, type Peer } from "#contract/ask.ts";
+import { ask } from "#contract/ask.ts";
 import type { Endpoint } from "#contract/endpoint.ts";
 import { searchNodesWithMetadata, shortestPath } from "#contract/membership.ts";
 import { Problem } from "#contract/problem.ts";
-import type { HouseIdentity } from "#authn/house-identity.ts";
+import { onBehalfOf, type MembershipParts } from "#crud/ask-membership.ts";
 import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
 import type { Connector } from "#crud/mcp/tool.ts";
 
@@ -15,37 +15,23 @@ export const loopbackEndpoints: Readonly<Record<string, { readonly endpoint: Rea
   shortest_path: { endpoint: shortestPath as Readable, scopes: ["membership.read"] },
 };
 
-export interface LoopbackParts {
-  readonly membership: Peer;
-  readonly membershipAudience: string;
-  readonly identity: HouseIdentity;
-}
-
 /**
  * Calls an endpoint of the house as the person who calls the tool, never as a service: what they may not see there, the
  * tool does not show. An agent reaches nothing but tools, and this tool was permitted to it: so the token says that this
  * service, not the agent, acts for the person, and names the call and its decision in headers.
  */
-export const createLoopbackConnector = (parts: LoopbackParts, name: string): Connector => {
+export const createLoopbackConnector = (parts: MembershipParts, name: string): Connector => {
   const row = loopbackEndpoints[name];
   if (row === undefined) throw new TypeError(`no loopback endpoint ${name}`);
   return async (call) => {
-    const { caller } = call;
-    const token = await parts.identity.onBehalfOf(parts.membershipAudience, {
-      sub: caller.sub,
-      tenant: caller.tenant,
-      scopes: row.scopes,
-      actors: [parts.identity.clientId],
-      clientId: parts.identity.clientId,
-      amr: caller.amr,
-      acr: caller.acr,
-      authTime: caller.authTime,
-    });
+    const { sub, tenant, amr, acr, authTime } = call.caller;
+    const { clientId } = parts.identity;
+    const person = { sub, tenant, scopes: row.scopes, actors: [clientId], clientId, amr, acr, authTime };
+    const headers = await onBehalfOf(parts, person, call.correlationId);
     const value = await ask(parts.membership, row.endpoint, {
       query: call.arguments,
       headers: {
-        authorization: `Bearer ${token}`,
-        "x-correlation-id": call.correlationId,
+        ...headers,
         "x-tool-id": call.toolName,
         "x-decision-id": call.decisionId,
         ...(call.delegationId === undefined ? {} : { "x-delegation-id": call.delegationId }),

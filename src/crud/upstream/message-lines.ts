@@ -4,16 +4,11 @@ export interface LongLine {
   readonly tail: string;
 }
 
-/** Cuts a stream into lines. No more is kept of one than `mostBytes`, and of a longer one only its ends. */
-export interface MessageLines {
-  /** The lines that this chunk ends, in their order. */
-  feed(chunk: Buffer): readonly (string | LongLine)[];
-}
-
 const END_BYTES = 256;
 const NEW_LINE = 0x0a;
 
-export const createMessageLines = (mostBytes: number): MessageLines => {
+/** Cuts a stream into lines. No more is kept of one than `mostBytes`, and of a longer one only its ends. */
+export const createMessageLines = (mostBytes: number) => {
   let parts: Buffer[] = [];
   let size = 0;
   let head: Buffer | undefined;
@@ -33,7 +28,8 @@ export const createMessageLines = (mostBytes: number): MessageLines => {
     return line;
   };
   return {
-    feed: (chunk) => {
+    /** The lines that this chunk ends, in their order. */
+    feed: (chunk: Buffer): readonly (string | LongLine)[] => {
       const lines: (string | LongLine)[] = [];
       let from = 0;
       for (let at = chunk.indexOf(NEW_LINE); at >= 0; at = chunk.indexOf(NEW_LINE, from)) {

@@ -4,7 +4,6 @@ import type { Expression } from "#crud/systems/expression.ts";
 import type { BoundRequest } from "#crud/systems/http-request.ts";
 import { encode } from "#crud/systems/parameter-styles.ts";
 import type { PageRules } from "#crud/systems/paginate.ts";
-import { ownAddress } from "./own-address.ts";
 
 type Compiled<Rules> = Rules extends { readonly next: string }
   ? Omit<Rules, "items" | "next"> & { readonly items: Expression; readonly next: Expression }
@@ -85,6 +84,12 @@ export const nextPage = (paging: Paging, read: ReadPage, first: Target, base: st
       return targetOf(next, base);
     }
   }
+};
+
+/** Where an upstream leads on its own: the same scheme, host and port, and no user. `undefined`: elsewhere, or nowhere. */
+export const ownAddress = (given: string, from: URL): URL | undefined => {
+  const found = URL.parse(given, from.href);
+  return found === null || found.origin !== from.origin || found.username !== "" || found.password !== "" ? undefined : found;
 };
 
 /** An address of the system as a request has it. */

@@ -200,7 +200,6 @@ for (const [what, answer, housePort, reason] of [
         allow: parseNetworks(["127.0.0.1/32", "169.254.0.0/16"]).blocks,
         housePorts: new Set(housePort === undefined ? [] : [housePort]),
       },
-      maxHeaderBytes: 32_768,
       resolve: async () => [{ address: answer }],
     });
     cleanUp(t, () => agent.close());

@@ -7,14 +7,6 @@ import type { Invocation } from "#crud/mcp/tool.ts";
 import type { AuthRules } from "#crud/systems/system-document.ts";
 import { exchangeHttp } from "./http-exchange.ts";
 
-/** Access tokens of one system, by client credentials (RFC 6749 4.4); each tenant has its own. */
-export interface SystemTokens {
-  /** Throws `UpstreamFault`: nothing was sent to the system then. */
-  token(call: Pick<Invocation, "caller" | "secret" | "signal">): Promise<string>;
-  /** The system did not take it: the next call asks for another. */
-  drop(tenant: string, token: string): void;
-}
-
 type Client = Extract<AuthRules, { readonly type: "oauth2_client" }>;
 
 const TIMEOUT_MS = 10_000;
@@ -22,10 +14,11 @@ const TIMEOUT_MS = 10_000;
 const refused = (detail: string): UpstreamFault =>
   new UpstreamFault(new Problem("upstream_auth_failed", { detail }), "not_sent", { isFinal: true });
 
+/** Access tokens of one system, by client credentials (RFC 6749 4.4); each tenant has its own. */
 export const createSystemTokens = (
   { tokenUrl, clientId, clientSecret, scopes }: Client,
   { agent, userAgent, now }: { readonly agent: Dispatcher; readonly userAgent: string; readonly now: () => Date },
-): SystemTokens => {
+) => {
   const url = new URL(tokenUrl);
   const held = new Map<string, ForeignToken>();
   const asking = new Map<string, Promise<string>>();
@@ -69,7 +62,8 @@ export const createSystemTokens = (
   };
 
   return {
-    token: async (call) => {
+    /** Throws `UpstreamFault`: nothing was sent to the system then. */
+    token: async (call: Pick<Invocation, "caller" | "secret" | "signal">): Promise<string> => {
       const { tenant } = call.caller;
       const known = held.get(tenant);
       if (known !== undefined && now().getTime() < known.until) return known.token;
@@ -77,8 +71,10 @@ export const createSystemTokens = (
       asking.set(tenant, running);
       return within(running, call.signal);
     },
-    drop: (tenant, token) => {
+    /** The system did not take it: the next call asks for another. */
+    drop: (tenant: string, token: string): void => {
       if (held.get(tenant)?.token === token) held.delete(tenant);
     },
   };
 };
+export type SystemTokens = ReturnType<typeof createSystemTokens>;

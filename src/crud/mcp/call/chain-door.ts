@@ -1,4 +1,5 @@
 import { ask } from "#contract/ask.ts";
+import { asService, type MembershipParts } from "#crud/ask-membership.ts";
 import { chainEligibility } from "#contract/membership.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Hop } from "#authn/agent-rule.ts";
@@ -18,8 +19,6 @@ export interface DecidedCall extends PermittedCall {
   readonly lifted: ReadonlySet<string>;
 }
 
-type ChainParts = Pick<CallParts, "membership" | "membershipAudience" | "identity">;
-
 /**
  * A tool of an application is called only if the path reaches that application with every scope the operation needs; the
  * scopes are never narrowed to what would fit. Answers the audience. Persons without an agent have no chain: policy decides.
@@ -29,12 +28,11 @@ export const requireChain = async (
   tool: Tool,
   hops: readonly Hop[],
   decisionId: string,
-  parts: ChainParts,
+  parts: MembershipParts,
   correlationId: string,
 ): Promise<string | undefined> => {
   if (tool.rules.app === undefined || hops.length === 0) return undefined;
-  const token = await parts.identity.asService(parts.membershipAudience, ["pip.read"]).catch(membershipFault);
-  const headers = { authorization: `Bearer ${token}`, "x-correlation-id": correlationId };
+  const headers = await asService(parts, ["pip.read"], correlationId).catch(membershipFault);
   const perHop = await Promise.all(
     hops.map((hop) =>
       ask(parts.membership, chainEligibility, { query: { user_id: hop.userId, agent_id: hop.agentId, tool_id: tool.name }, headers }),
@@ -55,7 +53,7 @@ export const requireChain = async (
 export const requireReach = async (
   permitted: PermittedCall,
   hops: readonly Hop[],
-  parts: ChainParts & Pick<CallParts, "decider">,
+  parts: MembershipParts & Pick<CallParts, "decider">,
 ): Promise<DecidedCall> => {
   const { call, tool, permit } = permitted;
   const [audience, scope, lifted] = await Promise.all([

@@ -1,35 +1,31 @@
 import { Problem } from "#contract/problem.ts";
 import { celInputs } from "#documents/cel.ts";
 import { atOnce, createTurnsOfLong, inTurns } from "#http/turns.ts";
+import { inputsOf } from "#crud/systems/expression.ts";
 import { valueAt } from "#crud/mcp/value-at.ts";
 import type { Invocation, Tool, UpstreamAnswer } from "#crud/mcp/tool.ts";
 import type { DecidedCall } from "./chain-door.ts";
 import { createRedact, type Redact } from "./redact.ts";
 import type { Held } from "./reserve-door.ts";
-import { createSecretReader, type SecretReader } from "./secret-reader.ts";
+import { createSecretReader } from "./secret-reader.ts";
 import { countKept } from "./shape-door.ts";
 import type { CallParts } from "./tool-call.ts";
 import { absentRow, UpstreamFault } from "./upstream-fault.ts";
 
 export interface Invoked {
   readonly upstream: UpstreamAnswer;
-  readonly secrets: ReturnType<SecretReader["used"]>;
+  readonly secrets: NonNullable<UpstreamFault["secrets"]>;
 }
 
 type InvokeParts = Pick<CallParts, "secrets" | "secretsAudience" | "identity" | "callTimeoutMs" | "stopping" | "now">;
 
 /** The read that guards a write must show a row that the caller may see; else the write never starts. */
-const passGuard = async ({ call, tool, given, scope }: DecidedCall, invocation: Invocation): Promise<void> => {
+const passGuard = async ({ tool, scope }: DecidedCall, invocation: Invocation): Promise<void> => {
   const guard = tool.rules.rows?.guard;
   if (guard === undefined) return;
   const keeps = scope?.guardKeeps;
   const read = guard.tool();
-  const { caller } = call;
-  const prepared = celInputs({
-    input: given.value,
-    caller: { sub: caller.sub, tenant: caller.tenant, ...(caller.agent === undefined ? {} : { agent: caller.agent }) },
-    now: invocation.now,
-  });
+  const prepared = celInputs(inputsOf(invocation));
   const found = await read.connector({ ...invocation, arguments: guard.input(prepared) as Readonly<Record<string, unknown>> });
   const rows = valueAt(found.value, read.rules.rows?.rows ?? []);
   const candidates = Array.isArray(rows) ? (rows as unknown[]) : [rows];
@@ -75,8 +71,8 @@ export const invokeUpstream = async (decided: DecidedCall, held: Held | undefine
     viewName: call.view.name,
     arguments: given.value,
     signal: AbortSignal.any([call.signal, parts.stopping, AbortSignal.timeout(parts.callTimeoutMs)]),
-    secret: (uri) => secrets.read(uri),
-    conceal: (value) => secrets.conceal(value),
+    secret: secrets.read,
+    conceal: secrets.conceal,
     isEnough: typeof wanted === "number" ? (value: unknown) => countKept(value, tool, scope) >= wanted : undefined,
     now: parts.now(),
   };

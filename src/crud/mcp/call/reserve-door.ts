@@ -1,4 +1,5 @@
 import { ask } from "#contract/ask.ts";
+import { asService, type MembershipParts } from "#crud/ask-membership.ts";
 import { release, reserve, reserveRefusals, settle, type Reservation } from "#contract/reservations.ts";
 import { usdFromMicro } from "#contract/ids.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
@@ -25,12 +26,7 @@ export interface Charged {
   readonly left: { readonly steps: number; readonly usd: number };
 }
 
-type MoneyParts = Pick<CallParts, "membership" | "membershipAudience" | "identity">;
-
-const headersOf = async (parts: MoneyParts, correlationId: string): Promise<Record<string, string>> => ({
-  authorization: `Bearer ${await parts.identity.asService(parts.membershipAudience, ["membership.budget"])}`,
-  "x-correlation-id": correlationId,
-});
+const headersOf = (parts: MembershipParts, correlationId: string) => asService(parts, ["membership.budget"], correlationId);
 
 /** What is asked to be held for a call of a tool by whoever stands at the end of these hops. */
 const heldFor = (hops: readonly Hop[], hop: Hop, tool: Tool) => ({
@@ -43,7 +39,7 @@ const heldFor = (hops: readonly Hop[], hop: Hop, tool: Tool) => ({
 });
 
 /** Whether a call would be held for now; nothing is held. Throws as `requireReservation`, but asks nobody why. */
-export const requireRoom = async (hops: readonly Hop[], tool: Tool, parts: MoneyParts, correlationId: string): Promise<void> => {
+export const requireRoom = async (hops: readonly Hop[], tool: Tool, parts: MembershipParts, correlationId: string): Promise<void> => {
   const hop = hops.at(-1);
   if (hop === undefined || tool.isBuiltIn) return;
   try {
@@ -66,12 +62,11 @@ const isBudgetRefusal = (error: unknown): error is Problem => error instanceof P
  */
 export const requireReservation = async (
   decided: DecidedCall,
-  parts: MoneyParts & Pick<CallParts, "callTimeoutMs" | "decider" | "publicOrigin" | "now">,
+  parts: MembershipParts & Pick<CallParts, "callTimeoutMs" | "decider" | "publicOrigin" | "now">,
 ): Promise<Held | undefined> => {
   const { call, tool, hops, permit } = decided;
   const hop = hops.at(-1);
   if (hop === undefined || tool.isBuiltIn) return undefined;
-  const micro = tool.rules.reserveMicro;
   let held: Reservation;
   try {
     held = await ask(parts.membership, reserve, {
@@ -88,13 +83,8 @@ export const requireReservation = async (
     const { detail, headers = {} } = error.options;
     throw new Problem(error.code, { detail, members: { decision_id: permit.decisionId }, headers });
   }
-  return {
-    reservationId: held.reservation_id,
-    delegationId: held.delegation_id,
-    steps: 1,
-    micro,
-    argumentSchemas: held.argument_schemas ?? [],
-  };
+  const { reservation_id: reservationId, delegation_id: delegationId, argument_schemas: argumentSchemas = [] } = held;
+  return { reservationId, delegationId, steps: 1, micro: tool.rules.reserveMicro, argumentSchemas };
 };
 
 const argumentFaults = (schemas: readonly unknown[], value: unknown): readonly Fault[] => {
@@ -119,7 +109,7 @@ export const requireAllowed = (held: Held | undefined, { given, permit }: Decide
     });
 };
 
-export const releaseHeld = async (held: Held, parts: MoneyParts, correlationId: string): Promise<void> => {
+export const releaseHeld = async (held: Held, parts: MembershipParts, correlationId: string): Promise<void> => {
   await ask(parts.membership, release, { params: { id: held.reservationId }, headers: await headersOf(parts, correlationId) });
 };
 
@@ -127,7 +117,7 @@ export const releaseHeld = async (held: Held, parts: MoneyParts, correlationId: 
 export const settleHeld = async (
   held: Pick<Held, "reservationId">,
   actual: { readonly micro: bigint; readonly steps: number; readonly outcome: "ok" | "failed" | "unknown" },
-  parts: MoneyParts,
+  parts: MembershipParts,
   correlationId: string,
 ): Promise<Charged> => {
   const settled = await ask(parts.membership, settle, {

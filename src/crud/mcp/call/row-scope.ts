@@ -4,9 +4,9 @@ import { dataScope } from "#contract/membership.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { ScopeObligation } from "#decide/obligations.ts";
+import { onBehalfOf, type MembershipParts } from "#crud/ask-membership.ts";
 import { valueAt } from "#crud/mcp/value-at.ts";
 import type { RowRules } from "#crud/mcp/tool.ts";
-import type { CallParts } from "./tool-call.ts";
 
 /** Which rows may leave and which of their columns are hidden, for this caller. */
 export interface RowScope {
@@ -15,8 +15,6 @@ export interface RowScope {
   /** The same filters on the rows of the read that guards a write. */
   readonly guardKeeps?: ((row: unknown) => boolean) | undefined;
 }
-
-type ScopeParts = Pick<CallParts, "membership" | "membershipAudience" | "identity">;
 
 const unavailable = (detail: string, cause?: unknown): Problem => new Problem("data_scope_unavailable", { detail, cause });
 
@@ -60,22 +58,18 @@ export const gatherRowScope = async (
   rules: RowRules | undefined,
   caller: Caller,
   obliged: readonly ScopeObligation[],
-  parts: ScopeParts,
+  parts: MembershipParts,
   correlationId: string,
 ): Promise<RowScope | undefined> => {
   if (rules === undefined) return undefined;
   try {
     // On behalf of the caller: membership then answers within the caller's tenant.
-    const token = await parts.identity.onBehalfOf(parts.membershipAudience, {
-      sub: caller.sub,
-      tenant: caller.tenant,
-      scopes: ["pip.read"],
-      actors: [parts.identity.clientId],
-      clientId: parts.identity.clientId,
-    });
+    const { clientId } = parts.identity;
+    const self = { sub: caller.sub, tenant: caller.tenant, scopes: ["pip.read"], actors: [clientId], clientId };
+    const headers = await onBehalfOf(parts, self, correlationId);
     const scope = await ask(parts.membership, dataScope, {
       query: { subject_id: caller.sub, resource_type: rules.resourceType },
-      headers: { authorization: `Bearer ${token}`, "x-correlation-id": correlationId },
+      headers,
     });
     return compileScope(rules, [
       { row_filter_sql: scope.tenant_ids.length === 0 ? "1=0" : scope.row_filter_sql, column_mask: scope.column_mask },

@@ -6,17 +6,6 @@ import type { Held } from "./reserve-door.ts";
 import type { CallParts } from "./tool-call.ts";
 import { UpstreamFault } from "./upstream-fault.ts";
 
-/** The credentials of one call: read by reference as this service, for this call alone, kept only while it runs. */
-export interface SecretReader {
-  read(uri: string): Promise<string>;
-  /** One that was had in another way. */
-  conceal(value: string): void;
-  /** Every value that was read, for taking them out of what comes back. */
-  values(): readonly string[];
-  /** What the record may say of them: version, never the value or the path. */
-  used(): readonly { readonly audit_id: string; readonly version: number | undefined }[];
-}
-
 type SecretParts = Pick<CallParts, "secrets" | "secretsAudience" | "identity">;
 
 const faultOf = (error: unknown): UpstreamFault => {
@@ -25,7 +14,8 @@ const faultOf = (error: unknown): UpstreamFault => {
   return new UpstreamFault(problem, "not_sent", { isFinal: true });
 };
 
-export const createSecretReader = ({ call, tool, permit }: DecidedCall, held: Held | undefined, parts: SecretParts): SecretReader => {
+/** The credentials of one call: read by reference as this service, for this call alone, kept only while it runs. */
+export const createSecretReader = ({ call, tool, permit }: DecidedCall, held: Held | undefined, parts: SecretParts) => {
   const reads = new Map<string, Promise<string>>();
   const values: string[] = [];
   const used: { audit_id: string; version: number | undefined }[] = [];
@@ -49,13 +39,16 @@ export const createSecretReader = ({ call, tool, permit }: DecidedCall, held: He
     return answer.value;
   };
   return {
-    read: (uri) => {
+    read: (uri: string): Promise<string> => {
       const running = reads.get(uri) ?? read(uri).catch((error: unknown) => Promise.reject(faultOf(error)));
       reads.set(uri, running);
       return running;
     },
-    conceal: (value) => void values.push(value),
-    values: () => values,
+    /** One that was had in another way. */
+    conceal: (value: string): void => void values.push(value),
+    /** Every value that was read, for taking them out of what comes back. */
+    values: (): readonly string[] => values,
+    /** What the record may say of them: version, never the value or the path. */
     used: () => used,
   };
 };

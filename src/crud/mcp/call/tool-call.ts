@@ -1,7 +1,7 @@
 import type { Peer } from "#contract/ask.ts";
 import type { MaskedPlace } from "#contract/masked-places.ts";
 import type { Caller } from "#authn/caller.ts";
-import type { HouseIdentity } from "#authn/house-identity.ts";
+import type { MembershipParts } from "#crud/ask-membership.ts";
 import type { SealedCursors } from "#authn/sealed-cursors.ts";
 import type { Sealer } from "#authn/seal.ts";
 import type { Decider } from "#decide/decider.ts";
@@ -63,12 +63,9 @@ export interface ToolReply {
 }
 
 /** What the doors of a tool call work with. */
-export interface CallParts {
-  readonly membership: Peer;
-  readonly membershipAudience: string;
+export interface CallParts extends MembershipParts {
   readonly secrets: Peer;
   readonly secretsAudience: string;
-  readonly identity: HouseIdentity;
   readonly decider: Decider;
   readonly kills: Pick<KillSwitches, "of" | "guard" | "requireKnown">;
   readonly recorder: Pick<Recorder, "open" | "one">;

@@ -19,7 +19,7 @@ import { scopes, type Visit } from "#crud/mcp/tool-desk.ts";
 import { requireEntry } from "#crud/mcp/call/decide-door.ts";
 import type { Decider } from "#decide/decider.ts";
 import { createOriginGuard } from "./guard-origin.ts";
-import { createLegacySessions, type LegacySessions } from "./legacy-sessions.ts";
+import { createLegacySessions } from "./legacy-sessions.ts";
 import type { ListChanges } from "./list-changes.ts";
 import { createProtectedResource } from "./protected-resource.ts";
 import { createSessionShare, type HeldPlace } from "./session-share.ts";
@@ -40,11 +40,6 @@ export interface StandardEndpointParts extends ToolServerParts {
   readonly legacySessions: boolean;
   readonly sessionsPerPrincipal: number;
   readonly now: () => Date;
-}
-
-export interface StandardEndpoint {
-  readonly sessions: number;
-  [Symbol.asyncDispose](): Promise<void>;
 }
 
 /** Only a credential; which scope is needed depends on the message. */
@@ -77,13 +72,13 @@ const requireMethodScope = (caller: Caller, method: string | undefined): void =>
  * Standard MCP at `/mcp` and `/mcp/{view}` on the official SDK: the 2026-07-28 revision statelessly, the 2025 ones with
  * sessions (or without). Bearer tokens only. Every request is authenticated, whatever its session.
  */
-export const createStandardEndpoint = (router: Router<Caller>, parts: StandardEndpointParts): StandardEndpoint => {
+export const createStandardEndpoint = (router: Router<Caller>, parts: StandardEndpointParts): AsyncDisposable => {
   const resource = createProtectedResource(parts);
   const guardOrigin = createOriginGuard({ urls: [parts.publicUrl, parts.ownUrl], origins: parts.allowedOrigins });
   const visits = new AsyncLocalStorage<{ readonly visit: Visit; readonly place?: HeldPlace }>();
   const correlationIdOfVisit = (): string => visits.getStore()?.visit.correlationId ?? randomUUID();
   const share = createSessionShare({ most: parts.sessionsPerPrincipal, now: parts.now });
-  const sessions: LegacySessions = createLegacySessions({
+  const sessions = createLegacySessions({
     serverFor: (view) => createToolServer(view, parts, correlationIdOfVisit),
     changes: parts.changes,
     share,
@@ -227,9 +222,6 @@ export const createStandardEndpoint = (router: Router<Caller>, parts: StandardEn
   });
 
   return {
-    get sessions() {
-      return sessions.count;
-    },
     [Symbol.asyncDispose]: async () => {
       await sessions[Symbol.asyncDispose]();
       await handler.close();

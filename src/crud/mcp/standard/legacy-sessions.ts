@@ -13,16 +13,6 @@ export interface LegacySessionsParts {
   readonly now: () => Date;
 }
 
-/** Sessions of clients of the 2025 protocol versions, in this process. A restart ends them: clients begin anew. */
-export interface LegacySessions {
-  /** Begins a session with its `initialize`. Throws `too_many_sessions` when the principal's are all in use. */
-  begin(request: Request, visit: Visit, authInfo: AuthInfo, parsedBody: unknown): Promise<Response>;
-  /** A request of a session. Throws `not_found` for one that is not there or not this principal's. */
-  serve(request: Request, visit: Visit, authInfo: AuthInfo, parsedBody?: unknown): Promise<Response>;
-  readonly count: number;
-  [Symbol.asyncDispose](): Promise<void>;
-}
-
 interface Session {
   readonly transport: WebStandardStreamableHTTPServerTransport;
   readonly server: Server;
@@ -36,7 +26,8 @@ const MOST = 10_000;
 const IDLE_MS = 600_000;
 const SWEEP_MS = 60_000;
 
-export const createLegacySessions = (parts: LegacySessionsParts): LegacySessions => {
+/** Sessions of clients of the 2025 protocol versions, in this process. A restart ends them: clients begin anew. */
+export const createLegacySessions = (parts: LegacySessionsParts) => {
   const sessions = new Map<string, Session>();
 
   const end = async (id: string): Promise<void> => {
@@ -86,10 +77,8 @@ export const createLegacySessions = (parts: LegacySessionsParts): LegacySessions
   };
 
   return {
-    get count() {
-      return sessions.size;
-    },
-    begin: async (request, visit, authInfo, parsedBody) => {
+    /** Begins a session with its `initialize`. Throws `too_many_sessions` when the principal's are all in use. */
+    begin: async (request: Request, visit: Visit, authInfo: AuthInfo, parsedBody: unknown): Promise<Response> => {
       let isGivenUp = false;
       const giveUp = (): void => {
         isGivenUp = true;
@@ -118,13 +107,14 @@ export const createLegacySessions = (parts: LegacySessionsParts): LegacySessions
         if (!isBegun()) place.release();
       }
     },
-    serve: async (request, visit, authInfo, parsedBody) => {
+    /** A request of a session. Throws `not_found` for one that is not there or not this principal's. */
+    serve: async (request: Request, visit: Visit, authInfo: AuthInfo, parsedBody?: unknown): Promise<Response> => {
       const session = find(request, visit);
       const response = await session.transport.handleRequest(request, { authInfo, parsedBody });
       if (request.method === "GET" && response.status === 200) listen(session, visit, request.signal);
       return response;
     },
-    [Symbol.asyncDispose]: async () => {
+    [Symbol.asyncDispose]: async (): Promise<void> => {
       clearInterval(sweep);
       await Promise.all([...sessions.keys()].map(end));
     },

@@ -11,15 +11,6 @@ export interface HeldPlace {
   release(): void;
 }
 
-export interface SessionShare {
-  /**
-   * A place for one more. Where the principal has none left, its longest unused one is ended: one without a stream at once, one
-   * with a stream when nothing came from its client for a minute, because a client that lost its connection is not yet known to be
-   * gone. Throws `too_many_sessions` (429) when all are in use.
-   */
-  claim(principal: string, end: () => void): HeldPlace;
-}
-
 /** A client that came back may take the place of what it left behind after this. */
 const LEFT_BEHIND_MS = 60_000;
 
@@ -29,7 +20,7 @@ const isLess = (one: Kept, other: Kept): boolean =>
   one.streams > 0 === other.streams > 0 ? one.lastUsed < other.lastUsed : one.streams === 0;
 
 /** Sessions and subscriptions of one principal together, so that nobody takes the places of all. */
-export const createSessionShare = (parts: { readonly most: number; readonly now: () => Date }): SessionShare => {
+export const createSessionShare = (parts: { readonly most: number; readonly now: () => Date }) => {
   const principals = new Map<string, Set<Kept>>();
 
   const makeRoom = (held: ReadonlySet<Kept>): void => {
@@ -46,7 +37,12 @@ export const createSessionShare = (parts: { readonly most: number; readonly now:
   };
 
   return {
-    claim: (principal, end) => {
+    /**
+     * A place for one more. Where the principal has none left, its longest unused one is ended: one without a stream at once, one
+     * with a stream when nothing came from its client for a minute, because a client that lost its connection is not yet known to be
+     * gone. Throws `too_many_sessions` (429) when all are in use.
+     */
+    claim: (principal: string, end: () => void): HeldPlace => {
       const held = principals.get(principal) ?? new Set<Kept>();
       makeRoom(held);
       const place: Kept = {
@@ -65,3 +61,4 @@ export const createSessionShare = (parts: { readonly most: number; readonly now:
     },
   };
 };
+export type SessionShare = ReturnType<typeof createSessionShare>;
