@@ -1,7 +1,14 @@
 import { pageOf } from "#authn/sealed-cursors.ts";
 import { createHash } from "node:crypto";
 import { canonicalJson } from "#contract/canonical-json.ts";
-import type { AccessRequestDraft, AccessRequestReply, AccessRequestTask } from "#contract/access-requests.ts";
+import type {
+  AccessRequestDraft,
+  AccessRequestReply,
+  AccessRequestTask,
+  answerAccessRequest,
+  listAccessRequests,
+} from "#contract/access-requests.ts";
+import type { BodyOf, QueryOf } from "#contract/endpoint.ts";
 import type { Facts } from "#contract/facts.ts";
 import { Problem } from "#contract/problem.ts";
 import { tookPart } from "#authn/agent-rule.ts";
@@ -20,7 +27,7 @@ import { createRequireDenial, type DenialParts } from "./require-denial.ts";
 import * as store from "./request-store.ts";
 import type { RequestRow } from "./request-store.ts";
 import { replyOf, requestStatus, taskOf, taskProblem, type Rights } from "./task.ts";
-import { requestEntry, requestEvent, type RequestAct } from "./tell-request.ts";
+import { tellRequests, type RequestAct, type RequestTold } from "./tell-request.ts";
 import { theHouse, type ActActor } from "#pdp/records/act-actor.ts";
 
 /** One call of somebody about requests. */
@@ -53,10 +60,9 @@ const actorOf = ({ caller, correlationId }: RequestVisit): ActActor => ({
   correlationId,
 });
 
-const told = <T>(result: T, row: RequestRow, act: RequestAct, by: ActActor): Changed<T> => ({
-  result,
-  events: [requestEvent(row, act, by.correlationId)],
-  entries: [requestEntry(row, act, by)],
+const told = (row: RequestRow | undefined, act: RequestAct, by: ActActor): Changed<RequestRow | undefined> => ({
+  result: row,
+  ...tellRequests(row === undefined ? [] : [{ row, act, by }]),
 });
 
 /** Requests that a denial be lifted, from the asking to the answer. */
@@ -149,15 +155,17 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
     const made = await change(async (sql) => {
       if (!(await isDeciding(sql, row.policy_version)))
         throw taskProblem("invalid_denial_binding", "Other policies decide since then. Ask the question again.");
-      const ended = (await endOwnOutdated(sql, row, at)).map((one) =>
-        told(undefined, one, one.status === "expired" ? "expired" : "failed", theHouse(visit.correlationId)),
-      );
+      const ended = (await endOwnOutdated(sql, row, at)).map((one): RequestTold => ({
+        row: one,
+        act: one.status === "expired" ? "expired" : "failed",
+        by: theHouse(visit.correlationId),
+      }));
       if ((await store.countOpenRequests(sql, row.tenant, row.requester)) >= MOST_OPEN)
         throw new Problem("too_many", { detail: `At most ${MOST_OPEN} requests of one person are open. Cancel one, or wait for answers.` });
       const inserted = await store.insertRequest(sql, row, parts.calls.seal(call, row.id));
-      const begun = inserted === undefined ? [] : [told(inserted, inserted, failed ? "failed" : "created", actorOf(visit))];
-      const acts = [...ended, ...begun];
-      return { result: inserted, events: acts.flatMap(({ events = [] }) => events), entries: acts.flatMap(({ entries = [] }) => entries) };
+      const begun: readonly RequestTold[] =
+        inserted === undefined ? [] : [{ row: inserted, act: failed ? "failed" : "created", by: actorOf(visit) }];
+      return { result: inserted, ...tellRequests([...ended, ...begun]) };
     });
     if (made !== undefined) return replyOf(made, { cancel: true, answer: false, words: true }, at);
     const same = await repeated(row.tenant);
@@ -190,18 +198,11 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
       const { row: asked, rights } = await requireVisible(visit, id);
       if (!rights.cancel) throw new Problem("access_denied", { detail: "Only who asked takes it back." });
       if (requestStatus(asked, now()) !== "pending") return refuseState(id);
-      const row = await change(async (sql) => {
-        const cancelled = await store.cancelRequest(sql, id, now());
-        return cancelled === undefined ? { result: undefined } : told(cancelled, cancelled, "cancelled", actorOf(visit));
-      });
+      const row = await change(async (sql) => told(await store.cancelRequest(sql, id, now()), "cancelled", actorOf(visit)));
       return row === undefined ? refuseState(id) : replyOf(row, rights, now());
     },
 
-    answer: async (
-      visit: RequestVisit,
-      id: string,
-      given: { readonly outcome: "approve" | "deny"; readonly comment?: string | undefined },
-    ) => {
+    answer: async (visit: RequestVisit, id: string, given: BodyOf<typeof answerAccessRequest>) => {
       const { row: asked, rights } = await requireVisible(visit, id);
       if (!rights.answer)
         throw new Problem("access_denied", { detail: "One of its approvers answers, in person, and nobody a request of their own." });
@@ -213,20 +214,14 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
       const status = given.outcome === "approve" ? "approved" : "denied";
       const row = await change(async (sql) => {
         const answer = { status, at: now(), by: visit.caller.sub, name: rights.name, comment: given.comment } as const;
-        const answered = await store.answerRequest(sql, id, answer);
-        return answered === undefined ? { result: undefined } : told(answered, answered, status, actorOf(visit));
+        return told(await store.answerRequest(sql, id, answer), status, actorOf(visit));
       });
       return row === undefined ? refuseState(id) : replyOf(row, rights, now());
     },
 
     list: async (
       { caller }: RequestVisit,
-      query: {
-        readonly as: "requester" | "approver";
-        readonly status?: AccessRequestTask["status"] | undefined;
-        readonly before: string | undefined;
-        readonly limit: number;
-      },
+      query: Omit<QueryOf<typeof listAccessRequests>, "cursor"> & { readonly before: string | undefined },
     ): Promise<{ readonly tasks: readonly AccessRequestTask[]; readonly next?: string }> => {
       const at = now();
       const names = query.as === "approver" ? await approvers.namesOf(caller) : [];

@@ -6,7 +6,7 @@ import type { Question } from "#pdp/question.ts";
 import type { Recorded, StoredItem } from "#pdp/records/record.ts";
 import type { ActBinder, ActBinding } from "./act-binding.ts";
 import { findLiveApprovals, isLiveApproval, voidApproval, type RequestRow } from "./request-store.ts";
-import { requestEntry, requestEvent } from "./tell-request.ts";
+import { tellRequests } from "./tell-request.ts";
 import { theHouse } from "#pdp/records/act-actor.ts";
 
 export interface Approval {
@@ -62,13 +62,8 @@ export const createApprovals = ({ sql, change, acts, log, now }: ApprovalsParts)
   const end = (row: RequestRow, reason: string): Promise<void> =>
     change(async (inside) => {
       const voided = await voidApproval(inside, row.id, now(), reason);
-      if (voided === undefined) return { result: undefined };
-      const by = theHouse(`void-${row.id}`);
-      return {
-        result: undefined,
-        events: [requestEvent(voided, "voided", by.correlationId)],
-        entries: [requestEntry(voided, "voided", by)],
-      };
+      const acts = voided === undefined ? [] : [{ row: voided, act: "voided", by: theHouse(`void-${row.id}`) } as const];
+      return { result: undefined, ...tellRequests(acts) };
     }).catch((cause: unknown) => log.warn("pdp_approval_not_voided", { request: row.id, cause }));
 
   return {

@@ -6,7 +6,7 @@ import type { FactSource } from "#pdp/facts/fact-source.ts";
 import { findEnded } from "./ended-delegations.ts";
 import { endOutdated } from "./outdated-requests.ts";
 import { failRequest, listOpenOfAgents, voidApproval, type RequestRow } from "./request-store.ts";
-import { requestEntry, requestEvent, type RequestAct } from "./tell-request.ts";
+import { tellRequests, type RequestAct } from "./tell-request.ts";
 import { theHouse } from "#pdp/records/act-actor.ts";
 
 export interface RequestSweeper {
@@ -62,12 +62,7 @@ export const createRequestSweeper = (parts: {
         ["voided", voided],
       ];
       const by = theHouse(parts.nextId());
-      const acts = ended.flatMap(([act, rows]) => rows.map((row) => ({ act, row })));
-      return {
-        result: undefined,
-        events: acts.map(({ act, row }) => requestEvent(row, act, by.correlationId)),
-        entries: acts.map(({ act, row }) => requestEntry(row, act, by)),
-      };
+      return { result: undefined, ...tellRequests(ended.flatMap(([act, rows]) => rows.map((row) => ({ row, act, by })))) };
     });
   };
   const loop = startLoop({ everyMs: EVERY_MS, work: sweep, failed: (cause) => parts.log.warn("pdp_requests_not_swept", { cause }) });
