@@ -90,7 +90,7 @@ const serveAdministration = (router: Router<Caller>, shared: ReturnType<typeof s
   const rollouts = createRollouts({ ...shared, compareMatrix: createMatrixComparer(examiner, now) });
   const shadow = createShadow({ ...shared, sample, random: Math.random });
   const replays = createReplays({ ...shared, keepDays: shared.config.recordDays });
-  const served = { ...shared, requirePair, guard, rollouts, shadow, replays, sql: shared.database };
+  const served = { ...shared, requirePair, guard, rollouts, shadow, replays };
   servePolicies(router, served);
   serveRollouts(router, served);
   serveReplays(router, served);

@@ -9,20 +9,11 @@ import { BundleRefused } from "#pdp/bundle/bundle-refused.ts";
 import type { PolicyFiles } from "#pdp/bundle/policy-files.ts";
 import { readBundleApart, type Examiner } from "#pdp/lifecycle/examine/examiner.ts";
 import { policyCase, type PolicyCase } from "#pdp/lifecycle/cases/case.ts";
-import type { Engines } from "#pdp/engines.ts";
-import type { GuardAdministration } from "#pdp/lifecycle/rollout/guard-administration.ts";
-import type { Rollouts } from "#pdp/lifecycle/rollout/rollouts.ts";
 import { findNewestDraft } from "#pdp/lifecycle/rollout/version-store.ts";
 import type { Policy } from "#pdp/bundle/policies.ts";
-import type { Sql } from "#store/database.ts";
+import type { Serving } from "./serving.ts";
 
-export interface PolicyEndpoints {
-  readonly guard: GuardAdministration;
-  readonly rollouts: Rollouts;
-  readonly examiner: Examiner;
-  readonly engines: Engines;
-  readonly sql: Sql;
-}
+type PolicyEndpoints = Pick<Serving, "guard" | "rollouts" | "examiner" | "engines" | "database">;
 
 const rowOf = ({ id, file, line, effect, description }: Policy) => ({ id, file, line, effect, description });
 
@@ -50,7 +41,7 @@ const parseCases = (sent: readonly unknown[]): readonly PolicyCase[] => {
 };
 
 /** Policies as they stand, and files looked at without being stored. Before `{id}`, whose place their words would take. */
-export const servePolicies = (router: Router<Caller>, { guard, rollouts, examiner, engines, sql }: PolicyEndpoints): void => {
+export const servePolicies = (router: Router<Caller>, { guard, rollouts, examiner, engines, database }: PolicyEndpoints): void => {
   router.serve(policySchema, async (call) => {
     await guard(call, "view");
     const { version, engine } = engines.current();
@@ -83,7 +74,7 @@ export const servePolicies = (router: Router<Caller>, { guard, rollouts, examine
   router.serve(listPolicies, async (call) => {
     await guard(call, "view");
     const { version, engine, shadow } = engines.current();
-    const draft = await findNewestDraft(sql);
+    const draft = await findNewestDraft(database);
     const drafted = draft === undefined ? undefined : await bundleOf(examiner, (await rollouts.contentOf(draft.version)).files);
     const active = engine.bundle;
     const all = [

@@ -4,27 +4,12 @@ import { Problem } from "#contract/problem.ts";
 import type { Router } from "#http/serve.ts";
 import type { Caller } from "#authn/caller.ts";
 import { differences, type Outcome } from "#pdp/lifecycle/compare/outcome.ts";
-import type { Engines } from "#pdp/engines.ts";
-import type { Viewers } from "#pdp/explain/viewer.ts";
-import type { DecisionLog } from "#pdp/records/decision-log.ts";
 import { decideAgain, recordedOutcome } from "#pdp/lifecycle/replay/decide-again.ts";
 import { replayTools as decideToolsAgain } from "#pdp/lifecycle/replay/replay-tools.ts";
-import type { Replays } from "#pdp/lifecycle/replay/replays.ts";
-import type { GuardAdministration } from "#pdp/lifecycle/rollout/guard-administration.ts";
-import type { Rollouts } from "#pdp/lifecycle/rollout/rollouts.ts";
-import type { Pep } from "./parse-ask.ts";
 import { given } from "./given.ts";
+import type { Serving } from "./serving.ts";
 
-export interface ReplayEndpoints {
-  readonly guard: GuardAdministration;
-  readonly rollouts: Rollouts;
-  readonly replays: Replays;
-  readonly records: DecisionLog;
-  readonly engines: Engines;
-  readonly viewers: Viewers;
-  readonly pepOf: (caller: Caller) => Pep;
-  readonly now: () => Date;
-}
+type ReplayEndpoints = Pick<Serving, "guard" | "rollouts" | "replays" | "records" | "engines" | "viewers" | "pepOf" | "now">;
 
 const shown = (version: string, { decision, reason, obligations, policies }: Outcome) => ({
   policy_version: version,

@@ -5,20 +5,14 @@ import { Problem } from "#contract/problem.ts";
 import type { Router } from "#http/serve.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { Ask } from "#pdp/ask.ts";
-import type { DecisionPoint } from "#pdp/decision-point.ts";
-import type { CandidateSource } from "#pdp/search/candidate-source.ts";
 import type { SealedCursors } from "#authn/sealed-cursors.ts";
 import { scanCandidates, type Scan } from "#pdp/search/scan.ts";
-import type { Vocabulary } from "#pdp/vocabulary.ts";
 import { createAskParser, guardSaid, isAsk, type Pep } from "./parse-ask.ts";
+import type { Serving } from "./serving.ts";
 import type { z } from "zod";
 
-export interface SearchParts {
-  readonly decisionPoint: DecisionPoint;
-  readonly candidates: CandidateSource;
-  readonly vocabulary: Vocabulary;
+export interface SearchParts extends Pick<Serving, "decisionPoint" | "candidates" | "vocabulary" | "pepOf"> {
   readonly tokens: SealedCursors<{ readonly after: string; readonly limit: number }>;
-  readonly pepOf: (caller: Caller) => Pep;
   readonly maxCandidates: number;
 }
 

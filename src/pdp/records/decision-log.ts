@@ -1,10 +1,7 @@
+import type { ServiceParts } from "#authn/service-parts.ts";
 import { facts as factsSchema, type Facts } from "#contract/facts.ts";
 import { Problem } from "#contract/problem.ts";
 import { startLoop } from "#http/loop.ts";
-import type { Change } from "#events/change.ts";
-import type { Database } from "#store/database.ts";
-import type { Log } from "#telemetry/log.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
 import { emptyContextOf, rowsInTurns, rowsOf, type CallRows, type RowParts } from "./call-rows.ts";
 import { formatDecisionId, parseDecisionId } from "./decision-id.ts";
 import { createGroupCommit } from "./group-commit.ts";
@@ -48,15 +45,10 @@ export interface DecisionLog {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-export interface DecisionLogParts extends RowParts {
-  readonly database: Database;
-  readonly change: Change;
+export interface DecisionLogParts extends RowParts, Pick<ServiceParts, "database" | "change" | "metrics" | "log" | "now"> {
   readonly windowMs: number;
   readonly keepDays: number;
   readonly timeoutMs: number;
-  readonly metrics: Metrics;
-  readonly log: Log;
-  readonly now: () => Date;
 }
 
 const DEFER_MS = 50;

@@ -1,3 +1,4 @@
+import type { ServiceParts } from "#authn/service-parts.ts";
 import { pageOf } from "#authn/sealed-cursors.ts";
 import { createHash } from "node:crypto";
 import { canonicalJson } from "#contract/canonical-json.ts";
@@ -13,8 +14,7 @@ import type { Facts } from "#contract/facts.ts";
 import { Problem } from "#contract/problem.ts";
 import { tookPart } from "#authn/agent-rule.ts";
 import { requireScope, type Caller } from "#authn/caller.ts";
-import type { Change, Changed } from "#events/change.ts";
-import type { Database } from "#store/database.ts";
+import type { Changed } from "#events/change.ts";
 import type { FactSource } from "#pdp/facts/fact-source.ts";
 import { isService, type Viewers } from "#pdp/explain/viewer.ts";
 import type { Recorded } from "#pdp/records/record.ts";
@@ -36,9 +36,7 @@ export interface RequestVisit {
   readonly correlationId: string;
 }
 
-export interface AccessRequestsParts extends DenialParts {
-  readonly database: Database;
-  readonly change: Change;
+export interface AccessRequestsParts extends DenialParts, Pick<ServiceParts, "database" | "change"> {
   readonly approvers: Approvers;
   readonly calls: KeptCalls;
   readonly viewers: Viewers;

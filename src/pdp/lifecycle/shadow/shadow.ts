@@ -1,11 +1,9 @@
+import type { ServiceParts } from "#authn/service-parts.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { createClasses, sideOf, type DifferenceClasses } from "#pdp/lifecycle/compare/difference-classes.ts";
 import { differences, outcomeBy, outcomeOf } from "#pdp/lifecycle/compare/outcome.ts";
 import type { Verdict } from "#pdp/decision-point.ts";
 import type { Engines, Version } from "#pdp/engines.ts";
-import type { Database } from "#store/database.ts";
-import type { Log } from "#telemetry/log.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
 import { readDecision, type ShadowedDecision } from "./shadow-decisions.ts";
 import { addSeen, readSeen, type ShadowSeen } from "./shadow-store.ts";
 
@@ -24,14 +22,11 @@ export interface Shadow {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-export interface ShadowParts {
-  readonly database: Database;
+export interface ShadowParts extends Pick<ServiceParts, "database" | "metrics" | "log"> {
   readonly engines: Engines;
   /** Share of decisions, 0 to 1. */
   readonly sample: number;
   readonly random: () => number;
-  readonly metrics: Metrics;
-  readonly log: Log;
 }
 
 /** Decisions that wait for the shadow; beyond it they are dropped and counted. */

@@ -1,25 +1,18 @@
 import type { whatIf } from "#contract/what-if.ts";
 import type { BodyOf, ReplyOf } from "#contract/endpoint.ts";
 import { Problem } from "#contract/problem.ts";
-import { createCedar } from "#pdp/cedar.ts";
+import { createCedar, type CedarParts } from "#pdp/cedar.ts";
 import { outcomeBy, outcomeOf, type Outcome } from "#pdp/lifecycle/compare/outcome.ts";
 import type { Verdict } from "#pdp/decision-point.ts";
 import type { Version } from "#pdp/engines.ts";
 import type { FactSource, GatheredIf, GraphChange } from "#pdp/facts/fact-source.ts";
 import { pairs } from "#decide/pairs.ts";
-import type { DecisionFacts } from "#pdp/records/decision-facts.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
 import { askAbout, namedByPolicies, type Target } from "./ask-about.ts";
 
 type Body = BodyOf<typeof whatIf>;
 type Reply = ReplyOf<typeof whatIf>;
 
-export interface WhatIfParts {
-  readonly facts: FactSource;
-  readonly decisions: DecisionFacts;
-  readonly metrics: Metrics;
-  readonly now: () => Date;
-}
+export type WhatIfParts = Pick<CedarParts, "facts" | "decisions" | "metrics" | "now">;
 
 const MOST_PAIRS = 5_000;
 const PER_BATCH = 500;
