@@ -64,7 +64,7 @@ export const createLookElsewhere =
     const asked = targets.slice(0, Math.floor(MOST_ASKS / askers.length));
     const asks = askers.flatMap((asker) => asked.map((target) => askAbout(asker, question.tenant, target)));
     const verdictsOn = async (gather: FactSource["gather"]): Promise<readonly Verdict[]> => {
-      const engines = { current: () => ({ version: "asked", epoch: 0n, engine }) };
+      const engines = { current: () => ({ version: "asked", engine }) };
       const { decisions, metrics, now } = parts;
       const point = createCedar({ engines, facts: { ready: parts.facts.ready, gather }, decisions, metrics, now });
       return (await point.evaluateMany(asks, "execute_all")).verdicts;

@@ -173,9 +173,8 @@ export const createRemote = async (parts: RemoteParts): Promise<DecisionPoint> =
   };
 
   return {
-    evaluate: (ask) => evaluateMany([ask], "execute_all"),
     evaluateMany,
-    describe: () => ({ kind: "remote", policyVersion, obligations: [] }),
+    policyVersion: () => policyVersion,
     ready: async () => [
       ...((await parts.facts.ready()) ? [] : ["facts"]),
       ...(await discovery.look().then(

@@ -100,7 +100,7 @@ const isSame = (one: unknown, other: unknown): boolean =>
 /** One case decided by the very code that decides in earnest; the earlier decision `d_permitted` alone is on record. */
 const runCase = async (engine: Engine, given: PolicyCase): Promise<Record<string, unknown>> => {
   const decisionPoint = createCedar({
-    engines: { current: () => ({ version: "cases", epoch: 0n, engine }) },
+    engines: { current: () => ({ version: "cases", engine }) },
     facts: { gather: async (asks) => ({ graphVersion: 1, facts: asks.map(() => factsOf(given)) }), ready: async () => true },
     decisions: {
       resources: async () => new Map(),
@@ -109,7 +109,7 @@ const runCase = async (engine: Engine, given: PolicyCase): Promise<Record<string
     metrics: createMetrics(),
     now: () => new Date(given.given.now),
   });
-  const [verdict] = (await decisionPoint.evaluate(askOf(given))).verdicts;
+  const [verdict] = (await decisionPoint.evaluateMany([askOf(given)], "execute_all")).verdicts;
   if (verdict === undefined) throw new RangeError("one ask has one verdict");
   return gotOf(verdict, given.expect);
 };

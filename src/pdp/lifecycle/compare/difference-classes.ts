@@ -28,7 +28,7 @@ const keyOf = ({ type, action, active, other }: Pick<Difference, "type" | "actio
     .slice(0, 32);
 
 /** An outcome as it goes on the wire. */
-export const sideOf = ({ decision, reason, obligations, policies }: Outcome): DifferenceClass["active"] => ({
+export const sideOf = ({ decision, reason, obligations, policies }: Outcome) => ({
   decision,
   reason,
   obligations: [...obligations],

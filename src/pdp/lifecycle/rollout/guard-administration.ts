@@ -70,7 +70,8 @@ export const createGuard =
       by: changerOf(caller, correlationId, decisionId),
       seesDecisions,
       keepsRight: async (version) => {
-        const [again] = (await parts.decideBy(version).evaluate(askOfCaller(caller, parts.self, pair))).verdicts;
+        const { verdicts } = await parts.decideBy(version).evaluateMany([askOfCaller(caller, parts.self, pair)], "execute_all");
+        const [again] = verdicts;
         return again?.decision === true || again?.reason === "step_up_required";
       },
     };

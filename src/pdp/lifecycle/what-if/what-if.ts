@@ -66,8 +66,7 @@ export const askWhatIf = async (parts: WhatIfParts, body: Body, tenant: string, 
     reach: { subject_id: body.subject_id, agent_id: body.agent_id },
   };
   const reach = await gatherIf([], change);
-  const over = (version: Version, source: FactSource) =>
-    createCedar({ ...parts, facts: source, engines: { current: () => ({ ...version, epoch: 0n }) } });
+  const over = (version: Version, source: FactSource) => createCedar({ ...parts, facts: source, engines: { current: () => version } });
   const before = over(active, facts);
   const after = over(next, { ready: facts.ready, gather: (asks) => gatherIf(asks, change) });
 
