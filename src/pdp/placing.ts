@@ -4,6 +4,7 @@ import { hasSignIn, strongSignIn } from "#authn/caller.ts";
 import type { Ask, Inputs } from "./ask.ts";
 import { bareVerdict, type Verdict } from "./decision-point.ts";
 import type { Informed } from "./facts/gather.ts";
+import { bareResource } from "./facts/no-facts.ts";
 import { isHouseTool, type Pair } from "#decide/pairs.ts";
 import type { Question } from "./question.ts";
 import type { DecisionFacts } from "./records/decision-facts.ts";
@@ -124,8 +125,5 @@ export const isForeign = (resource: Facts["resource"], tenant: string): boolean 
 const withVouched = ({ ask, pair, facts, resourceId }: Informed): Facts => {
   const tenant = ask.vouched.resourceTenant;
   if (facts.resource !== null || tenant === undefined || pair?.of !== "named" || isHouseTool(pair, resourceId)) return facts;
-  return {
-    ...facts,
-    resource: { node_id: resourceId, kind: "Resource", name: resourceId, tenant_ids: [tenant], owners: [], granted: false, attributes: {} },
-  };
+  return { ...facts, resource: bareResource(resourceId, "Resource", [tenant]) };
 };

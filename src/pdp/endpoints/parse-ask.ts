@@ -8,7 +8,7 @@ import { Problem, type Fault } from "#contract/problem.ts";
 import { faultsOf } from "#contract/shape-faults.ts";
 import type { Caller } from "#authn/caller.ts";
 import { guardContexts } from "#decide/house-context.ts";
-import type { Ask, Properties, Vouched } from "#pdp/ask.ts";
+import { vouchesNothing, type Ask, type Properties, type Vouched } from "#pdp/ask.ts";
 
 /** Who asks, as far as reading the request depends on it. */
 export interface Pep {
@@ -87,8 +87,6 @@ const vouchedOf = (context: Properties, properties: Properties, faults: Fault[])
       : { tool: { id: toolId, ...(decisionId === undefined ? {} : { decisionId }) } }),
   };
 };
-
-const vouchesNothing: Vouched = { could: false, toolsScope: false, assigned: false, costMicro: 0, approval: false };
 
 /**
  * What this enforcement point may not say of its questions; `body` is what it sent, `items` are its questions with their defaults.

@@ -4,6 +4,7 @@ import type { CaseResults } from "#contract/policies.ts";
 import { createCedar } from "#pdp/cedar.ts";
 import type { Ask } from "#pdp/ask.ts";
 import type { Verdict } from "#pdp/decision-point.ts";
+import { bareResource, noFacts } from "#pdp/facts/no-facts.ts";
 import type { Engine } from "#pdp/engine.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import type { PolicyCase } from "./case.ts";
@@ -36,17 +37,12 @@ const factsOf = ({ given, ask }: PolicyCase): Facts =>
   factsSchema.parse(
     merge(
       {
+        ...noFacts,
         subject: identity(given.subject),
         agent: given.agent === undefined ? null : { ...identity(given.agent), controllers: [], client_id: null },
-        capability: false,
         chain: true,
         definition_ok: true,
-        delegation: null,
-        resource:
-          ask.id === "*"
-            ? null
-            : { node_id: ask.id, kind: "Resource", name: ask.id, tenant_ids: [TENANT], owners: [], granted: false, attributes: {} },
-        edges: [],
+        resource: ask.id === "*" ? null : bareResource(ask.id, "Resource", [TENANT]),
       },
       given.facts,
     ),

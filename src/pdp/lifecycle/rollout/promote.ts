@@ -1,5 +1,6 @@
 import type { PolicyReport } from "#contract/policies.ts";
-import type { MatrixDifference } from "#contract/rollouts.ts";
+import type { BodyOf } from "#contract/endpoint.ts";
+import type { MatrixDifference, promoteRollout } from "#contract/rollouts.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Version } from "#pdp/engines.ts";
 import type { Administrator } from "./guard-administration.ts";
@@ -7,11 +8,7 @@ import type { TurnPointer } from "./turn-pointer.ts";
 import type { StoredVersion } from "./version-store.ts";
 import type { VersionReader } from "./version-reader.ts";
 
-export interface Promotion {
-  readonly to: "draft" | "shadow" | "active";
-  /** Digest of the matrix difference that was shown. */
-  readonly acknowledged_diff?: string | undefined;
-}
+type Promotion = BodyOf<typeof promoteRollout>;
 
 const conflict = (detail: string): Problem => new Problem("conflict", { detail });
 
