@@ -56,7 +56,8 @@ export const createPlacing = (parts: PlacingParts): ((informed: Informed, knows?
   };
   const inputsOf = async ({ ask }: Informed): Promise<{ readonly inputs: Inputs; readonly toolTenant?: string }> => {
     const { vouched } = ask;
-    const call = vouched.tool === undefined ? undefined : await callOf(vouched, vouched.tool, ask.subject.id);
+    const { tool } = vouched;
+    const call = tool === undefined ? undefined : await callOf(vouched, tool, ask.subject.id);
     const inputs: Inputs = {
       mfa: hasSignIn(ask.assurance, strongSignIn, parts.now()),
       approved: false,
@@ -64,15 +65,9 @@ export const createPlacing = (parts: PlacingParts): ((informed: Informed, knows?
       tools_scope: vouched.toolsScope,
       assigned: vouched.assigned,
       cost_micro: vouched.costMicro,
-      ...(vouched.tool === undefined
+      ...(tool === undefined
         ? {}
-        : {
-            tool: {
-              id: vouched.tool.id,
-              system: vouched.tool.id.slice(0, Math.max(vouched.tool.id.lastIndexOf("."), 0)),
-              permitted: call !== undefined,
-            },
-          }),
+        : { tool: { id: tool.id, system: tool.id.slice(0, Math.max(tool.id.lastIndexOf("."), 0)), permitted: call !== undefined } }),
     };
     return call === undefined ? { inputs } : { inputs, toolTenant: call.tenant };
   };

@@ -108,11 +108,6 @@ export const guardSaid = (pep: Pep, body: unknown, items: readonly unknown[]): v
 type Entities = Pick<z.output<typeof evaluationRequest>, "subject" | "action"> & { readonly resource: z.output<typeof resource> };
 
 type Read<T> = { readonly data: T } | { readonly faults: readonly Fault[] };
-interface PartSchema<T> {
-  safeParse(
-    value: unknown,
-  ): { success: true; data: T } | { success: false; error: { issues: readonly { path: PropertyKey[]; message: string }[] } };
-}
 
 /** A reading that looks at each object once, however many items have it from the same default. */
 const once = <T>(readPart: (value: unknown) => T): ((value: unknown) => T) => {
@@ -125,7 +120,7 @@ const once = <T>(readPart: (value: unknown) => T): ((value: unknown) => T) => {
   };
 };
 
-const partReader = <T>(name: string, schema: PartSchema<T>): ((value: unknown) => Read<T>) =>
+const partReader = <T>(name: string, schema: z.ZodType<T>): ((value: unknown) => Read<T>) =>
   once((value) => {
     if (value === undefined) return { faults: [{ path: `/${name}`, message: "is missing" }] };
     const parsed = schema.safeParse(value);

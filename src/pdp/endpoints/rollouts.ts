@@ -12,7 +12,7 @@ import { tagsOf } from "#http/entity-tags.ts";
 import { answer, type Router } from "#http/serve.ts";
 import type { Caller } from "#authn/caller.ts";
 import { shownFiles } from "#pdp/bundle/policy-files.ts";
-import { epochTag } from "#pdp/lifecycle/rollout/epoch-tag.ts";
+import { epochTag } from "#pdp/lifecycle/rollout/pointer.ts";
 import { shownVersion } from "#pdp/lifecycle/rollout/version-store.ts";
 import type { Serving } from "./serving.ts";
 import { pageOf } from "#authn/sealed-cursors.ts";

@@ -15,8 +15,8 @@ import { Problem } from "#contract/problem.ts";
 import { tookPart } from "#authn/agent-rule.ts";
 import { requireScope, type Caller } from "#authn/caller.ts";
 import type { Changed } from "#events/change.ts";
-import type { FactSource } from "#pdp/facts/fact-source.ts";
-import { isService, type Viewers } from "#pdp/explain/viewer.ts";
+import type { Serving } from "#pdp/endpoints/serving.ts";
+import { isService } from "#pdp/explain/viewer.ts";
 import type { Recorded } from "#pdp/records/record.ts";
 import type { Approvers } from "./approvers.ts";
 import type { KeptCalls } from "./kept-calls.ts";
@@ -36,11 +36,9 @@ export interface RequestVisit {
   readonly correlationId: string;
 }
 
-export interface AccessRequestsParts extends DenialParts, Pick<ServiceParts, "database" | "change"> {
+export interface AccessRequestsParts extends DenialParts, Pick<ServiceParts, "database" | "change">, Pick<Serving, "viewers" | "facts"> {
   readonly approvers: Approvers;
   readonly calls: KeptCalls;
-  readonly viewers: Viewers;
-  readonly facts: Pick<FactSource, "gather">;
   /** The facts of a recorded question as they are now. */
   readonly presentFacts: (recorded: Recorded) => Promise<Facts | undefined>;
   readonly nextId: () => string;

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { isObject } from "#contract/is-object.ts";
 import { facts as factsSchema, type Facts } from "#contract/facts.ts";
 import type { CaseResults } from "#contract/policies.ts";
@@ -88,11 +89,6 @@ const gotOf = (verdict: Verdict, expect: PolicyCase["expect"]): Record<string, u
   ...(expect.requestable === undefined ? {} : { requestable: verdict.requestable }),
 });
 
-const isSame = (one: unknown, other: unknown): boolean =>
-  Array.isArray(one) && Array.isArray(other)
-    ? one.length === other.length && one.every((item, index) => item === other[index])
-    : one === other;
-
 /** One case decided by the very code that decides in earnest; the earlier decision `d_permitted` alone is on record. */
 const runCase = async (engine: Engine, given: PolicyCase): Promise<Record<string, unknown>> => {
   const decisionPoint = createCedar({
@@ -118,7 +114,7 @@ export const runCases = async (engine: Engine, cases: readonly PolicyCase[]): Pr
       error: error instanceof Error ? error.message.slice(0, 500) : "failed",
     }));
     const wanted: Record<string, unknown> = { ...one.expect };
-    const passes = Object.keys(wanted).every((name) => isSame(wanted[name], (got as Record<string, unknown>)[name]));
+    const passes = Object.keys(wanted).every((name) => isDeepStrictEqual(wanted[name], (got as Record<string, unknown>)[name]));
     if (!passes) failed.push({ name: one.name, ...(one.file === undefined ? {} : { file: one.file }), expected: wanted, got });
   }
   return { passed: cases.length - failed.length, failed };

@@ -5,7 +5,7 @@ import { differences, outcomeBy, outcomeOf } from "#pdp/lifecycle/compare/outcom
 import type { Verdict } from "#pdp/decision-point.ts";
 import type { Engines, Version } from "#pdp/engines.ts";
 import { readDecision, type ShadowedDecision } from "./shadow-decisions.ts";
-import { addSeen, readSeen, type ShadowSeen } from "./shadow-store.ts";
+import { addSeen, readSeen, type ShadowSeen, type ShadowTotals } from "./shadow-store.ts";
 
 export interface ShadowItem {
   readonly decisionId: string;
@@ -38,10 +38,7 @@ const MOST_CLASSES = 500;
 /** Decisions kept for their records until the next write; beyond it they are only counted. */
 const MOST_DECISIONS = 10_000;
 
-interface Pending {
-  evaluated: number;
-  dropped: number;
-  different: number;
+interface Pending extends ShadowTotals {
   readonly tenants: Map<string, DifferenceClasses>;
   readonly decisions: ShadowedDecision[];
 }

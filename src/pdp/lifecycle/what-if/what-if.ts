@@ -4,6 +4,7 @@ import { Problem } from "#contract/problem.ts";
 import { createCedar, type CedarParts } from "#pdp/cedar.ts";
 import { outcomeBy, outcomeOf, type Outcome } from "#pdp/lifecycle/compare/outcome.ts";
 import type { Verdict } from "#pdp/decision-point.ts";
+import { inPieces } from "#pdp/in-pieces.ts";
 import type { Version } from "#pdp/engines.ts";
 import type { FactSource, GatheredIf, GraphChange } from "#pdp/facts/fact-source.ts";
 import { pairs } from "#decide/pairs.ts";
@@ -21,14 +22,13 @@ const PER_BATCH = 500;
 const targetsOf = (body: Body, reached: GatheredIf["reached"], versions: readonly Version[]): readonly Target[] => {
   const named = [...(body.resources ?? []), ...reached.map(({ type, external_id: id }) => ({ type, id }))];
   const wanted = body.actions === undefined ? undefined : new Set(body.actions);
-  const targets = pairs.flatMap((pair): readonly Target[] => {
+  return pairs.flatMap((pair): readonly Target[] => {
     if (wanted !== undefined && !wanted.has(`${pair.type}/${pair.action}`)) return [];
     if (pair.of === "all") return [{ pair, id: "*" }];
     const ids = named.filter(({ type }) => type === pair.type).map(({ id }) => id);
     const more = versions.flatMap(({ engine }) => namedByPolicies(engine, pair));
     return [...new Set([...ids, ...more])].map((id) => ({ pair, id }));
   });
-  return targets;
 };
 
 /** Circumstances taken as given, beyond what the asks say. */
@@ -74,8 +74,7 @@ export const askWhatIf = async (parts: WhatIfParts, body: Body, tenant: string, 
   const targets = all.slice(0, MOST_PAIRS);
   const gained: Reply["gained"] = [];
   const lost: Reply["lost"] = [];
-  for (let from = 0; from < targets.length; from += PER_BATCH) {
-    const batch = targets.slice(from, from + PER_BATCH);
+  for (const batch of inPieces(targets, PER_BATCH)) {
     const asks = batch.map((target) => askAbout(body, tenant, target));
     const then = (await before.evaluateMany(asks, "execute_all")).verdicts;
     const thereafter = (await after.evaluateMany(asks, "execute_all")).verdicts;
