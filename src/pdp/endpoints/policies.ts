@@ -17,6 +17,9 @@ type PolicyEndpoints = Pick<Serving, "guard" | "rollouts" | "examiner" | "engine
 
 const rowOf = ({ id, file, line, effect, description }: Policy) => ({ id, file, line, effect, description });
 
+const rowsOf = (policies: readonly Policy[], status: "active" | "shadow" | "draft", version: string) =>
+  policies.map((policy) => ({ ...rowOf(policy), status, version }));
+
 /** Policies of a version that another one does not have, or has otherwise. */
 const differing = (bundle: Bundle, from: Bundle): readonly Policy[] =>
   [...bundle.policies.values()].filter((policy) => from.policies.get(policy.id)?.text !== policy.text);
@@ -78,17 +81,9 @@ export const servePolicies = (router: Router<Caller>, { guard, rollouts, examine
     const drafted = draft === undefined ? undefined : await bundleOf(examiner, (await rollouts.contentOf(draft.version)).files);
     const active = engine.bundle;
     const all = [
-      ...[...active.policies.values()].map((policy) => ({ ...rowOf(policy), status: "active" as const, version })),
-      ...(shadow === undefined
-        ? []
-        : differing(shadow.engine.bundle, active).map((policy) => ({
-            ...rowOf(policy),
-            status: "shadow" as const,
-            version: shadow.version,
-          }))),
-      ...(draft === undefined || drafted === undefined
-        ? []
-        : differing(drafted, active).map((policy) => ({ ...rowOf(policy), status: "draft" as const, version: draft.version }))),
+      ...rowsOf([...active.policies.values()], "active", version),
+      ...(shadow === undefined ? [] : rowsOf(differing(shadow.engine.bundle, active), "shadow", shadow.version)),
+      ...(draft === undefined || drafted === undefined ? [] : rowsOf(differing(drafted, active), "draft", draft.version)),
     ];
     return { version, policies: all.filter(({ status }) => call.query.status === undefined || status === call.query.status) };
   });

@@ -30,8 +30,6 @@ export const serveWhatIf = (router: Router<Caller>, parts: WhatIfEndpoint): void
     if (body.version === undefined) return askWhatIf(parts, body, tenant, active, active);
     await parts.guard(call, "view");
     const { version } = await parts.rollouts.requireAskable(body.version);
-    const engine = await parts.engines.of(version);
-    if (engine === undefined) throw new Problem("not_found", { detail: "There is no such version." });
-    return askWhatIf(parts, body, tenant, active, { version, engine });
+    return askWhatIf(parts, body, tenant, active, await parts.rollouts.versionOf(version));
   });
 };

@@ -22,7 +22,6 @@ import type { Approvers } from "./approvers.ts";
 import type { KeptCalls } from "./kept-calls.ts";
 import { findEnded } from "./ended-delegations.ts";
 import { endOwnOutdated, isDeciding } from "./outdated-requests.ts";
-import { newRequestOf } from "./new-request.ts";
 import { createRequireDenial, type DenialParts } from "./require-denial.ts";
 import * as store from "./request-store.ts";
 import type { RequestRow } from "./request-store.ts";
@@ -134,20 +133,40 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
     const party = { tenant: recorded.tenant, subject: recorded.subject, requester: caller.sub, agents };
     const named = facts === undefined ? { approvers: [], persons: [] } : await approvers.name(template.approvers, facts, party);
     const at = now();
-    const row = newRequestOf({
+    // Where nobody is named who could answer it, it has failed from the beginning.
+    const failed = named.persons.length === 0;
+    const row: store.NewRequest = {
       id: parts.nextId(),
-      recorded,
-      asked,
-      template,
-      facts,
-      named,
+      tenant: recorded.tenant,
+      subject: recorded.subject,
+      subject_name: facts?.subject?.name ?? null,
+      agents,
+      agent_name: facts?.agent?.name ?? null,
       requester: caller.sub,
-      draft,
-      key,
-      bodyDigest,
-      at,
-    });
-    const failed = row.status === "failed";
+      action: recorded.item.action,
+      resource_type: recorded.item.type,
+      resource_id: recorded.item.id ?? null,
+      resource_ref: recorded.item.ref ?? null,
+      evaluation_id: recorded.decision_id,
+      policy_version: recorded.policy_version,
+      act_digest: asked.binding.act,
+      binding_digest: asked.binding.whole,
+      definition: asked.binding.definition ?? null,
+      delegation_id: asked.binding.delegationId ?? null,
+      template: asked.template,
+      approver_rule: template.approvers,
+      approvers: named.approvers,
+      told: named.persons,
+      justification: draft.justification ?? null,
+      status: failed ? "failed" : "pending",
+      failure: failed ? "no_approver" : null,
+      created_at: at.toISOString(),
+      expires_at: new Date(at.getTime() + template.ttl_minutes * 60_000).toISOString(),
+      valid_minutes: template.valid_minutes,
+      single_use: template.single_use,
+      idem_key: key,
+      body_digest: bodyDigest,
+    };
     const made = await change(async (sql) => {
       if (!(await isDeciding(sql, row.policy_version)))
         throw taskProblem("invalid_denial_binding", "Other policies decide since then. Ask the question again.");

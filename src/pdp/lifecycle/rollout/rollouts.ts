@@ -5,8 +5,8 @@ import { Problem } from "#contract/problem.ts";
 import type { Change } from "#events/change.ts";
 import { digestOf } from "#pdp/bundle/bundle.ts";
 import type { Administrator } from "./guard-administration.ts";
-import { createPromote } from "./promote.ts";
-import { createTurn, tellOf } from "./turn-pointer.ts";
+import { createPromote, createTurn } from "./promote.ts";
+import { tellOf } from "./tell.ts";
 import { createVersionReader, type VersionReaderParts } from "./version-reader.ts";
 import { dropVersion, findDigest, findLastRetired, storeDraft, type StoredVersion } from "./version-store.ts";
 
@@ -18,7 +18,7 @@ export interface RolloutParts extends VersionReaderParts {
 export const createRollouts = (parts: RolloutParts) => {
   const { database, change, follower } = parts;
   const reader = createVersionReader(parts);
-  const turn = createTurn({ change, follower, reader });
+  const turn = createTurn({ change, follower }, reader);
 
   return {
     ...reader,
@@ -39,7 +39,7 @@ export const createRollouts = (parts: RolloutParts) => {
           throw new Problem("already_exists", { detail: `These very files are ${version ?? "a version"} already.`, members: { version } });
         }
         const data = { digest, valid: report.valid, cases_failed: report.cases.failed.length };
-        return { result: { stored, report }, ...(await tellOf(sql, admin, "drafted", stored.version, data)) };
+        return { result: { stored, report }, ...(await tellOf(sql, admin.by, "drafted", stored.version, data)) };
       });
     },
 
@@ -49,7 +49,7 @@ export const createRollouts = (parts: RolloutParts) => {
       await change(async (sql) => {
         if (!(await dropVersion(sql, stored.version)))
           throw new Problem("not_a_draft", { detail: `${stored.version} is ${stored.state}.` });
-        return { result: undefined, ...(await tellOf(sql, admin, "dropped", stored.version, { digest: stored.digest })) };
+        return { result: undefined, ...(await tellOf(sql, admin.by, "dropped", stored.version, { digest: stored.digest })) };
       });
     },
 
