@@ -93,14 +93,7 @@ const readPolicy = (
   const description = annotations["description"];
   const before = findings.lint.length;
   const fault = (message: string, hint?: string): void =>
-    void findings.lint.push({
-      path: file,
-      file,
-      ...start,
-      message,
-      policy_id: id,
-      hint,
-    });
+    void findings.lint.push({ path: file, file, ...start, message, policy_id: id, hint });
   if (id === undefined || !/^[a-z][a-z0-9-]{0,63}$/.test(id))
     fault("needs @id, of a-z, 0-9 and -", 'Begin the policy with @id("what-it-allows").');
   else if (taken.has(id)) fault(`has the @id ${id}, which is a word of the policy administration`, "Choose another @id.");

@@ -72,14 +72,10 @@ const schemaFaults = (file: FactsFile, schema: Schema, faults: Fault[]): void =>
     for (const wanted of lacking(kind, own, schema)) faults.push({ path: `subjects/${id}`, message: `lacks the attribute ${wanted}` });
   }
   const entityOf = new Map(
-    [...schema.actions].flatMap(
-      ([
-        key,
-        {
-          resourceTypes: [first],
-        },
-      ]) => (first === undefined ? [] : [[key.slice(0, Math.max(key.indexOf(":"), 0)), first] as const]),
-    ),
+    [...schema.actions].flatMap(([key, { resourceTypes }]) => {
+      const [first] = resourceTypes;
+      return first === undefined ? [] : [[key.slice(0, Math.max(key.indexOf(":"), 0)), first] as const];
+    }),
   );
   for (const { type, id, attributes: held } of file.resources) {
     const entity = entityOf.get(type);

@@ -73,14 +73,7 @@ export const createApprovers = (parts: { readonly facts: FactSource; readonly ca
     if (named.every((subject) => subject !== null && subject.kind !== "Group")) return [...found].toSorted();
     let after: string | undefined;
     for (let seen = 0; seen < MOST_IDENTITIES; seen += CHUNK) {
-      const ids = await candidates.list({
-        of: "subject",
-        type: "identity",
-        action: "view",
-        tenant_id: party.tenant,
-        limit: CHUNK,
-        after,
-      });
+      const ids = await candidates.list({ of: "subject", type: "identity", action: "view", tenant_id: party.tenant, limit: CHUNK, after });
       note(await whoIs(ids, party.tenant));
       after = ids.at(-1);
       if (ids.length < CHUNK) break;

@@ -15,7 +15,12 @@ export type ReplayFilter = z.infer<typeof filterSchema>;
 
 const { evaluated, unchanged, newly_allowed, newly_denied, changed, not_replayable } = readReplay.reply.shape;
 const progressSchema = z.object({
-  ...{ evaluated, unchanged, newly_allowed, newly_denied, changed, not_replayable },
+  evaluated,
+  unchanged,
+  newly_allowed,
+  newly_denied,
+  changed,
+  not_replayable,
   classes: storedClasses,
   truncated: z.boolean(),
   /** Where it goes on, after a restart too. */
