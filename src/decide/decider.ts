@@ -60,21 +60,6 @@ export interface Decider {
   require(asker: Asker, ask: DecideAsk, correlationId: string): Promise<Decided>;
 }
 
-const body = (asker: Asker, item: DecideAsk) => ({
-  subject: {
-    type: "identity",
-    id: asker.sub,
-    properties: {
-      tenant: asker.tenant,
-      acr: asker.acr,
-      amr: [...asker.amr],
-      auth_time: asker.authTime,
-    },
-  },
-  action: { name: item.action },
-  resource: { type: item.type, id: item.id ?? "*", properties: item.properties },
-});
-
 /** What the room says of the client itself; the client's id is added to it. */
 const clientOf = (context: DecideAsk["context"]): object => {
   const client = context?.["client"];
@@ -91,20 +76,24 @@ export const actingAgents = ({ agent, actors = [] }: Pick<Asker, "agent" | "acto
   return agent === undefined ? {} : { agent };
 };
 
-const context = (asker: Asker, item: DecideAsk, correlationId: string) => ({
-  ...item.context,
-  ...actingAgents(asker),
-  ...(asker.clientId === undefined ? {} : { client: { ...clientOf(item.context), client_id: asker.clientId } }),
-  claimed: item.claimed,
-  scopes: [...asker.scopes],
-  supported_obligations: ["step-up", ...(item.meets ?? [])],
-  correlation_id: correlationId,
-});
-
 /** The whole evaluation request of a question, as it goes to the decision point. */
 export const evaluationOf = (asker: Asker, item: DecideAsk, correlationId: string) => ({
-  ...body(asker, item),
-  context: context(asker, item, correlationId),
+  subject: {
+    type: "identity",
+    id: asker.sub,
+    properties: { tenant: asker.tenant, acr: asker.acr, amr: [...asker.amr], auth_time: asker.authTime },
+  },
+  action: { name: item.action },
+  resource: { type: item.type, id: item.id ?? "*", properties: item.properties },
+  context: {
+    ...item.context,
+    ...actingAgents(asker),
+    ...(asker.clientId === undefined ? {} : { client: { ...clientOf(item.context), client_id: asker.clientId } }),
+    claimed: item.claimed,
+    scopes: [...asker.scopes],
+    supported_obligations: ["step-up", ...(item.meets ?? [])],
+    correlation_id: correlationId,
+  },
 });
 
 const read = (reply: EvaluationReply): Decided => {
@@ -163,6 +152,9 @@ export const createDecider = (parts: {
         headers: await headers(correlationId),
       }).catch(unavailable),
     );
+  /** What only our own decision point can say; `undefined`: it is another's. */
+  const ifOurs = <T>(reply: Promise<T>): Promise<T | undefined> =>
+    reply.catch((cause: unknown) => (cause instanceof Problem && cause.code === "not_supported" ? undefined : unavailable(cause)));
   const refusal: Decider["refusal"] = (asker, decided, { publicOrigin = parts.publicOrigin, ...here } = {}) =>
     whyRefused(decided, asker, { ...here, publicOrigin, now: parts.now() });
   return {
@@ -170,27 +162,12 @@ export const createDecider = (parts: {
     decideMany,
     refusal,
     gained: async (asker, { edges, actions }, correlationId) => {
-      const { gained } = await ask(pdp, whatIf, {
-        body: {
-          tenant_id: asker.tenant,
-          subject_id: asker.sub,
-          agent_id: asker.agent,
-          changes: { edges },
-          actions: [...actions],
-        },
-        headers: await headers(correlationId),
-      }).catch((cause: unknown) => {
-        // A decision point that is not ours cannot say: what it would permit is then not known, and nothing is gained.
-        if (cause instanceof Problem && cause.code === "not_supported") return { gained: [] };
-        return unavailable(cause);
-      });
-      return new Set(gained.map(({ resource, action }) => `${resource.type}/${action}`));
+      const body = { tenant_id: asker.tenant, subject_id: asker.sub, agent_id: asker.agent, changes: { edges }, actions: [...actions] };
+      const reply = await ifOurs(ask(pdp, whatIf, { body, headers: await headers(correlationId) }));
+      // What another decision point would permit is not known: nothing is gained.
+      return new Set(reply?.gained.map(({ resource, action }) => `${resource.type}/${action}`));
     },
-    replayTools: async (asked, correlationId) =>
-      ask(pdp, replayTools, { body: asked, headers: await headers(correlationId) }).catch((cause: unknown) => {
-        if (cause instanceof Problem && cause.code === "not_supported") return undefined;
-        return unavailable(cause);
-      }),
+    replayTools: async (asked, correlationId) => ifOurs(ask(pdp, replayTools, { body: asked, headers: await headers(correlationId) })),
     require: async (asker, item, correlationId) => {
       const decided = await decide(asker, item, correlationId);
       const refused = refusal(asker, decided, { meets: item.meets });

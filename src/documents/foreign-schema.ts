@@ -6,14 +6,8 @@ import type { Fault } from "#contract/problem.ts";
 /** All faults of a value, at most 50; empty = it fits. Values are never echoed. */
 export type SchemaCheck = (value: unknown) => readonly Fault[];
 
-export interface SchemaLimits {
-  readonly bytes: number;
-  readonly depth: number;
-  readonly subschemas: number;
-}
-
 /** What a tool's schema may be at most. Schemas of tools count as foreign, our own files' too. */
-const schemaLimits: SchemaLimits = { bytes: 65_536, depth: 32, subschemas: 512 };
+const schemaLimits = { bytes: 65_536, depth: 32, subschemas: 512 };
 const MAX_FAULTS = 50;
 
 type Format = (text: string) => boolean;

@@ -54,6 +54,19 @@ export interface Vouched {
   readonly call?: ShownCall;
 }
 
+export const vouchesNothing: Vouched = { could: false, toolsScope: false, assigned: false, costMicro: 0, approval: false };
+
+/** A question that the house itself asks: nothing comes with it that a client sent, and whatever it obliges to can be met. */
+export const houseAsk = (asked: Pick<Ask, "pep" | "bound" | "subject" | "agents" | "action" | "resource"> & Partial<Ask>): Ask => ({
+  assurance: {},
+  vouched: vouchesNothing,
+  props: {},
+  claimed: {},
+  ui: {},
+  supported: "all",
+  ...asked,
+});
+
 /** Circumstances that were put before the policies, all of them made by the house; recorded with the decision. */
 export interface Inputs {
   readonly mfa: boolean;

@@ -18,11 +18,13 @@ export const createDisabled = (inner: DecisionPoint): DecisionPoint => {
       obligations: scope === undefined ? [] : [{ id: "data-scope", type: "custom", properties: { kind: "data_scope", ...scope } }],
     };
   };
-  const evaluateMany: DecisionPoint["evaluateMany"] = async (asks, semantic) => {
-    const decided = await inner.evaluateMany(asks, "execute_all");
-    const verdicts = decided.verdicts.map(opened);
-    const end = verdicts.findIndex((verdict) => isLast(semantic, verdict));
-    return { ...decided, verdicts: end === -1 ? verdicts : verdicts.slice(0, end + 1) };
+  return {
+    ...inner,
+    evaluateMany: async (asks, semantic) => {
+      const decided = await inner.evaluateMany(asks, "execute_all");
+      const verdicts = decided.verdicts.map(opened);
+      const end = verdicts.findIndex((verdict) => isLast(semantic, verdict));
+      return { ...decided, verdicts: end === -1 ? verdicts : verdicts.slice(0, end + 1) };
+    },
   };
-  return { ...inner, evaluate: (ask) => evaluateMany([ask], "execute_all"), evaluateMany };
 };

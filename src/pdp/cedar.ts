@@ -5,20 +5,19 @@ import type { Ask } from "./ask.ts";
 import type { DecidedBatch, DecisionPoint, Verdict } from "./decision-point.ts";
 import type { DecisionCache } from "./decision-cache.ts";
 import type { Engine } from "./engine.ts";
-import type { Engines, Version } from "./engines.ts";
+import type { Version } from "./engines.ts";
 import type { FactSource } from "./facts/fact-source.ts";
 import { informAsks, type Informed } from "./facts/gather.ts";
-import { areSupported, makeObligations } from "./obligations.ts";
 import { createPlacing } from "./placing.ts";
 import type { Question } from "./question.ts";
 import type { DecisionFacts } from "./records/decision-facts.ts";
 import type { Approvals, CallApprovals } from "./requests/approvals.ts";
-import { ruleOn, withInputs, type Ruling } from "./ruling.ts";
+import { answerOf, ruleOn, withInputs, type Ruling } from "./ruling.ts";
 import { houseVocabulary, type Vocabulary } from "./vocabulary.ts";
 
 export interface CedarParts {
   /** The version that decides now; taken once a call, so that no call sees two. */
-  readonly engines: Pick<Engines, "current">;
+  readonly engines: { current(): Version };
   /** What was judged before; without one the policies are asked each time. */
   readonly cache?: DecisionCache | undefined;
   readonly facts: FactSource;
@@ -75,14 +74,9 @@ export const createCedar = (parts: CedarParts): DecisionPoint => {
 
   const verdictOf = (ask: Ask, question: Question, engine: Engine, ruling: Ruling): Verdict => {
     if (ruling.errors.length > 0) metrics.count("pdp_policy_errors_total", {}, ruling.errors.length);
-    const obligations = makeObligations(ruling.obligations, engine.bundle, question.facts);
-    const unmet = ruling.permit && !areSupported(obligations, ask.supported);
     return {
       ask,
-      decision: ruling.permit && !unmet,
-      ...(unmet ? { reason: "obligation_unsupported" as const } : ruling.reason === undefined ? {} : { reason: ruling.reason }),
-      // What a permit would oblige to is nothing to a denial: who cannot keep a data scope is not told its rows.
-      obligations: unmet ? [] : obligations,
+      ...answerOf(ruling, engine, question, ask.supported),
       policies: ruling.policies,
       errors: ruling.errors,
       requestable: ruling.requestable,
@@ -113,12 +107,8 @@ export const createCedar = (parts: CedarParts): DecisionPoint => {
   };
 
   return {
-    evaluate: (ask) => evaluateMany([ask], "execute_all"),
     evaluateMany,
-    describe: () => {
-      const { version, engine } = engines.current();
-      return { kind: "cedar", policyVersion: version, obligations: [...engine.bundle.obligations.keys()] };
-    },
+    policyVersion: () => engines.current().version,
     ready: async () => ((await parts.facts.ready()) ? [] : ["facts"]),
   };
 };

@@ -51,10 +51,10 @@ export interface DecidedBatch {
 
 /** What decides. The embedded engine is one; any AuthZEN server could be another. */
 export interface DecisionPoint {
-  evaluate(ask: Ask): Promise<DecidedBatch>;
   /** All of a batch see one snapshot of the facts. Throws `membership_unavailable`, `graph_unavailable`, `engine_failed`. */
   evaluateMany(asks: readonly Ask[], semantic: Semantic): Promise<DecidedBatch>;
-  describe(): { readonly kind: string; readonly policyVersion: string; readonly obligations: readonly string[] };
+  /** The version that decides now, as records name it. */
+  policyVersion(): string;
   /** Parts that do not answer; empty = ready. */
   ready(): Promise<readonly string[]>;
 }

@@ -4,6 +4,7 @@ import { hasSignIn, strongSignIn } from "#authn/caller.ts";
 import type { Ask, Inputs } from "./ask.ts";
 import { bareVerdict, type Verdict } from "./decision-point.ts";
 import type { Informed } from "./facts/gather.ts";
+import { bareResource } from "./facts/no-facts.ts";
 import { isHouseTool, type Pair } from "#decide/pairs.ts";
 import type { Question } from "./question.ts";
 import type { DecisionFacts } from "./records/decision-facts.ts";
@@ -55,7 +56,8 @@ export const createPlacing = (parts: PlacingParts): ((informed: Informed, knows?
   };
   const inputsOf = async ({ ask }: Informed): Promise<{ readonly inputs: Inputs; readonly toolTenant?: string }> => {
     const { vouched } = ask;
-    const call = vouched.tool === undefined ? undefined : await callOf(vouched, vouched.tool, ask.subject.id);
+    const { tool } = vouched;
+    const call = tool === undefined ? undefined : await callOf(vouched, tool, ask.subject.id);
     const inputs: Inputs = {
       mfa: hasSignIn(ask.assurance, strongSignIn, parts.now()),
       approved: false,
@@ -63,15 +65,9 @@ export const createPlacing = (parts: PlacingParts): ((informed: Informed, knows?
       tools_scope: vouched.toolsScope,
       assigned: vouched.assigned,
       cost_micro: vouched.costMicro,
-      ...(vouched.tool === undefined
+      ...(tool === undefined
         ? {}
-        : {
-            tool: {
-              id: vouched.tool.id,
-              system: vouched.tool.id.slice(0, Math.max(vouched.tool.id.lastIndexOf("."), 0)),
-              permitted: call !== undefined,
-            },
-          }),
+        : { tool: { id: tool.id, system: tool.id.slice(0, Math.max(tool.id.lastIndexOf("."), 0)), permitted: call !== undefined } }),
     };
     return call === undefined ? { inputs } : { inputs, toolTenant: call.tenant };
   };
@@ -124,8 +120,5 @@ export const isForeign = (resource: Facts["resource"], tenant: string): boolean 
 const withVouched = ({ ask, pair, facts, resourceId }: Informed): Facts => {
   const tenant = ask.vouched.resourceTenant;
   if (facts.resource !== null || tenant === undefined || pair?.of !== "named" || isHouseTool(pair, resourceId)) return facts;
-  return {
-    ...facts,
-    resource: { node_id: resourceId, kind: "Resource", name: resourceId, tenant_ids: [tenant], owners: [], granted: false, attributes: {} },
-  };
+  return { ...facts, resource: bareResource(resourceId, "Resource", [tenant]) };
 };

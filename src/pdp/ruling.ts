@@ -1,7 +1,10 @@
 import type { Reason } from "#contract/authzen.ts";
 import { strongSignIn } from "#authn/caller.ts";
+import type { Ask } from "./ask.ts";
 import type { Policy } from "./bundle/policies.ts";
+import type { Verdict } from "./decision-point.ts";
 import type { Engine, Judgement } from "./engine.ts";
+import { areSupported, makeObligations } from "./obligations.ts";
 import { isViaAgent, standingOf, type Question } from "./question.ts";
 
 /** What the policies say, and what a denial is called. */
@@ -15,6 +18,19 @@ export interface Ruling extends Judgement {
   /** Ids out of the bundle's obligations. */
   readonly obligations: readonly string[];
 }
+
+/** What of a ruling is answered to who can meet these obligations: a permit that obliges to another is a denial. */
+export const answerOf = (
+  { permit, reason, obligations: names }: Ruling,
+  engine: Engine,
+  question: Question,
+  supported: Ask["supported"],
+): Pick<Verdict, "decision" | "reason" | "obligations"> => {
+  const obligations = makeObligations(names, engine.bundle, question.facts);
+  // What a permit would oblige to is nothing to a denial: who cannot keep a data scope is not told its rows.
+  if (permit && !areSupported(obligations, supported)) return { decision: false, reason: "obligation_unsupported", obligations: [] };
+  return { decision: permit, ...(reason === undefined ? {} : { reason }), obligations };
+};
 
 const STEP_UP = "mfa";
 

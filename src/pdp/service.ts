@@ -85,12 +85,12 @@ const serveAdministration = (router: Router<Caller>, shared: ReturnType<typeof s
   const { examiner, facts, decisions, metrics, now } = shared;
   const requirePair = createRequirePair(shared);
   const decideBy = (version: Version): DecisionPoint =>
-    createCedar({ engines: { current: () => ({ ...version, epoch: 0n }) }, facts, decisions, vocabulary, metrics, now });
+    createCedar({ engines: { current: () => version }, facts, decisions, vocabulary, metrics, now });
   const guard = createGuard({ ...shared, requirePair, decideBy });
   const rollouts = createRollouts({ ...shared, compareMatrix: createMatrixComparer(examiner, now) });
   const shadow = createShadow({ ...shared, sample, random: Math.random });
   const replays = createReplays({ ...shared, keepDays: shared.config.recordDays });
-  const served = { ...shared, requirePair, guard, rollouts, shadow, replays, sql: shared.database };
+  const served = { ...shared, requirePair, guard, rollouts, shadow, replays };
   servePolicies(router, served);
   serveRollouts(router, served);
   serveReplays(router, served);
@@ -164,7 +164,7 @@ export const createPdp = async (parts: PdpParts): Promise<Service> => {
     metrics,
     isListed: parts.isScraperListed ?? (() => false),
     requireReader: createMetricsReader(parts.authenticate),
-    more: () => ({ ...(isDisabled ? { status: "degraded" } : {}), policy_version: decisionPoint.describe().policyVersion }),
+    more: () => ({ ...(isDisabled ? { status: "degraded" } : {}), policy_version: decisionPoint.policyVersion() }),
   });
   return {
     name: "pdp",

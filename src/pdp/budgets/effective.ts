@@ -13,48 +13,45 @@ const remaining = (limit: number, consumed: number, reserved: number): number =>
   return usdFromMicro(left > 0n ? left : 0n);
 };
 
-const reasonOf = (row: DelegationBudget, left: number): EffectiveBudget["reason"] => {
+const reasonOf = (row: DelegationBudget): EffectiveBudget["reason"] => {
   if (row.status === "expired") return "expired";
   if (row.status === "paused") return "paused";
   if (row.used_steps + row.reserved_steps >= row.max_steps) return "steps_exhausted";
-  return left > 0 || row.limit_usd === 0 ? "within_budget" : "budget_exhausted";
+  return row.limit_usd === 0 || remaining(row.limit_usd, row.used_usd, row.reserved_usd) > 0 ? "within_budget" : "budget_exhausted";
 };
 
-const ofDelegation = (row: DelegationBudget): EffectiveBudget => {
-  const left = remaining(row.limit_usd, row.used_usd, row.reserved_usd);
-  const reason = reasonOf(row, left);
-  return {
-    scope: "user",
-    period: "delegation",
-    selector: { category: "delegation", provider: row.agent_id, model: null },
-    limit_usd: row.limit_usd,
-    consumed_usd: row.used_usd,
-    reserved_usd: row.reserved_usd,
-    remaining_policy_usd: left,
-    decision: reason === "within_budget" ? "allow" : "deny",
-    reason,
-    delegation_id: row.delegation_id,
-    max_steps: row.max_steps,
-    steps_used: row.used_steps,
-  };
-};
+/** What a row of either kind says, whatever else it holds. */
+const common = (row: DelegationBudget | BudgetLimit, consumed: number, reserved: number, reason: EffectiveBudget["reason"]) => ({
+  selector: { category: "delegation", provider: row.agent_id, model: null } as const,
+  limit_usd: row.limit_usd,
+  consumed_usd: consumed,
+  reserved_usd: reserved,
+  remaining_policy_usd: remaining(row.limit_usd, consumed, reserved),
+  decision: reason === "within_budget" ? ("allow" as const) : ("deny" as const),
+  reason,
+});
 
-const ofLimit = (row: BudgetLimit): EffectiveBudget => {
-  const left = remaining(row.limit_usd, row.used_usd, row.held_usd);
-  return {
-    scope: row.scope,
-    period: row.period,
-    selector: { category: "delegation", provider: row.agent_id, model: null },
-    limit_usd: row.limit_usd,
-    consumed_usd: row.used_usd,
-    reserved_usd: row.held_usd,
-    remaining_policy_usd: left,
-    decision: left > 0 ? "allow" : "deny",
-    reason: left > 0 ? "within_budget" : "budget_exhausted",
-    node_id: row.node_id,
-    resets_at: row.resets_at,
-  };
-};
+const ofDelegation = (row: DelegationBudget): EffectiveBudget => ({
+  scope: "user",
+  period: "delegation",
+  ...common(row, row.used_usd, row.reserved_usd, reasonOf(row)),
+  delegation_id: row.delegation_id,
+  max_steps: row.max_steps,
+  steps_used: row.used_steps,
+});
+
+const ofLimit = (row: BudgetLimit): EffectiveBudget => ({
+  scope: row.scope,
+  period: row.period,
+  ...common(
+    row,
+    row.used_usd,
+    row.held_usd,
+    remaining(row.limit_usd, row.used_usd, row.held_usd) > 0 ? "within_budget" : "budget_exhausted",
+  ),
+  node_id: row.node_id,
+  resets_at: row.resets_at,
+});
 
 const idOf = (row: EffectiveBudget): string => row.delegation_id ?? row.node_id ?? "";
 const compare = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);

@@ -1,18 +1,14 @@
-import { ask as askPeer, type Peer } from "#contract/ask.ts";
+import { ask as askPeer } from "#contract/ask.ts";
 import { budgetSnapshot, effectiveBudgets } from "#contract/budgets.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
-import type { HouseIdentity } from "#authn/house-identity.ts";
 import type { Router } from "#http/serve.ts";
 import type { RequirePair } from "#pdp/endpoints/require-pair.ts";
+import { asThisService, type MembershipParts } from "#pdp/facts/fact-source.ts";
 import { effectiveOf } from "./effective.ts";
 
-export interface BudgetParts {
-  readonly membership: Peer;
-  readonly membershipAudience: string;
-  readonly identity: HouseIdentity;
+export interface BudgetParts extends MembershipParts {
   readonly requirePair: RequirePair;
-  readonly timeoutMs: number;
 }
 
 const pairs = { team: { type: "budgets", action: "view_team" }, tenant: { type: "budgets", action: "view_tenant" } } as const;
@@ -21,11 +17,9 @@ const pairs = { team: { type: "budgets", action: "view_team" }, tenant: { type: 
 export const serveBudgets = (router: Router<Caller>, parts: BudgetParts): void => {
   const read = async (caller: Caller, scope: "user" | "team" | "tenant") => {
     try {
-      const token = await parts.identity.asService(parts.membershipAudience, ["membership.budget"]);
       return await askPeer(parts.membership, budgetSnapshot, {
         query: { user_id: caller.sub, tenant_id: caller.tenant, scope },
-        headers: { authorization: `Bearer ${token}` },
-        signal: AbortSignal.timeout(parts.timeoutMs),
+        ...(await asThisService(parts, "membership.budget")),
       });
     } catch (cause) {
       throw new Problem("budget_unavailable", { cause, headers: { "retry-after": "5" } });

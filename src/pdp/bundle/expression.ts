@@ -34,6 +34,12 @@ const entityOf = (node: { readonly [name: string]: Json }): { readonly type: str
   return typeof type === "string" && typeof id === "string" && Object.keys(wrapped).length === 2 ? { type, id } : undefined;
 };
 
+/** True where this holds of a node, or of one inside it. */
+const holdsWithin = (value: Json | undefined, holds: (node: { readonly [name: string]: Json }) => boolean): boolean => {
+  if (Array.isArray(value)) return (value as readonly Json[]).some((item) => holdsWithin(item, holds));
+  return isObject(value) && (holds(value) || Object.values(value).some((inner) => holdsWithin(inner, holds)));
+};
+
 /** All that a policy reads, from its JSON form. `context` itself used as a value throws: a policy must name members. */
 export const readsOf = (policy: PolicyJson): Reads => {
   const context = new Set<string>();
@@ -74,12 +80,8 @@ export const soleActions = (policy: PolicyJson): readonly string[] | undefined =
   const { action: scope, conditions } = policy;
   if (scope.op === "All" || "slot" in scope) return undefined;
   if (scope.op === "in" && "entity" in scope) return undefined;
-  const speaks = (value: Json): boolean => {
-    if (Array.isArray(value)) return (value as readonly Json[]).some(speaks);
-    if (!isObject(value)) return false;
-    return value["Var"] === "action" || entityOf(value)?.type === "Action" || Object.values(value).some(speaks);
-  };
-  if (speaks(conditions as unknown as Json)) return undefined;
+  const speaks = holdsWithin(conditions as unknown as Json, (node) => node["Var"] === "action" || entityOf(node)?.type === "Action");
+  if (speaks) return undefined;
   const named = "entities" in scope ? scope.entities : [scope.entity];
   return named.flatMap((entity) => {
     const found = entityOf(entity as unknown as { readonly [name: string]: Json });
@@ -87,32 +89,38 @@ export const soleActions = (policy: PolicyJson): readonly string[] | undefined =
   });
 };
 
-const flips: ReadonlySet<string> = new Set(["!"]);
-const keeps: ReadonlySet<string> = new Set(["&&", "||"]);
+/**
+ * True if more of something can only help: in a permit it stands where truth permits, in a forbid where truth spares. `bears`: whether a
+ * part has anything of it; `helps`: of one that is neither `!`, `&&` nor `||`, whether more of it helps where its truth is `wanted`.
+ */
+const onlyHelps = (
+  { effect, conditions }: PolicyJson,
+  bears: (node: Json | undefined) => boolean,
+  helps: (node: { readonly [name: string]: Json }, wanted: boolean) => boolean,
+): boolean => {
+  const holds = (node: Json | undefined, wanted: boolean): boolean => {
+    if (!bears(node)) return true;
+    if (!isObject(node)) return false;
+    const [operator = ""] = Object.keys(node);
+    const inner = node[operator];
+    if (operator === "!" && isObject(inner)) return holds(inner["arg"], !wanted);
+    if ((operator === "&&" || operator === "||") && isObject(inner)) return holds(inner["left"], wanted) && holds(inner["right"], wanted);
+    return helps(node, wanted);
+  };
+  return conditions.every(({ kind, body }) => holds(body as Expr as unknown as Json, (kind === "when") === (effect === "permit")));
+};
 
 /**
- * True if more of a boolean member of `context` can only help: in a permit it stands where truth permits, in a forbid
- * where truth spares. Tool lists are asked with such members taken as true, so a policy that turns them round would list
- * what nobody can call and hide what somebody can. Anything else than `!`, `&&`, `||` around it counts as unclear.
+ * True if more of a boolean member of `context` can only help. Tool lists are asked with such members taken as true, so a policy that
+ * turns them round would list what nobody can call and hide what somebody can. Anything else than `!`, `&&`, `||` around it counts as
+ * unclear.
  */
 export const isMonotone = (policy: PolicyJson, member: string): boolean => {
-  const mentions = (node: Json): boolean => {
-    if (Array.isArray(node)) return (node as readonly Json[]).some(mentions);
-    if (!isObject(node)) return false;
-    return contextMember(node) === member || Object.values(node).some(mentions);
-  };
-  const helps = (node: Json, wanted: boolean): boolean => {
-    if (!isObject(node) || !mentions(node)) return true;
-    if (contextMember(node) === member) return wanted;
-    const [operator] = Object.keys(node);
-    const inner = operator === undefined ? undefined : node[operator];
-    if (operator === undefined || !isObject(inner)) return false;
-    if (flips.has(operator)) return helps(inner["arg"] ?? null, !wanted);
-    return keeps.has(operator) && helps(inner["left"] ?? null, wanted) && helps(inner["right"] ?? null, wanted);
-  };
-  const truthHelps = policy.effect === "permit";
-  return policy.conditions.every((clause) =>
-    helps(clause.body as Expr as unknown as Json, clause.kind === "when" ? truthHelps : !truthHelps),
+  const isMember = (node: { readonly [name: string]: Json }): boolean => contextMember(node) === member;
+  return onlyHelps(
+    policy,
+    (node) => holdsWithin(node, isMember),
+    (node, wanted) => isMember(node) && wanted,
   );
 };
 
@@ -127,10 +135,7 @@ const limitOf = (node: { readonly [name: string]: Json }): "up" | "down" | undef
   return typeof name === "string" ? limits[name] : undefined;
 };
 
-const mentionsLimit = (node: Json | undefined): boolean => {
-  if (Array.isArray(node)) return (node as readonly Json[]).some(mentionsLimit);
-  return isObject(node) && (limitOf(node) !== undefined || Object.values(node).some(mentionsLimit));
-};
+const mentionsLimit = (node: Json | undefined): boolean => holdsWithin(node, (part) => limitOf(part) !== undefined);
 
 /** Which way a number goes as limits grow; `unclear` where it cannot be told. */
 const directionOf = (node: Json | undefined): "up" | "down" | "still" | "unclear" => {
@@ -142,22 +147,12 @@ const directionOf = (node: Json | undefined): "up" | "down" | "still" | "unclear
  * True if more steps or budget, or a smaller price, could make the policy permit less, or if that cannot be told: a limit
  * may stand alone on a side of `<`, `<=`, `>`, `>=`, under `!`, `&&`, `||`, so that more of it permits more.
  */
-export const turnsLimitsRound = (policy: PolicyJson): boolean => {
-  const helps = (node: Json | undefined, wanted: boolean): boolean => {
-    if (!mentionsLimit(node)) return true;
-    if (!isObject(node)) return false;
-    const [operator] = Object.keys(node);
-    const inner = operator === undefined ? undefined : node[operator];
-    if (operator === undefined || !isObject(inner)) return false;
-    if (flips.has(operator)) return helps(inner["arg"], !wanted);
-    if (keeps.has(operator)) return helps(inner["left"], wanted) && helps(inner["right"], wanted);
+export const turnsLimitsRound = (policy: PolicyJson): boolean =>
+  !onlyHelps(policy, mentionsLimit, (node, wanted) => {
+    const [operator = ""] = Object.keys(node);
+    const sides = node[operator];
     const rises = operator === ">" || operator === ">=";
-    if (!rises && operator !== "<" && operator !== "<=") return false;
-    const [great, small] = rises === wanted ? [inner["left"], inner["right"]] : [inner["right"], inner["left"]];
+    if (!isObject(sides) || (!rises && operator !== "<" && operator !== "<=")) return false;
+    const [great, small] = rises === wanted ? [sides["left"], sides["right"]] : [sides["right"], sides["left"]];
     return ["up", "still"].includes(directionOf(great)) && ["down", "still"].includes(directionOf(small));
-  };
-  const truthHelps = policy.effect === "permit";
-  return !policy.conditions.every((clause) =>
-    helps(clause.body as Expr as unknown as Json, clause.kind === "when" ? truthHelps : !truthHelps),
-  );
-};
+  });

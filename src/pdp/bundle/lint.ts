@@ -21,15 +21,7 @@ export const lintPolicies = (linted: Linted, findings: Findings): void => {
   for (const policy of linted.policies) {
     const { id, file, line, column } = policy;
     const fault: Fault = (message, hint) =>
-      void findings.lint.push({
-        path: id,
-        policy_id: id,
-        file,
-        line,
-        column,
-        message: `${id} ${message}`,
-        hint,
-      });
+      void findings.lint.push({ path: id, policy_id: id, file, line, column, message: `${id} ${message}`, hint });
     const first = seen.get(id);
     if (first === undefined) seen.set(id, policy);
     else fault(`repeats an @id; the first stands in ${first.file}:${first.line}`, "Give each policy an @id of its own.");

@@ -2,9 +2,9 @@ import type { PolicyJson } from "@cedar-policy/cedar-wasm/nodejs";
 import { policySetTextToParts, policyToJson } from "#pdp/cedar-program.ts";
 import { findTooDeep } from "./depth.ts";
 import { readsOf, type Reads } from "./expression.ts";
-import { placeInText, placeWithin, shownFile, walkPlaces, type Findings } from "./findings.ts";
+import { placeWithin, shownFile, walkPlaces, type Findings } from "./findings.ts";
 import type { PolicyFiles } from "./policy-files.ts";
-import { hintOf } from "./schema.ts";
+import { cedarFault } from "./schema.ts";
 
 /** One policy of a bundle. */
 export interface Policy {
@@ -52,14 +52,7 @@ export const readPolicies = (files: PolicyFiles, findings: Findings): readonly P
     }
     const parts = policySetTextToParts(text);
     if (parts.type === "failure") {
-      for (const error of parts.errors)
-        findings.errors.push({
-          path: file,
-          file,
-          message: error.message,
-          ...placeInText(text, error.sourceLocations?.[0]?.start),
-          ...hintOf(error),
-        });
+      findings.errors.push(...parts.errors.map((error) => cedarFault(file, text, error)));
       continue;
     }
     if (parts.policy_templates.length > 0)
@@ -100,14 +93,7 @@ const readPolicy = (
   const description = annotations["description"];
   const before = findings.lint.length;
   const fault = (message: string, hint?: string): void =>
-    void findings.lint.push({
-      path: file,
-      file,
-      ...start,
-      message,
-      policy_id: id,
-      hint,
-    });
+    void findings.lint.push({ path: file, file, ...start, message, policy_id: id, hint });
   if (id === undefined || !/^[a-z][a-z0-9-]{0,63}$/.test(id))
     fault("needs @id, of a-z, 0-9 and -", 'Begin the policy with @id("what-it-allows").');
   else if (taken.has(id)) fault(`has the @id ${id}, which is a word of the policy administration`, "Choose another @id.");

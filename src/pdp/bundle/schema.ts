@@ -1,4 +1,4 @@
-import type { SchemaJson } from "@cedar-policy/cedar-wasm/nodejs";
+import type { DetailedError, SchemaJson } from "@cedar-policy/cedar-wasm/nodejs";
 import { schemaToJsonWithResolvedTypes } from "#pdp/cedar-program.ts";
 import { findTooDeep } from "./depth.ts";
 import { placeInText, shownFile, type Finding } from "./findings.ts";
@@ -63,14 +63,7 @@ export const readSchema = (text: string | undefined, faults: Finding[]): Schema 
   }
   const read = schemaToJsonWithResolvedTypes(text);
   if (read.type === "failure") {
-    for (const error of read.errors)
-      faults.push({
-        path: file,
-        file,
-        message: error.message,
-        ...placeInText(text, error.sourceLocations?.[0]?.start),
-        ...hintOf(error),
-      });
+    faults.push(...read.errors.map((error) => cedarFault(file, text, error)));
     return undefined;
   }
   if (read.json[""] === undefined) {
@@ -142,11 +135,17 @@ const partOf = (namespace: NamespaceJson, actions: readonly string[]): Namespace
   return { commonTypes, entityTypes, actions: kept };
 };
 
+/** What Cedar says of a file that it cannot read. */
+export const cedarFault = (path: string, text: string, error: DetailedError): Finding => ({
+  path,
+  file: path,
+  message: error.message,
+  ...placeInText(text, error.sourceLocations?.[0]?.start),
+  ...hintOf(error),
+});
+
 /** What Cedar advises: its help, or what it expected at the place. */
-export const hintOf = (error: {
-  readonly help?: string | null;
-  readonly sourceLocations?: readonly { readonly label: string | null }[];
-}): { readonly hint?: string } => {
+export const hintOf = (error: DetailedError): { readonly hint?: string } => {
   const hint = error.help ?? error.sourceLocations?.[0]?.label ?? undefined;
   return hint === undefined ? {} : { hint };
 };

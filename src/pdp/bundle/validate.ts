@@ -1,5 +1,6 @@
 import type { ValidationError } from "@cedar-policy/cedar-wasm/nodejs";
 import { validate } from "#pdp/cedar-program.ts";
+import { inPieces } from "#pdp/in-pieces.ts";
 import { soleActions } from "./expression.ts";
 import { placeWithin, type Findings } from "./findings.ts";
 import type { Policy } from "./policies.ts";
@@ -25,8 +26,7 @@ const partsOf = (schema: Schema, policies: readonly Policy[]): readonly Part[] =
   }
   // Also without any of them: it is here that the schema as a whole is looked at.
   const parts: Part[] = [{ schema: schema.text, policies: wide }];
-  for (let from = 0; from < narrow.length; from += AT_ONCE) {
-    const some = narrow.slice(from, from + AT_ONCE);
+  for (const some of inPieces(narrow, AT_ONCE)) {
     const actions = [...new Set(some.flatMap((one) => one.actions))];
     parts.push({ schema: schema.withActions(actions) ?? schema.text, policies: some.map(({ policy }) => policy) });
   }

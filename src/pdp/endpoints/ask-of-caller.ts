@@ -1,25 +1,18 @@
 import type { Caller } from "#authn/caller.ts";
-import type { Ask } from "#pdp/ask.ts";
+import { houseAsk, type Ask } from "#pdp/ask.ts";
 
 /** What the decision point asks itself before it serves a caller: may this one do that here? Without an id, of the whole collection. */
 export const askOfCaller = (
   caller: Caller,
   pep: string,
   pair: { readonly type: string; readonly action: string; readonly id?: string },
-): Ask => ({
-  pep,
-  bound: caller.tenant,
-  subject: { type: "identity", id: caller.sub, tenant: caller.tenant },
-  agents: [...caller.actors],
-  action: pair.action,
-  resource: { type: pair.type, id: pair.id ?? "*" },
-  assurance: {
-    acr: caller.acr,
-    authTime: caller.authTime,
-  },
-  vouched: { could: false, toolsScope: false, assigned: false, costMicro: 0, approval: false },
-  props: {},
-  claimed: {},
-  ui: {},
-  supported: "all",
-});
+): Ask =>
+  houseAsk({
+    pep,
+    bound: caller.tenant,
+    subject: { type: "identity", id: caller.sub, tenant: caller.tenant },
+    agents: [...caller.actors],
+    action: pair.action,
+    resource: { type: pair.type, id: pair.id ?? "*" },
+    assurance: { acr: caller.acr, authTime: caller.authTime },
+  });

@@ -1,45 +1,29 @@
+import type { Serving } from "./serving.ts";
 import { decisionValues, getDecision, listDecisions, type DecisionRecord } from "#contract/decisions.ts";
 import { isRoleId } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Router } from "#http/serve.ts";
 import { tookPart } from "#authn/agent-rule.ts";
 import type { Caller } from "#authn/caller.ts";
-import type { Engines } from "#pdp/engines.ts";
 import { createPresentFacts } from "#pdp/explain/present-facts.ts";
 import { coarseRecord, explain } from "#pdp/explain/explain.ts";
 import { createLookElsewhere } from "#pdp/explain/opened-elsewhere.ts";
-import type { Viewers } from "#pdp/explain/viewer.ts";
-import type { FactSource } from "#pdp/facts/fact-source.ts";
 import type { Question } from "#pdp/question.ts";
-import type { DecisionFacts } from "#pdp/records/decision-facts.ts";
-import type { DecisionLog } from "#pdp/records/decision-log.ts";
 import type { Recorded } from "#pdp/records/record.ts";
 import type { Approvals } from "#pdp/requests/approvals.ts";
 import type { Shadow } from "#pdp/lifecycle/shadow/shadow.ts";
-import type { Vocabulary } from "#pdp/vocabulary.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
-import type { SealedCursors } from "#authn/sealed-cursors.ts";
-import type { ListPosition } from "#pdp/records/list-calls.ts";
-import type { Pep } from "./parse-ask.ts";
 import { given } from "./given.ts";
 
-export interface DecisionsParts {
-  readonly records: DecisionLog;
-  readonly engines: Engines;
-  readonly facts: FactSource;
-  readonly decisions: DecisionFacts;
+export interface DecisionsParts extends Pick<
+  Serving,
+  "records" | "engines" | "facts" | "decisions" | "viewers" | "cursors" | "pepOf" | "vocabulary" | "metrics" | "now"
+> {
   readonly approvals: Pick<Approvals, "holdsNow">;
   readonly shadow: Pick<Shadow, "decisionOf">;
-  readonly viewers: Viewers;
-  readonly cursors: SealedCursors<ListPosition>;
-  readonly pepOf: (caller: Caller) => Pep;
-  readonly vocabulary: Vocabulary;
   /** Facts come from the identity graph, not from a file. */
   readonly isGraph: boolean;
   /** Another decision point decides: what would change an answer, or what it would be now, only that one knows. */
   readonly isRemote: boolean;
-  readonly metrics: Metrics;
-  readonly now: () => Date;
 }
 
 const absent = { item: { facts: "" } };

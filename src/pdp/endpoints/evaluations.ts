@@ -3,32 +3,25 @@ import { Problem, type Fault } from "#contract/problem.ts";
 import { answer, type Call, type Router } from "#http/serve.ts";
 import { createTurns } from "#http/turns.ts";
 import type { Caller } from "#authn/caller.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
 import type { Ask } from "#pdp/ask.ts";
-import type { DecidedBatch, DecisionPoint, Verdict } from "#pdp/decision-point.ts";
+import type { DecidedBatch, Verdict } from "#pdp/decision-point.ts";
 import { isMetHere } from "#pdp/obligations.ts";
 import { isLast, type Semantic } from "#decide/point-answers.ts";
 import { withDefaults } from "#decide/item-defaults.ts";
 import { pairOf } from "#decide/pairs.ts";
 import { formatDecisionId } from "#pdp/records/decision-id.ts";
-import type { DecisionLog } from "#pdp/records/decision-log.ts";
 import { ApprovalTaken } from "#pdp/records/record-taking.ts";
 import type { MakeOffer } from "#pdp/requests/offer.ts";
 import type { Shadow } from "#pdp/lifecycle/shadow/shadow.ts";
+import type { Serving } from "./serving.ts";
 import { askOfBody, createAskParser, guardSaid, isAsk, type Pep } from "./parse-ask.ts";
 
-export interface EvaluationParts {
-  readonly decisionPoint: DecisionPoint;
-  readonly records: DecisionLog;
+export interface EvaluationParts extends Pick<Serving, "decisionPoint" | "records" | "nextDecisionId" | "pepOf" | "metrics" | "now"> {
   /** What decides beside, once this has been answered. */
   readonly shadow: Pick<Shadow, "offer">;
   readonly makeOffer: MakeOffer;
-  readonly nextDecisionId: () => string;
-  readonly pepOf: (caller: Caller) => Pep;
   readonly batchMaxItems: number;
   readonly answerDetail: "coarse" | "none";
-  readonly metrics: Metrics;
-  readonly now: () => Date;
 }
 
 /** Milliseconds of reading a large batch, or of answering it, after which others have a turn. */

@@ -8,7 +8,7 @@ import { Problem, type Fault } from "#contract/problem.ts";
 import { faultsOf } from "#contract/shape-faults.ts";
 import type { Caller } from "#authn/caller.ts";
 import { guardContexts } from "#decide/house-context.ts";
-import type { Ask, Properties, Vouched } from "#pdp/ask.ts";
+import { vouchesNothing, type Ask, type Properties, type Vouched } from "#pdp/ask.ts";
 
 /** Who asks, as far as reading the request depends on it. */
 export interface Pep {
@@ -88,8 +88,6 @@ const vouchedOf = (context: Properties, properties: Properties, faults: Fault[])
   };
 };
 
-const vouchesNothing: Vouched = { could: false, toolsScope: false, assigned: false, costMicro: 0, approval: false };
-
 /**
  * What this enforcement point may not say of its questions; `body` is what it sent, `items` are its questions with their defaults.
  * Throws `reserved_context_member`.
@@ -110,11 +108,6 @@ export const guardSaid = (pep: Pep, body: unknown, items: readonly unknown[]): v
 type Entities = Pick<z.output<typeof evaluationRequest>, "subject" | "action"> & { readonly resource: z.output<typeof resource> };
 
 type Read<T> = { readonly data: T } | { readonly faults: readonly Fault[] };
-interface PartSchema<T> {
-  safeParse(
-    value: unknown,
-  ): { success: true; data: T } | { success: false; error: { issues: readonly { path: PropertyKey[]; message: string }[] } };
-}
 
 /** A reading that looks at each object once, however many items have it from the same default. */
 const once = <T>(readPart: (value: unknown) => T): ((value: unknown) => T) => {
@@ -127,7 +120,7 @@ const once = <T>(readPart: (value: unknown) => T): ((value: unknown) => T) => {
   };
 };
 
-const partReader = <T>(name: string, schema: PartSchema<T>): ((value: unknown) => Read<T>) =>
+const partReader = <T>(name: string, schema: z.ZodType<T>): ((value: unknown) => Read<T>) =>
   once((value) => {
     if (value === undefined) return { faults: [{ path: `/${name}`, message: "is missing" }] };
     const parsed = schema.safeParse(value);

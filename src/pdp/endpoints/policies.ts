@@ -9,22 +9,16 @@ import { BundleRefused } from "#pdp/bundle/bundle-refused.ts";
 import type { PolicyFiles } from "#pdp/bundle/policy-files.ts";
 import { readBundleApart, type Examiner } from "#pdp/lifecycle/examine/examiner.ts";
 import { policyCase, type PolicyCase } from "#pdp/lifecycle/cases/case.ts";
-import type { Engines } from "#pdp/engines.ts";
-import type { GuardAdministration } from "#pdp/lifecycle/rollout/guard-administration.ts";
-import type { Rollouts } from "#pdp/lifecycle/rollout/rollouts.ts";
 import { findNewestDraft } from "#pdp/lifecycle/rollout/version-store.ts";
 import type { Policy } from "#pdp/bundle/policies.ts";
-import type { Sql } from "#store/database.ts";
+import type { Serving } from "./serving.ts";
 
-export interface PolicyEndpoints {
-  readonly guard: GuardAdministration;
-  readonly rollouts: Rollouts;
-  readonly examiner: Examiner;
-  readonly engines: Engines;
-  readonly sql: Sql;
-}
+type PolicyEndpoints = Pick<Serving, "guard" | "rollouts" | "examiner" | "engines" | "database">;
 
 const rowOf = ({ id, file, line, effect, description }: Policy) => ({ id, file, line, effect, description });
+
+const rowsOf = (policies: readonly Policy[], status: "active" | "shadow" | "draft", version: string) =>
+  policies.map((policy) => ({ ...rowOf(policy), status, version }));
 
 /** Policies of a version that another one does not have, or has otherwise. */
 const differing = (bundle: Bundle, from: Bundle): readonly Policy[] =>
@@ -50,7 +44,7 @@ const parseCases = (sent: readonly unknown[]): readonly PolicyCase[] => {
 };
 
 /** Policies as they stand, and files looked at without being stored. Before `{id}`, whose place their words would take. */
-export const servePolicies = (router: Router<Caller>, { guard, rollouts, examiner, engines, sql }: PolicyEndpoints): void => {
+export const servePolicies = (router: Router<Caller>, { guard, rollouts, examiner, engines, database }: PolicyEndpoints): void => {
   router.serve(policySchema, async (call) => {
     await guard(call, "view");
     const { version, engine } = engines.current();
@@ -83,21 +77,13 @@ export const servePolicies = (router: Router<Caller>, { guard, rollouts, examine
   router.serve(listPolicies, async (call) => {
     await guard(call, "view");
     const { version, engine, shadow } = engines.current();
-    const draft = await findNewestDraft(sql);
+    const draft = await findNewestDraft(database);
     const drafted = draft === undefined ? undefined : await bundleOf(examiner, (await rollouts.contentOf(draft.version)).files);
     const active = engine.bundle;
     const all = [
-      ...[...active.policies.values()].map((policy) => ({ ...rowOf(policy), status: "active" as const, version })),
-      ...(shadow === undefined
-        ? []
-        : differing(shadow.engine.bundle, active).map((policy) => ({
-            ...rowOf(policy),
-            status: "shadow" as const,
-            version: shadow.version,
-          }))),
-      ...(draft === undefined || drafted === undefined
-        ? []
-        : differing(drafted, active).map((policy) => ({ ...rowOf(policy), status: "draft" as const, version: draft.version }))),
+      ...rowsOf([...active.policies.values()], "active", version),
+      ...(shadow === undefined ? [] : rowsOf(differing(shadow.engine.bundle, active), "shadow", shadow.version)),
+      ...(draft === undefined || drafted === undefined ? [] : rowsOf(differing(drafted, active), "draft", draft.version)),
     ];
     return { version, policies: all.filter(({ status }) => call.query.status === undefined || status === call.query.status) };
   });

@@ -3,36 +3,14 @@ import { replayTools } from "#contract/replay-tools.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Router } from "#http/serve.ts";
 import type { Caller } from "#authn/caller.ts";
-import { differences, type Outcome } from "#pdp/lifecycle/compare/outcome.ts";
-import type { Engines } from "#pdp/engines.ts";
-import type { Viewers } from "#pdp/explain/viewer.ts";
-import type { DecisionLog } from "#pdp/records/decision-log.ts";
-import { decideAgain, recordedOutcome } from "#pdp/lifecycle/replay/decide-again.ts";
+import { sideOf } from "#pdp/lifecycle/compare/difference-classes.ts";
+import { differences, outcomeOf } from "#pdp/lifecycle/compare/outcome.ts";
+import { decideAgain } from "#pdp/lifecycle/replay/decide-again.ts";
 import { replayTools as decideToolsAgain } from "#pdp/lifecycle/replay/replay-tools.ts";
-import type { Replays } from "#pdp/lifecycle/replay/replays.ts";
-import type { GuardAdministration } from "#pdp/lifecycle/rollout/guard-administration.ts";
-import type { Rollouts } from "#pdp/lifecycle/rollout/rollouts.ts";
-import type { Pep } from "./parse-ask.ts";
 import { given } from "./given.ts";
+import type { Serving } from "./serving.ts";
 
-export interface ReplayEndpoints {
-  readonly guard: GuardAdministration;
-  readonly rollouts: Rollouts;
-  readonly replays: Replays;
-  readonly records: DecisionLog;
-  readonly engines: Engines;
-  readonly viewers: Viewers;
-  readonly pepOf: (caller: Caller) => Pep;
-  readonly now: () => Date;
-}
-
-const shown = (version: string, { decision, reason, obligations, policies }: Outcome) => ({
-  policy_version: version,
-  decision,
-  reason,
-  obligations: [...obligations],
-  policies: [...policies],
-});
+type ReplayEndpoints = Pick<Serving, "guard" | "rollouts" | "replays" | "records" | "engines" | "viewers" | "pepOf" | "now">;
 
 /** Recorded decisions decided again: many in the background, or one. */
 export const serveReplays = (router: Router<Caller>, parts: ReplayEndpoints): void => {
@@ -89,13 +67,13 @@ export const serveReplays = (router: Router<Caller>, parts: ReplayEndpoints): vo
     const engine = version === current.version ? current.engine : await engines.of(version);
     const now = engine === undefined ? undefined : decideAgain(recorded, facts, engine, records.emptyContext);
     if (now === undefined) throw new Problem("not_replayable");
-    const before = recordedOutcome(recorded);
+    const before = outcomeOf(recorded.item);
     const samePolicies = before.policies.join() === now.policies.join();
     return {
       decision_id: recorded.decision_id,
       // oxlint-disable-next-line unicorn/no-thenable -- a record, never a function
-      then: shown(recorded.policy_version, before),
-      now: shown(version, now),
+      then: { policy_version: recorded.policy_version, ...sideOf(before) },
+      now: { policy_version: version, ...sideOf(now) },
       changed: [...differences(before, now), ...(samePolicies ? [] : (["policies"] as const))],
     };
   });

@@ -12,20 +12,12 @@ import { tagsOf } from "#http/entity-tags.ts";
 import { answer, type Router } from "#http/serve.ts";
 import type { Caller } from "#authn/caller.ts";
 import { shownFiles } from "#pdp/bundle/policy-files.ts";
-import { epochTag } from "#pdp/lifecycle/rollout/epoch-tag.ts";
-import type { GuardAdministration } from "#pdp/lifecycle/rollout/guard-administration.ts";
-import type { Rollouts } from "#pdp/lifecycle/rollout/rollouts.ts";
+import { epochTag } from "#pdp/lifecycle/rollout/pointer.ts";
 import { shownVersion } from "#pdp/lifecycle/rollout/version-store.ts";
-import type { Shadow } from "#pdp/lifecycle/shadow/shadow.ts";
-import { type SealedCursors, pageOf } from "#authn/sealed-cursors.ts";
-import type { ListPosition } from "#pdp/records/list-calls.ts";
+import type { Serving } from "./serving.ts";
+import { pageOf } from "#authn/sealed-cursors.ts";
 
-export interface RolloutEndpoints {
-  readonly guard: GuardAdministration;
-  readonly rollouts: Rollouts;
-  readonly shadow: Pick<Shadow, "read">;
-  readonly cursors: SealedCursors<ListPosition>;
-}
+type RolloutEndpoints = Pick<Serving, "guard" | "rollouts" | "shadow" | "cursors">;
 
 /** Versions over HTTP: drafted, looked at, put in the shadow, made to decide, taken back. */
 export const serveRollouts = (router: Router<Caller>, { guard, rollouts, shadow, cursors }: RolloutEndpoints): void => {

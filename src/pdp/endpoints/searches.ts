@@ -5,20 +5,14 @@ import { Problem } from "#contract/problem.ts";
 import type { Router } from "#http/serve.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { Ask } from "#pdp/ask.ts";
-import type { DecisionPoint } from "#pdp/decision-point.ts";
-import type { CandidateSource } from "#pdp/search/candidate-source.ts";
 import type { SealedCursors } from "#authn/sealed-cursors.ts";
 import { scanCandidates, type Scan } from "#pdp/search/scan.ts";
-import type { Vocabulary } from "#pdp/vocabulary.ts";
 import { createAskParser, guardSaid, isAsk, type Pep } from "./parse-ask.ts";
+import type { Serving } from "./serving.ts";
 import type { z } from "zod";
 
-export interface SearchParts {
-  readonly decisionPoint: DecisionPoint;
-  readonly candidates: CandidateSource;
-  readonly vocabulary: Vocabulary;
+export interface SearchParts extends Pick<Serving, "decisionPoint" | "candidates" | "vocabulary" | "pepOf"> {
   readonly tokens: SealedCursors<{ readonly after: string; readonly limit: number }>;
-  readonly pepOf: (caller: Caller) => Pep;
   readonly maxCandidates: number;
 }
 
@@ -67,24 +61,17 @@ export const serveSearches = (router: Router<Caller>, parts: SearchParts): void 
     return { page: { next_token: token, count: results.length }, results };
   };
 
-  /** The tenant whose entities are looked at: the one that is named, else the caller's own; `*` may look at all. */
-  const tenantOf = (ask: Ask): { readonly tenant_id?: string } => {
+  /** Entities of the tenant that is named, else of the caller's own; `*` may look at all. */
+  const listing = (of: "subject" | "resource", type: string, ask: Ask): Scan["next"] => {
     const tenant = ask.subject.tenant ?? ask.bound;
-    return tenant === "*" ? {} : { tenant_id: tenant };
+    const within = { of, type, action: ask.action, ...(tenant === "*" ? {} : { tenant_id: tenant }) };
+    return (after, limit) => candidates.list({ ...within, after, limit });
   };
 
   router.serve(searchSubject, async ({ body, caller }) => {
     const { subject, action, resource, context, page } = body;
     const ask = readAsk({ subject: { ...subject, id: SEARCHED }, action, resource, context }, parts.pepOf(caller));
-    const next: Scan["next"] = (after, limit) =>
-      candidates.list({
-        of: "subject",
-        type: subject.type,
-        action: ask.action,
-        ...tenantOf(ask),
-        after,
-        limit,
-      });
+    const next = listing("subject", subject.type, ask);
     const askOf = (id: string): Ask => ({ ...ask, subject: { ...ask.subject, id } });
     return answer("subject", { subject, action, resource, context }, page, caller, { next, askOf }, (id) => ({ type: subject.type, id }));
   });
@@ -93,18 +80,12 @@ export const serveSearches = (router: Router<Caller>, parts: SearchParts): void 
     const { subject, action, resource, context, page } = body;
     const ask = readAsk({ subject, action, resource: { ...resource, id: SEARCHED }, context }, parts.pepOf(caller));
     const pair = vocabulary.pairOf(ask.resource.type, ask.action);
+    const entities = listing("resource", ask.resource.type, ask);
     const next: Scan["next"] = async (after, limit) => {
       if (pair === undefined) return [];
       // A right to the whole collection has one object, and the house's name for it.
       if (pair.of === "all") return after === undefined ? ["*"] : [];
-      return candidates.list({
-        of: "resource",
-        type: ask.resource.type,
-        action: ask.action,
-        ...tenantOf(ask),
-        after,
-        limit,
-      });
+      return entities(after, limit);
     };
     const askOf = (id: string): Ask => ({ ...ask, resource: { ...ask.resource, id } });
     return answer("resource", { subject, action, resource, context }, page, caller, { next, askOf, isHopeless }, (id) => ({

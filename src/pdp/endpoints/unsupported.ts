@@ -3,16 +3,7 @@ import type { Endpoint } from "#contract/endpoint.ts";
 import { listPolicies, policySchema, readPolicy, testPolicies, validatePolicies } from "#contract/policies.ts";
 import { readReplay, replayDecision, startReplay, stopReplay } from "#contract/replay.ts";
 import { replayTools } from "#contract/replay-tools.ts";
-import {
-  createRollout,
-  deleteRollout,
-  listRollouts,
-  promoteRollout,
-  readRollout,
-  rollBack,
-  rolloutDifferences,
-  rolloutMatrix,
-} from "#contract/rollouts.ts";
+import * as rollouts from "#contract/rollouts.ts";
 import { whatIf } from "#contract/what-if.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Router } from "#http/serve.ts";
@@ -30,14 +21,14 @@ const unsupported: readonly Endpoint<z.ZodType, z.ZodType, z.ZodType, z.ZodType>
   startReplay,
   readReplay,
   stopReplay,
-  listRollouts,
-  createRollout,
-  readRollout,
-  deleteRollout,
-  rolloutMatrix,
-  rolloutDifferences,
-  promoteRollout,
-  rollBack,
+  rollouts.listRollouts,
+  rollouts.createRollout,
+  rollouts.readRollout,
+  rollouts.deleteRollout,
+  rollouts.rolloutMatrix,
+  rollouts.rolloutDifferences,
+  rollouts.promoteRollout,
+  rollouts.rollBack,
   listPolicies,
   readPolicy,
   replayDecision,

@@ -2,24 +2,13 @@ import { whatIf } from "#contract/what-if.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Router } from "#http/serve.ts";
 import { requireScope, type Caller } from "#authn/caller.ts";
-import type { Engines } from "#pdp/engines.ts";
-import { isService, type Viewers } from "#pdp/explain/viewer.ts";
-import type { GuardAdministration } from "#pdp/lifecycle/rollout/guard-administration.ts";
-import type { Rollouts } from "#pdp/lifecycle/rollout/rollouts.ts";
+import { isService } from "#pdp/explain/viewer.ts";
 import { rightsToAsk } from "#pdp/lifecycle/what-if/rights-to-ask.ts";
 import { askWhatIf, type WhatIfParts } from "#pdp/lifecycle/what-if/what-if.ts";
 import { createAskRights, type AskRightsParts } from "./ask-rights.ts";
-import type { Pep } from "./parse-ask.ts";
-import type { RequirePair } from "./require-pair.ts";
+import type { Serving } from "./serving.ts";
 
-export interface WhatIfEndpoint extends WhatIfParts, AskRightsParts {
-  readonly guard: GuardAdministration;
-  readonly requirePair: RequirePair;
-  readonly rollouts: Rollouts;
-  readonly engines: Engines;
-  readonly viewers: Viewers;
-  readonly pepOf: (caller: Caller) => Pep;
-}
+type WhatIfEndpoint = WhatIfParts & AskRightsParts & Pick<Serving, "guard" | "requirePair" | "rollouts" | "engines" | "viewers" | "pepOf">;
 
 /**
  * What a change would give and take, for who may see every decision of the tenant, or could make the change to its own rights; by
@@ -41,8 +30,6 @@ export const serveWhatIf = (router: Router<Caller>, parts: WhatIfEndpoint): void
     if (body.version === undefined) return askWhatIf(parts, body, tenant, active, active);
     await parts.guard(call, "view");
     const { version } = await parts.rollouts.requireAskable(body.version);
-    const engine = await parts.engines.of(version);
-    if (engine === undefined) throw new Problem("not_found", { detail: "There is no such version." });
-    return askWhatIf(parts, body, tenant, active, { version, engine });
+    return askWhatIf(parts, body, tenant, active, await parts.rollouts.versionOf(version));
   });
 };

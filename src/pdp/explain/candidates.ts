@@ -2,6 +2,7 @@ import type { Facts } from "#contract/facts.ts";
 import { isRoleId } from "#contract/ids.ts";
 import type { Engine } from "#pdp/engine.ts";
 import { standingOf, type Question } from "#pdp/question.ts";
+import { approversBy } from "#pdp/requests/approvers.ts";
 import { holdersOf, withFacts, type Candidate } from "./candidate.ts";
 import { delegationCandidates } from "./delegation-candidates.ts";
 
@@ -27,18 +28,12 @@ const assuranceSteps = (question: Question, engine: Engine): readonly Candidate[
   const template = policies.map((policy) => policy.requestable).find((name) => name !== undefined);
   if (context.has("approved") && !standing.approved && template !== undefined) {
     const { approvers = "resource_owner" } = engine.bundle.templates.get(template) ?? {};
-    const owners = question.facts.resource?.owners ?? [];
     candidates.push({
       step: {
         kind: "approval",
         context: { template },
         text: `Have this one act approved (${template})`,
-        who_can:
-          approvers === "resource_owner"
-            ? [...owners]
-            : approvers === "agent_controller"
-              ? [...(question.facts.agent?.controllers ?? [])]
-              : [approvers],
+        who_can: [...approversBy(approvers, question.facts)],
       },
       cost: 1,
       thisActAlone: true,

@@ -1,5 +1,4 @@
 import type { DecisionRecord } from "#contract/decisions.ts";
-import type { Facts } from "#contract/facts.ts";
 import { usdText } from "#contract/ids.ts";
 import type { Policy } from "#pdp/bundle/policies.ts";
 import { isViaAgent, type Question } from "#pdp/question.ts";
@@ -19,31 +18,23 @@ const failing = {
   budget_exhausted: "budget",
 } as const;
 
-const agentInputs = (facts: Facts, question: Question): Readonly<Record<string, string>> => {
+/** What an agent's call is held against: whether it holds whatever the ones before it say, and what was looked at. */
+const agentChecks = ({ facts, inputs, resourceId }: Question) => {
   const { delegation } = facts;
   const apps = facts.resource?.attributes["requires"];
+  const left = delegation?.budget_left_micro_usd ?? 0;
   return {
-    delegation: delegation === null ? "none" : `${delegation.id} ${delegation.status}`,
-    capability: `${question.facts.agent?.id ?? "agent"} ${question.resourceId}`,
-    chain: Array.isArray(apps) && apps.length > 0 ? apps.join(", ") : "no application needed",
-    steps: delegation === null ? "none" : `${delegation.steps_left} left`,
-    budget:
-      delegation === null
-        ? "none"
-        : `${usdText(BigInt(delegation.budget_left_micro_usd))} USD left, ${usdText(BigInt(question.inputs.cost_micro))} needed`,
-  };
-};
-
-/** True where the check holds whatever the ones before it say. */
-const agentOutcomes = (question: Question): Readonly<Record<string, boolean>> => {
-  const { facts, inputs } = question;
-  const { delegation } = facts;
-  return {
-    delegation: delegation?.active === true,
-    capability: facts.capability,
-    chain: facts.chain,
-    steps: inputs.could || (delegation?.steps_left ?? 0) > 0,
-    budget: inputs.could || (delegation !== null && delegation.budget_left_micro_usd >= inputs.cost_micro),
+    delegation: { holds: delegation?.active === true, input: delegation === null ? "none" : `${delegation.id} ${delegation.status}` },
+    capability: { holds: facts.capability, input: `${facts.agent?.id ?? "agent"} ${resourceId}` },
+    chain: { holds: facts.chain, input: Array.isArray(apps) && apps.length > 0 ? apps.join(", ") : "no application needed" },
+    steps: {
+      holds: inputs.could || (delegation?.steps_left ?? 0) > 0,
+      input: delegation === null ? "none" : `${delegation.steps_left} left`,
+    },
+    budget: {
+      holds: inputs.could || (delegation !== null && left >= inputs.cost_micro),
+      input: delegation === null ? "none" : `${usdText(BigInt(left))} USD left, ${usdText(BigInt(inputs.cost_micro))} needed`,
+    },
   };
 };
 
@@ -67,14 +58,13 @@ export const checksOf = (
   const lacking = question === undefined ? undefined : lackingOf(question);
   const names = ["delegation", "capability", "chain", "steps", "budget"] as const;
   if (isCall) {
-    const outcomes = agentOutcomes(question);
-    const inputs = agentInputs(question.facts, question);
+    const held = agentChecks(question);
     const first = lacking !== undefined && lacking in failing ? failing[lacking as keyof typeof failing] : undefined;
     const reached = first === undefined ? names.length : names.indexOf(first);
     for (const [index, name] of names.entries()) {
       // Without a live delegation nothing behind it can be told apart.
-      const outcome = index > reached && first === "delegation" ? "skipped" : outcomes[name] === true ? "pass" : "fail";
-      checks.push({ name, outcome, ...(inputs[name] === undefined ? {} : { input: inputs[name] }) });
+      const outcome = index > reached && first === "delegation" ? "skipped" : held[name].holds ? "pass" : "fail";
+      checks.push({ name, outcome, input: held[name].input });
     }
   } else for (const name of names) checks.push({ name, outcome: "skipped" });
   const stepUp = item.reason === "step_up_required" ? "fail" : item.inputs.could ? "depends" : item.inputs.mfa ? "pass" : "skipped";

@@ -5,8 +5,7 @@ import type { Engine } from "#pdp/engine.ts";
 import type { FactSource, GraphChange } from "#pdp/facts/fact-source.ts";
 import { pairs, type Pair } from "#decide/pairs.ts";
 import type { Question } from "#pdp/question.ts";
-import type { DecisionFacts } from "#pdp/records/decision-facts.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
+import type { WhatIfParts } from "#pdp/lifecycle/what-if/what-if.ts";
 import { askAbout, namedByPolicies } from "#pdp/lifecycle/what-if/ask-about.ts";
 import type { Candidate } from "./candidate.ts";
 
@@ -19,13 +18,6 @@ export interface OpenedElsewhere {
 
 /** What lasting changes open of things other than the one that was asked about. */
 export type LookElsewhere = (question: Question, lasting: readonly Candidate[], engine: Engine) => Promise<OpenedElsewhere>;
-
-export interface ElsewhereParts {
-  readonly facts: FactSource;
-  readonly decisions: DecisionFacts;
-  readonly metrics: Metrics;
-  readonly now: () => Date;
-}
 
 /** Most questions about one change, each decided twice. */
 const MOST_ASKS = 400;
@@ -46,7 +38,7 @@ const brings = (kind: string, question: Question): boolean =>
  * after. At most two such questions to the graph, and one to the graph as it is; none for steps that are about one thing.
  */
 export const createLookElsewhere =
-  (parts: ElsewhereParts): LookElsewhere =>
+  (parts: WhatIfParts): LookElsewhere =>
   async (question, lasting, engine) => {
     const joins = lasting.flatMap(({ step: { kind, edge } }) =>
       kind === "add_edge" && edge !== undefined && brings(edge.kind, question) ? [edge] : [],
@@ -72,7 +64,7 @@ export const createLookElsewhere =
     const asked = targets.slice(0, Math.floor(MOST_ASKS / askers.length));
     const asks = askers.flatMap((asker) => asked.map((target) => askAbout(asker, question.tenant, target)));
     const verdictsOn = async (gather: FactSource["gather"]): Promise<readonly Verdict[]> => {
-      const engines = { current: () => ({ version: "asked", epoch: 0n, engine }) };
+      const engines = { current: () => ({ version: "asked", engine }) };
       const { decisions, metrics, now } = parts;
       const point = createCedar({ engines, facts: { ready: parts.facts.ready, gather }, decisions, metrics, now });
       return (await point.evaluateMany(asks, "execute_all")).verdicts;

@@ -1,5 +1,5 @@
 import type { Facts } from "#contract/facts.ts";
-import type { Ask } from "#pdp/ask.ts";
+import { houseAsk, type Ask } from "#pdp/ask.ts";
 import type { FactSource } from "#pdp/facts/fact-source.ts";
 import { informAsks } from "#pdp/facts/gather.ts";
 import type { DecisionFacts } from "#pdp/records/decision-facts.ts";
@@ -15,23 +15,19 @@ export const createPresentFacts =
     return items[0]?.facts;
   };
 
-const askAgain = (recorded: Recorded, resourceId: string): Ask => ({
-  pep: recorded.pep,
-  bound: "*",
-  subject: { type: "identity", id: recorded.subject, tenant: recorded.tenant },
-  agents: recorded.item.request?.agents ?? (recorded.agent === undefined ? [] : [recorded.agent]),
-  action: recorded.item.action,
-  resource: { type: recorded.item.type, id: resourceId },
-  assurance: {},
-  vouched: {
-    could: recorded.item.inputs.could,
-    toolsScope: recorded.item.inputs.tools_scope,
-    assigned: recorded.item.inputs.assigned,
-    costMicro: recorded.item.inputs.cost_micro,
-    approval: false,
-  },
-  props: {},
-  claimed: {},
-  ui: {},
-  supported: "all",
-});
+const askAgain = ({ pep, subject, tenant, agent, item }: Recorded, resourceId: string): Ask =>
+  houseAsk({
+    pep,
+    bound: "*",
+    subject: { type: "identity", id: subject, tenant },
+    agents: item.request?.agents ?? (agent === undefined ? [] : [agent]),
+    action: item.action,
+    resource: { type: item.type, id: resourceId },
+    vouched: {
+      could: item.inputs.could,
+      toolsScope: item.inputs.tools_scope,
+      assigned: item.inputs.assigned,
+      costMicro: item.inputs.cost_micro,
+      approval: false,
+    },
+  });

@@ -1,5 +1,5 @@
 import type { FactAsk, Facts } from "#contract/facts.ts";
-import type { FactSource } from "./fact-source.ts";
+import type { FactSource, Gathered } from "./fact-source.ts";
 
 /** Whoever asks for a secret without a token, as the secrets service names them. */
 const ANONYMOUS = "service:anonymous";
@@ -19,22 +19,14 @@ export const withAnonymous = (facts: FactSource, tenant: string | undefined): Fa
     disabled: false,
     mfa_level: null,
   };
-  const known = (asks: readonly FactAsk[], gathered: readonly Facts[]): readonly Facts[] =>
-    gathered.map((one, at) => (asks[at]?.subject_id === ANONYMOUS ? { ...one, subject } : one));
+  const known = async <T extends Gathered>(asks: readonly FactAsk[], gathering: Promise<T>): Promise<T> => {
+    const gathered = await gathering;
+    return { ...gathered, facts: gathered.facts.map((one, at) => (asks[at]?.subject_id === ANONYMOUS ? { ...one, subject } : one)) };
+  };
   const { gatherIf } = facts;
   return {
     ...facts,
-    gather: async (asks) => {
-      const gathered = await facts.gather(asks);
-      return { ...gathered, facts: known(asks, gathered.facts) };
-    },
-    ...(gatherIf === undefined
-      ? {}
-      : {
-          gatherIf: async (asks, change) => {
-            const gathered = await gatherIf(asks, change);
-            return { ...gathered, facts: known(asks, gathered.facts) };
-          },
-        }),
+    gather: (asks) => known(asks, facts.gather(asks)),
+    ...(gatherIf === undefined ? {} : { gatherIf: (asks, change) => known(asks, gatherIf(asks, change)) }),
   };
 };

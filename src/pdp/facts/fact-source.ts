@@ -3,6 +3,7 @@ import type { ReplyOf, SentBody } from "#contract/endpoint.ts";
 import { askFacts, askFactsIf, type FactAsk, type Facts } from "#contract/facts.ts";
 import { Problem } from "#contract/problem.ts";
 import type { HouseIdentity } from "#authn/house-identity.ts";
+import { inPieces } from "#pdp/in-pieces.ts";
 
 export interface Gathered {
   /** Version of the graph that all facts are true at. */
@@ -26,20 +27,25 @@ export type GatheredIf = Gathered & Pick<ReplyOf<typeof askFactsIf>, "reached" |
 /** Most asks that one call of membership takes. */
 const PER_CALL = 1000;
 
-/** Facts from membership, asked as this service itself. Equal asks of a batch are asked once. */
-export const createPeerFacts = (parts: {
+/** Membership, and how this service asks it. */
+export interface MembershipParts {
   readonly membership: Peer;
   readonly membershipAudience: string;
   readonly identity: HouseIdentity;
   readonly timeoutMs: number;
-}): FactSource => {
+}
+
+/** What goes with a question to membership that this service asks as itself, and for how long it waits. */
+export const asThisService = async (parts: MembershipParts, scope: string, timeoutMs = parts.timeoutMs) => ({
+  headers: { authorization: `Bearer ${await parts.identity.asService(parts.membershipAudience, [scope])}` },
+  signal: AbortSignal.timeout(timeoutMs),
+});
+
+/** Facts from membership. Equal asks of a batch are asked once. */
+export const createPeerFacts = (parts: MembershipParts): FactSource => {
   const call = async (asks: readonly FactAsk[]) => {
-    const token = await parts.identity.asService(parts.membershipAudience, ["pip.read"]);
-    const reply = await askPeer(parts.membership, askFacts, {
-      body: { asks: [...asks] },
-      headers: { authorization: `Bearer ${token}` },
-      signal: AbortSignal.timeout(parts.timeoutMs),
-    }).catch((cause: unknown) => {
+    const how = await asThisService(parts, "pip.read");
+    const reply = await askPeer(parts.membership, askFacts, { body: { asks: [...asks] }, ...how }).catch((cause: unknown) => {
       const code = cause instanceof Problem && cause.code === "graph_unavailable" ? "graph_unavailable" : "membership_unavailable";
       throw new Problem(code, { cause });
     });
@@ -56,7 +62,7 @@ export const createPeerFacts = (parts: {
       return found ?? 0;
     });
     const replies = [];
-    for (let from = 0; from < different.length; from += PER_CALL) replies.push(await call(different.slice(from, from + PER_CALL)));
+    for (const some of inPieces(different, PER_CALL)) replies.push(await call(some));
     const facts = replies.flatMap((reply) => reply.facts);
     // Only a batch beyond the call's limit can span versions; the record then names the oldest that was seen.
     const graphVersion = Math.min(...replies.map((reply) => reply.graph_version));
@@ -64,12 +70,8 @@ export const createPeerFacts = (parts: {
   };
 
   const callIf = async (asks: readonly FactAsk[], change: GraphChange) => {
-    const token = await parts.identity.asService(parts.membershipAudience, ["pip.read"]);
-    return askPeer(parts.membership, askFactsIf, {
-      body: { ...change, asks: [...asks] },
-      headers: { authorization: `Bearer ${token}` },
-      signal: AbortSignal.timeout(parts.timeoutMs * 4),
-    }).catch((cause: unknown) => {
+    const how = await asThisService(parts, "pip.read", parts.timeoutMs * 4);
+    return askPeer(parts.membership, askFactsIf, { body: { ...change, asks: [...asks] }, ...how }).catch((cause: unknown) => {
       if (cause instanceof Problem && changeFaults.has(cause.code)) throw cause;
       throw new Problem("membership_unavailable", { cause });
     });
@@ -80,8 +82,7 @@ export const createPeerFacts = (parts: {
     gatherIf: async (asks, change) => {
       const first = await callIf(asks.slice(0, PER_CALL), change);
       const facts = [...first.facts];
-      for (let from = PER_CALL; from < asks.length; from += PER_CALL)
-        facts.push(...(await callIf(asks.slice(from, from + PER_CALL), change)).facts);
+      for (const some of inPieces(asks.slice(PER_CALL), PER_CALL)) facts.push(...(await callIf(some, change)).facts);
       if (facts.length !== asks.length) throw new Problem("membership_unavailable", { cause: "as many facts as asks were wanted" });
       return { graphVersion: first.graph_version, facts, reached: first.reached, audiences: first.audiences };
     },

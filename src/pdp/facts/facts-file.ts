@@ -4,6 +4,7 @@ import type { Facts } from "#contract/facts.ts";
 import type { Fault } from "#contract/problem.ts";
 import type { Schema } from "#pdp/bundle/schema.ts";
 import { ConfigurationRefused, parseYamlFile } from "#pdp/configuration-file.ts";
+import { bareResource, noFacts } from "./no-facts.ts";
 import type { FactSource } from "./fact-source.ts";
 import type { CandidateSource } from "#pdp/search/candidate-source.ts";
 
@@ -71,14 +72,10 @@ const schemaFaults = (file: FactsFile, schema: Schema, faults: Fault[]): void =>
     for (const wanted of lacking(kind, own, schema)) faults.push({ path: `subjects/${id}`, message: `lacks the attribute ${wanted}` });
   }
   const entityOf = new Map(
-    [...schema.actions].flatMap(
-      ([
-        key,
-        {
-          resourceTypes: [first],
-        },
-      ]) => (first === undefined ? [] : [[key.slice(0, Math.max(key.indexOf(":"), 0)), first] as const]),
-    ),
+    [...schema.actions].flatMap(([key, { resourceTypes }]) => {
+      const [first] = resourceTypes;
+      return first === undefined ? [] : [[key.slice(0, Math.max(key.indexOf(":"), 0)), first] as const];
+    }),
   );
   for (const { type, id, attributes: held } of file.resources) {
     const entity = entityOf.get(type);
@@ -101,17 +98,14 @@ const subjectFacts = (row: SubjectRow, tenant: string): NonNullable<Facts["subje
 });
 
 const resourceFacts = (row: ResourceRow, subject: SubjectRow | undefined): NonNullable<Facts["resource"]> => ({
-  node_id: row.id,
-  kind: row.type,
-  name: row.id,
-  tenant_ids: [],
-  owners: row.owners,
+  ...bareResource(row.id, row.type, [], row.owners),
   granted: subject !== undefined && [subject.id, ...subject.groups].some((id) => row.granted.includes(id)),
   attributes: row.attributes,
 });
 
-const behind = (ids: Iterable<string>, after: string | undefined, limit: number): readonly string[] =>
-  [...ids]
+const behind = (rows: readonly { readonly id: string }[], after: string | undefined, limit: number): readonly string[] =>
+  rows
+    .map(({ id }) => id)
     .filter((id) => after === undefined || Buffer.compare(Buffer.from(id), Buffer.from(after)) > 0)
     .toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
     .slice(0, limit);
@@ -147,14 +141,10 @@ export const readFactsFile = async (path: string, schema: Schema): Promise<{ fac
           const subject = subjects.get(keyOf(ask.subject_type ?? "identity", ask.subject_id));
           const resource = resources.get(keyOf(ask.resource.type, ask.resource.external_id));
           return {
+            ...noFacts,
             subject: subject === undefined ? null : subjectFacts(subject, file.tenant),
-            agent: null,
-            capability: false,
-            chain: false,
             definition_ok: true,
-            delegation: null,
             resource: resource === undefined ? null : resourceFacts(resource, subject),
-            edges: [],
           };
         }),
       }),
@@ -162,18 +152,10 @@ export const readFactsFile = async (path: string, schema: Schema): Promise<{ fac
     },
     candidates: {
       list: async ({ of, type, tenant_id: tenant, after, limit }) => {
-        if (of === "resource")
-          return behind(
-            file.resources.filter((row) => row.type === type).map(({ id }) => id),
-            after,
-            limit,
-          );
-        if (tenant !== undefined && tenant !== file.tenant) return [];
-        return behind(
-          file.subjects.filter((row) => row.types.includes(type)).map(({ id }) => id),
-          after,
-          limit,
-        );
+        if (of === "subject" && tenant !== undefined && tenant !== file.tenant) return [];
+        const rows =
+          of === "resource" ? file.resources.filter((row) => row.type === type) : file.subjects.filter((row) => row.types.includes(type));
+        return behind(rows, after, limit);
       },
     },
   };

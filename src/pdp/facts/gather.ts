@@ -1,6 +1,7 @@
 import { factAsk as factAskSchema, type FactAsk, type Facts } from "#contract/facts.ts";
 import type { Ask } from "#pdp/ask.ts";
 import type { FactSource } from "./fact-source.ts";
+import { bareResource, noFacts } from "./no-facts.ts";
 import { isHouseTool, type Pair } from "#decide/pairs.ts";
 import type { DecisionFacts } from "#pdp/records/decision-facts.ts";
 import { houseVocabulary, type Vocabulary } from "#pdp/vocabulary.ts";
@@ -42,18 +43,6 @@ const tenantAskedAbout = (ask: Ask): string | undefined =>
 
 const { subject_id: subjectName, resource: resourceName } = factAskSchema.shape;
 
-/** Nobody: what is known of a subject whose id is none that the graph could hold. Asked about, it would fail all that is asked beside it. */
-const nobody: Facts = {
-  subject: null,
-  agent: null,
-  capability: false,
-  chain: false,
-  definition_ok: false,
-  delegation: null,
-  resource: null,
-  edges: [],
-};
-
 const isNamable = (ask: Ask): boolean => [ask.subject.id, ...ask.agents].every((id) => subjectName.safeParse(id).success);
 
 /** A resource that the graph could not hold is none: only its type is asked about. */
@@ -79,20 +68,6 @@ const widgetFacts = (widget: Facts, page: Facts): Facts => {
   return { ...page, resource: { ...page.resource, attributes: { ...page.resource.attributes, restricted: false } }, edges: page.edges };
 };
 
-/** A tool of the house needs no node in the graph. */
-const houseToolFacts = (facts: Facts, id: string): Facts => ({
-  ...facts,
-  resource: {
-    node_id: id,
-    kind: "Tool",
-    name: id,
-    tenant_ids: [],
-    owners: [],
-    granted: false,
-    attributes: {},
-  },
-});
-
 /**
  * Facts for every ask, in one call of the source. Decisions are no nodes of the graph: what policies may ask of them
  * comes from the records.
@@ -107,6 +82,7 @@ export const informAsks = async (
     const pair = decidedAs(ask, words);
     const type = ask.resource.type;
     const resourceId = type === "secret" ? withoutKey(ask.resource.id) : ask.resource.id;
+    // Asked about, an id that the graph could not hold would fail all that is asked beside it: nothing is known of such a subject.
     if (!isNamable(ask)) {
       // Something is asked all the same: the decision names the graph that it was taken at.
       wanted.push(factAsk({ ...ask, subject: { ...ask.subject, id: "nobody" }, agents: [] }, type, "*"));
@@ -125,12 +101,13 @@ export const informAsks = async (
     explained.length === 0 ? new Map<string, NonNullable<Facts["resource"]>>() : parts.decisions.resources(explained),
   ]);
   const items = plan.map(({ ask, pair, resourceId, first, page }): Informed => {
-    const own = first === undefined ? nobody : gathered.facts[first];
+    const own = first === undefined ? noFacts : gathered.facts[first];
     if (own === undefined) throw new RangeError("a fact is missing");
     const pageFacts = page === undefined ? undefined : gathered.facts[page];
     let facts = own;
     if (pageFacts !== undefined) facts = widgetFacts(own, pageFacts);
-    else if (pair !== undefined && isHouseTool(pair, resourceId)) facts = houseToolFacts(own, resourceId);
+    // A tool of the house needs no node in the graph.
+    else if (pair !== undefined && isHouseTool(pair, resourceId)) facts = { ...own, resource: bareResource(resourceId, "Tool", []) };
     else if (pair?.entity === "Decision") facts = { ...own, resource: decisions.get(resourceId) ?? null };
     return { ask, pair, resourceId, facts };
   });

@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import { quoted } from "#contract/canonical-json.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
+import { actorKindOf } from "./act-actor.ts";
 import type { StoredCall, StoredItem } from "./record.ts";
 
 /** Items that an audit entry names one by one; the record has them all. */
@@ -17,9 +18,6 @@ const recordText = (call: StoredCall, items: string): string => {
   );
 };
 
-const kindOf = (subject: string, agent: string | null): EntryDraft["actor"]["kind"] =>
-  agent !== null || subject.startsWith("agent:") ? "agent" : subject.startsWith("service:") ? "service" : "person";
-
 /** By what is asked to draw a page nobody is refused. */
 const isRefusal = (item: StoredItem): boolean => !item.decision && item.showing !== true;
 
@@ -34,7 +32,7 @@ export const entryOfCall = (call: StoredCall, items: readonly StoredItem[], text
     category: "decision",
     outcome: denied.length > 0 ? "denied" : "ok",
     code: denied[0]?.reason,
-    actor: { subject: call.subject, kind: kindOf(call.subject, call.agent), agent_id: call.agent ?? undefined },
+    actor: { subject: call.subject, kind: actorKindOf(call.subject, call.agent), agent_id: call.agent ?? undefined },
     via: { service: call.pep },
     resource: {
       type: single?.type ?? "evaluations",

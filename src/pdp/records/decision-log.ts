@@ -1,26 +1,18 @@
+import type { ServiceParts } from "#authn/service-parts.ts";
 import { facts as factsSchema, type Facts } from "#contract/facts.ts";
 import { Problem } from "#contract/problem.ts";
 import { startLoop } from "#http/loop.ts";
-import type { Change } from "#events/change.ts";
-import type { Database } from "#store/database.ts";
-import type { Log } from "#telemetry/log.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
 import { emptyContextOf, rowsInTurns, rowsOf, type CallRows, type RowParts } from "./call-rows.ts";
 import { formatDecisionId, parseDecisionId } from "./decision-id.ts";
 import { createGroupCommit } from "./group-commit.ts";
 import { listCallItems, listCallValues, type ListedName, type ListedValue, type ListFilter, type ListPosition } from "./list-calls.ts";
 import { recordTaking } from "./record-taking.ts";
 import { mustBeDurable, usesUpApproval, type CallDraft, type Recorded } from "./record.ts";
-import {
-  findCallItems,
-  findFacts,
-  findManyFacts,
-  purgeRecords,
-  readCallPage,
-  writeRows,
-  type CallPageAsk,
-  type CallRow,
-} from "./record-store.ts";
+import { findCallItems, findManyFacts, purgeRecords, readCallPage, writeRows, type CallPageAsk, type CallRow } from "./record-store.ts";
+
+interface WithFacts {
+  readonly item: Pick<Recorded["item"], "facts">;
+}
 
 /** What was decided, kept so that it can be explained. */
 export interface DecisionLog {
@@ -33,9 +25,9 @@ export interface DecisionLog {
   /** Those of the ids that are known, by id. Sees what was taken but not yet written. */
   find(decisionIds: readonly string[]): Promise<ReadonlyMap<string, Recorded>>;
   /** What the graph said when it was decided, if it said anything and is still kept. */
-  factsOf(recorded: { readonly item: Pick<Recorded["item"], "facts"> }): Promise<Facts | undefined>;
+  factsOf(recorded: WithFacts): Promise<Facts | undefined>;
   /** As `factsOf`, for many at once: by digest. */
-  factsOfAll(recorded: readonly Recorded[]): Promise<ReadonlyMap<string, Facts>>;
+  factsOfAll(recorded: readonly WithFacts[]): Promise<ReadonlyMap<string, Facts>>;
   /** Every decision of whole calls before a position, newest first; `next` is absent at the end. For replays. */
   page(ask: CallPageAsk): Promise<{ readonly recorded: readonly Recorded[]; readonly next?: CallPageAsk["before"] }>;
   /** The context digest of a decision that was asked without properties, claims and UI. */
@@ -48,15 +40,10 @@ export interface DecisionLog {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-export interface DecisionLogParts extends RowParts {
-  readonly database: Database;
-  readonly change: Change;
+export interface DecisionLogParts extends RowParts, Pick<ServiceParts, "database" | "change" | "metrics" | "log" | "now"> {
   readonly windowMs: number;
   readonly keepDays: number;
   readonly timeoutMs: number;
-  readonly metrics: Metrics;
-  readonly log: Log;
-  readonly now: () => Date;
 }
 
 const DEFER_MS = 50;
@@ -118,12 +105,6 @@ export const createDecisionLog = (parts: DecisionLogParts): DecisionLog => {
     return new Map(decisionIds.flatMap((id) => (all.has(id) ? [[id, all.get(id) as Recorded] as const] : [])));
   };
 
-  const factsOf: DecisionLog["factsOf"] = async ({ item }) => {
-    if (item.facts === undefined) return undefined;
-    const kept = await findFacts(database, item.facts);
-    return kept === undefined ? undefined : opened(item.facts, kept);
-  };
-
   const opened = (digest: string, kept: { readonly facts: unknown; readonly sealed: Uint8Array | null }): Facts | undefined => {
     const text = kept.sealed === null ? undefined : parts.sealer.open(kept.sealed, digest);
     const read = factsSchema.safeParse(kept.sealed === null ? kept.facts : text === undefined ? undefined : JSON.parse(text));
@@ -140,6 +121,8 @@ export const createDecisionLog = (parts: DecisionLogParts): DecisionLog => {
       }),
     );
   };
+
+  const factsOf: DecisionLog["factsOf"] = async (recorded) => (await factsOfAll([recorded])).get(recorded.item.facts ?? "");
 
   const page: DecisionLog["page"] = async (ask) => {
     await queue.flush();

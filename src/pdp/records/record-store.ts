@@ -28,10 +28,6 @@ const findItems: Statement<CallRow> = statement(
   "pdp.call.find",
   `select ${callColumns}, i.item from pdp.call c cross join lateral jsonb_array_elements(c.items) i(item) where c.call_id = any($1)`,
 );
-const readFacts: Statement<{ readonly facts: unknown; readonly sealed: Uint8Array | null }> = statement(
-  "pdp.facts.read",
-  "select facts, sealed from pdp.facts where digest = $1",
-);
 const pageOfCalls: Statement<StoredCall & CallNames & { readonly items: readonly StoredItem[] }> = statement(
   "pdp.call.page",
   `select ${callColumns}, c.items
@@ -71,8 +67,6 @@ export const writeRows = (sql: TransactionSql, groups: readonly CallRows[], now:
 
 export const findCallItems = (database: Database, callIds: readonly string[]): Promise<readonly CallRow[]> =>
   database.run(findItems, [callIds]);
-
-export const findFacts = async (database: Database, digest: string) => (await database.run(readFacts, [digest]))[0];
 
 /** Whole calls of a tenant before a position, newest first. */
 export interface CallPageAsk {

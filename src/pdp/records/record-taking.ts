@@ -1,7 +1,7 @@
 import { Problem } from "#contract/problem.ts";
 import type { Change } from "#events/change.ts";
 import { takeApproval } from "#pdp/requests/request-store.ts";
-import { requestEntry, requestEvent } from "#pdp/requests/tell-request.ts";
+import { tellRequests, type RequestTold } from "#pdp/requests/tell-request.ts";
 import { theHouse } from "#pdp/records/act-actor.ts";
 import type { CallRows } from "./call-rows.ts";
 import { writeRows } from "./record-store.ts";
@@ -22,16 +22,15 @@ export const recordTaking = async (
   rows: CallRows,
 ): Promise<void> => {
   const writing = parts.change(async (sql) => {
-    const events = [...rows.events];
-    const entries = [...rows.entries];
+    const acts: RequestTold[] = [];
     for (const { approvalId, decisionId, correlationId } of rows.takes) {
       const taken = await takeApproval(sql, approvalId, decisionId, parts.now());
       if (taken === undefined) throw new ApprovalTaken();
-      events.push(requestEvent(taken, "used", correlationId));
-      entries.push(requestEntry(taken, "used", theHouse(correlationId)));
+      acts.push({ row: taken, act: "used", by: theHouse(correlationId) });
     }
     writeRows(sql, [rows], parts.now());
-    return { result: undefined, events, entries };
+    const { events, entries } = tellRequests(acts);
+    return { result: undefined, events: [...rows.events, ...events], entries: [...rows.entries, ...entries] };
   });
   const late = new AbortController();
   try {

@@ -1,4 +1,5 @@
 import type { Facts } from "#contract/facts.ts";
+import { bareResource } from "#pdp/facts/no-facts.ts";
 import type { DecisionFacts } from "./decision-facts.ts";
 import type { DecisionLog } from "./decision-log.ts";
 
@@ -12,15 +13,7 @@ export const createRecordedDecisions = (log: DecisionLog, now: () => Date): Deci
     const resources = new Map<string, NonNullable<Facts["resource"]>>();
     for (const [id, recorded] of found) {
       const agent = (await log.factsOf(recorded))?.agent;
-      resources.set(id, {
-        node_id: id,
-        kind: "Decision",
-        name: id,
-        tenant_ids: [recorded.tenant],
-        owners: [recorded.subject, ...(agent?.controllers ?? [])],
-        granted: false,
-        attributes: {},
-      });
+      resources.set(id, bareResource(id, "Decision", [recorded.tenant], [recorded.subject, ...(agent?.controllers ?? [])]));
     }
     return resources;
   },

@@ -1,5 +1,6 @@
 import { clientCredentialsRequest, MOST_TOKEN_BYTES, readForeignToken, type ForeignToken } from "#authn/client-credentials.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
+import type { PdpConfig } from "#pdp/config.ts";
 import { ConfigurationRefused } from "#pdp/configuration-file.ts";
 import { isSafeAddress, type RemoteDecisionPoint } from "./remote-config.ts";
 import { fetchBounded } from "./read-bounded.ts";
@@ -12,12 +13,7 @@ export interface Credential {
   forget(): void;
 }
 
-export interface RemoteSecrets {
-  readonly remoteToken: string | undefined;
-  readonly remoteTokenUrl: string | undefined;
-  readonly remoteClientId: string | undefined;
-  readonly remoteClientSecret: string | undefined;
-}
+export type RemoteSecrets = Pick<PdpConfig, "remoteToken" | "remoteTokenUrl" | "remoteClientId" | "remoteClientSecret">;
 
 const clientCredentials = (parts: {
   readonly url: URL;

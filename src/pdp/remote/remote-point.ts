@@ -1,19 +1,17 @@
+import type { CedarParts } from "#pdp/cedar.ts";
 import { randomUUID } from "node:crypto";
 import type { EvaluationReply } from "#contract/authzen.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Log } from "#telemetry/log.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
 import { createPointAsker } from "#decide/ask-point.ts";
 import { createPointBreaker } from "#decide/point-breaker.ts";
 import { isLast, readEvaluation, readEvaluations, type ReadAnswer } from "#decide/point-answers.ts";
 import { ConfigurationRefused } from "#pdp/configuration-file.ts";
 import type { Ask } from "#pdp/ask.ts";
 import type { DecidedBatch, DecisionPoint, Verdict } from "#pdp/decision-point.ts";
-import type { FactSource } from "#pdp/facts/fact-source.ts";
 import { informAsks } from "#pdp/facts/gather.ts";
 import { createPlacing } from "#pdp/placing.ts";
 import type { Question } from "#pdp/question.ts";
-import type { DecisionFacts } from "#pdp/records/decision-facts.ts";
 import type { Vocabulary } from "#pdp/vocabulary.ts";
 import { createCredential, type RemoteSecrets } from "./credential.ts";
 import { createDiscovery, MetadataRefused } from "./discovery.ts";
@@ -22,18 +20,14 @@ import type { RemoteDecisionPoint } from "./remote-config.ts";
 import { floorOf, readVerdict, verdictOf } from "./remote-verdict.ts";
 import { compileSubjectProperties } from "./subject-properties.ts";
 
-export interface RemoteParts {
+export interface RemoteParts extends Pick<CedarParts, "facts" | "decisions" | "metrics" | "now"> {
   readonly remote: RemoteDecisionPoint;
   readonly configFile: string;
   readonly secrets: RemoteSecrets;
-  readonly facts: FactSource;
-  readonly decisions: DecisionFacts;
   readonly vocabulary: Vocabulary;
   /** Pairs that an agent may be asked about at all. */
   readonly isInAgentReach: (pair: string) => boolean;
-  readonly metrics: Metrics;
   readonly log: Log;
-  readonly now: () => Date;
 }
 
 interface Open {
@@ -179,9 +173,8 @@ export const createRemote = async (parts: RemoteParts): Promise<DecisionPoint> =
   };
 
   return {
-    evaluate: (ask) => evaluateMany([ask], "execute_all"),
     evaluateMany,
-    describe: () => ({ kind: "remote", policyVersion, obligations: [] }),
+    policyVersion: () => policyVersion,
     ready: async () => [
       ...((await parts.facts.ready()) ? [] : ["facts"]),
       ...(await discovery.look().then(

@@ -1,26 +1,32 @@
+import type { ServiceParts } from "#authn/service-parts.ts";
 import { pageOf } from "#authn/sealed-cursors.ts";
 import { createHash } from "node:crypto";
 import { canonicalJson } from "#contract/canonical-json.ts";
-import type { AccessRequestDraft, AccessRequestReply, AccessRequestTask } from "#contract/access-requests.ts";
+import type {
+  AccessRequestDraft,
+  AccessRequestReply,
+  AccessRequestTask,
+  answerAccessRequest,
+  listAccessRequests,
+} from "#contract/access-requests.ts";
+import type { BodyOf, QueryOf } from "#contract/endpoint.ts";
 import type { Facts } from "#contract/facts.ts";
 import { Problem } from "#contract/problem.ts";
 import { tookPart } from "#authn/agent-rule.ts";
 import { requireScope, type Caller } from "#authn/caller.ts";
-import type { Change, Changed } from "#events/change.ts";
-import type { Database } from "#store/database.ts";
-import type { FactSource } from "#pdp/facts/fact-source.ts";
-import { isService, type Viewers } from "#pdp/explain/viewer.ts";
+import type { Changed } from "#events/change.ts";
+import type { Serving } from "#pdp/endpoints/serving.ts";
+import { isService } from "#pdp/explain/viewer.ts";
 import type { Recorded } from "#pdp/records/record.ts";
 import type { Approvers } from "./approvers.ts";
 import type { KeptCalls } from "./kept-calls.ts";
 import { findEnded } from "./ended-delegations.ts";
 import { endOwnOutdated, isDeciding } from "./outdated-requests.ts";
-import { newRequestOf } from "./new-request.ts";
 import { createRequireDenial, type DenialParts } from "./require-denial.ts";
 import * as store from "./request-store.ts";
 import type { RequestRow } from "./request-store.ts";
 import { replyOf, requestStatus, taskOf, taskProblem, type Rights } from "./task.ts";
-import { requestEntry, requestEvent, type RequestAct } from "./tell-request.ts";
+import { tellRequests, type RequestAct, type RequestTold } from "./tell-request.ts";
 import { theHouse, type ActActor } from "#pdp/records/act-actor.ts";
 
 /** One call of somebody about requests. */
@@ -29,13 +35,9 @@ export interface RequestVisit {
   readonly correlationId: string;
 }
 
-export interface AccessRequestsParts extends DenialParts {
-  readonly database: Database;
-  readonly change: Change;
+export interface AccessRequestsParts extends DenialParts, Pick<ServiceParts, "database" | "change">, Pick<Serving, "viewers" | "facts"> {
   readonly approvers: Approvers;
   readonly calls: KeptCalls;
-  readonly viewers: Viewers;
-  readonly facts: Pick<FactSource, "gather">;
   /** The facts of a recorded question as they are now. */
   readonly presentFacts: (recorded: Recorded) => Promise<Facts | undefined>;
   readonly nextId: () => string;
@@ -53,10 +55,9 @@ const actorOf = ({ caller, correlationId }: RequestVisit): ActActor => ({
   correlationId,
 });
 
-const told = <T>(result: T, row: RequestRow, act: RequestAct, by: ActActor): Changed<T> => ({
-  result,
-  events: [requestEvent(row, act, by.correlationId)],
-  entries: [requestEntry(row, act, by)],
+const told = (row: RequestRow | undefined, act: RequestAct, by: ActActor): Changed<RequestRow | undefined> => ({
+  result: row,
+  ...tellRequests(row === undefined ? [] : [{ row, act, by }]),
 });
 
 /** Requests that a denial be lifted, from the asking to the answer. */
@@ -132,32 +133,54 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
     const party = { tenant: recorded.tenant, subject: recorded.subject, requester: caller.sub, agents };
     const named = facts === undefined ? { approvers: [], persons: [] } : await approvers.name(template.approvers, facts, party);
     const at = now();
-    const row = newRequestOf({
+    // Where nobody is named who could answer it, it has failed from the beginning.
+    const failed = named.persons.length === 0;
+    const row: store.NewRequest = {
       id: parts.nextId(),
-      recorded,
-      asked,
-      template,
-      facts,
-      named,
+      tenant: recorded.tenant,
+      subject: recorded.subject,
+      subject_name: facts?.subject?.name ?? null,
+      agents,
+      agent_name: facts?.agent?.name ?? null,
       requester: caller.sub,
-      draft,
-      key,
-      bodyDigest,
-      at,
-    });
-    const failed = row.status === "failed";
+      action: recorded.item.action,
+      resource_type: recorded.item.type,
+      resource_id: recorded.item.id ?? null,
+      resource_ref: recorded.item.ref ?? null,
+      evaluation_id: recorded.decision_id,
+      policy_version: recorded.policy_version,
+      act_digest: asked.binding.act,
+      binding_digest: asked.binding.whole,
+      definition: asked.binding.definition ?? null,
+      delegation_id: asked.binding.delegationId ?? null,
+      template: asked.template,
+      approver_rule: template.approvers,
+      approvers: named.approvers,
+      told: named.persons,
+      justification: draft.justification ?? null,
+      status: failed ? "failed" : "pending",
+      failure: failed ? "no_approver" : null,
+      created_at: at.toISOString(),
+      expires_at: new Date(at.getTime() + template.ttl_minutes * 60_000).toISOString(),
+      valid_minutes: template.valid_minutes,
+      single_use: template.single_use,
+      idem_key: key,
+      body_digest: bodyDigest,
+    };
     const made = await change(async (sql) => {
       if (!(await isDeciding(sql, row.policy_version)))
         throw taskProblem("invalid_denial_binding", "Other policies decide since then. Ask the question again.");
-      const ended = (await endOwnOutdated(sql, row, at)).map((one) =>
-        told(undefined, one, one.status === "expired" ? "expired" : "failed", theHouse(visit.correlationId)),
-      );
+      const ended = (await endOwnOutdated(sql, row, at)).map((one): RequestTold => ({
+        row: one,
+        act: one.status === "expired" ? "expired" : "failed",
+        by: theHouse(visit.correlationId),
+      }));
       if ((await store.countOpenRequests(sql, row.tenant, row.requester)) >= MOST_OPEN)
         throw new Problem("too_many", { detail: `At most ${MOST_OPEN} requests of one person are open. Cancel one, or wait for answers.` });
       const inserted = await store.insertRequest(sql, row, parts.calls.seal(call, row.id));
-      const begun = inserted === undefined ? [] : [told(inserted, inserted, failed ? "failed" : "created", actorOf(visit))];
-      const acts = [...ended, ...begun];
-      return { result: inserted, events: acts.flatMap(({ events = [] }) => events), entries: acts.flatMap(({ entries = [] }) => entries) };
+      const begun: readonly RequestTold[] =
+        inserted === undefined ? [] : [{ row: inserted, act: failed ? "failed" : "created", by: actorOf(visit) }];
+      return { result: inserted, ...tellRequests([...ended, ...begun]) };
     });
     if (made !== undefined) return replyOf(made, { cancel: true, answer: false, words: true }, at);
     const same = await repeated(row.tenant);
@@ -190,18 +213,11 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
       const { row: asked, rights } = await requireVisible(visit, id);
       if (!rights.cancel) throw new Problem("access_denied", { detail: "Only who asked takes it back." });
       if (requestStatus(asked, now()) !== "pending") return refuseState(id);
-      const row = await change(async (sql) => {
-        const cancelled = await store.cancelRequest(sql, id, now());
-        return cancelled === undefined ? { result: undefined } : told(cancelled, cancelled, "cancelled", actorOf(visit));
-      });
+      const row = await change(async (sql) => told(await store.cancelRequest(sql, id, now()), "cancelled", actorOf(visit)));
       return row === undefined ? refuseState(id) : replyOf(row, rights, now());
     },
 
-    answer: async (
-      visit: RequestVisit,
-      id: string,
-      given: { readonly outcome: "approve" | "deny"; readonly comment?: string | undefined },
-    ) => {
+    answer: async (visit: RequestVisit, id: string, given: BodyOf<typeof answerAccessRequest>) => {
       const { row: asked, rights } = await requireVisible(visit, id);
       if (!rights.answer)
         throw new Problem("access_denied", { detail: "One of its approvers answers, in person, and nobody a request of their own." });
@@ -213,20 +229,14 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
       const status = given.outcome === "approve" ? "approved" : "denied";
       const row = await change(async (sql) => {
         const answer = { status, at: now(), by: visit.caller.sub, name: rights.name, comment: given.comment } as const;
-        const answered = await store.answerRequest(sql, id, answer);
-        return answered === undefined ? { result: undefined } : told(answered, answered, status, actorOf(visit));
+        return told(await store.answerRequest(sql, id, answer), status, actorOf(visit));
       });
       return row === undefined ? refuseState(id) : replyOf(row, rights, now());
     },
 
     list: async (
       { caller }: RequestVisit,
-      query: {
-        readonly as: "requester" | "approver";
-        readonly status?: AccessRequestTask["status"] | undefined;
-        readonly before: string | undefined;
-        readonly limit: number;
-      },
+      query: Omit<QueryOf<typeof listAccessRequests>, "cursor"> & { readonly before: string | undefined },
     ): Promise<{ readonly tasks: readonly AccessRequestTask[]; readonly next?: string }> => {
       const at = now();
       const names = query.as === "approver" ? await approvers.namesOf(caller) : [];

@@ -1,12 +1,10 @@
-import type { Change } from "#events/change.ts";
-import type { Sql } from "#store/database.ts";
-import type { Log } from "#telemetry/log.ts";
+import type { ServiceParts } from "#authn/service-parts.ts";
 import type { Ask } from "#pdp/ask.ts";
 import type { Question } from "#pdp/question.ts";
 import type { Recorded, StoredItem } from "#pdp/records/record.ts";
 import type { ActBinder, ActBinding } from "./act-binding.ts";
 import { findLiveApprovals, isLiveApproval, voidApproval, type RequestRow } from "./request-store.ts";
-import { requestEntry, requestEvent } from "./tell-request.ts";
+import { tellRequests } from "./tell-request.ts";
 import { theHouse } from "#pdp/records/act-actor.ts";
 
 export interface Approval {
@@ -41,12 +39,8 @@ export interface Approvals {
   holdsNow(recorded: Pick<Recorded, "tenant" | "subject"> & { readonly item: Pick<StoredItem, "approval" | "request"> }): Promise<boolean>;
 }
 
-export interface ApprovalsParts {
-  readonly sql: Sql;
-  readonly change: Change;
+export interface ApprovalsParts extends Pick<ServiceParts, "database" | "change" | "log" | "now"> {
   readonly acts: ActBinder;
-  readonly log: Log;
-  readonly now: () => Date;
 }
 
 /** Why an approval for this act can never hold again, if it cannot. */
@@ -57,33 +51,28 @@ const endOf = (row: RequestRow, binding: ActBinding, { facts }: Question): strin
   return delegation.status === "revoked" || delegation.status === "expired" ? "revoked" : undefined;
 };
 
-export const createApprovals = ({ sql, change, acts, log, now }: ApprovalsParts): Approvals => {
+export const createApprovals = ({ database, change, acts, log, now }: ApprovalsParts): Approvals => {
   /** The denial stands whether or not this can be told; the next ask tries again. */
   const end = (row: RequestRow, reason: string): Promise<void> =>
     change(async (inside) => {
       const voided = await voidApproval(inside, row.id, now(), reason);
-      if (voided === undefined) return { result: undefined };
-      const by = theHouse(`void-${row.id}`);
-      return {
-        result: undefined,
-        events: [requestEvent(voided, "voided", by.correlationId)],
-        entries: [requestEntry(voided, "voided", by)],
-      };
+      const acts = voided === undefined ? [] : [{ row: voided, act: "voided", by: theHouse(`void-${row.id}`) } as const];
+      return { result: undefined, ...tellRequests(acts) };
     }).catch((cause: unknown) => log.warn("pdp_approval_not_voided", { request: row.id, cause }));
 
   return {
     bind: acts.bind,
     holdsNow: async ({ tenant, subject, item: { approval, request } }) => {
-      if (approval !== undefined) return isLiveApproval(sql, approval, now());
+      if (approval !== undefined) return isLiveApproval(database, approval, now());
       if (request === undefined) return false;
-      return (await findLiveApprovals(sql, tenant, subject, now())).some((row) => row.binding_digest === request.binding.whole);
+      return (await findLiveApprovals(database, tenant, subject, now())).some((row) => row.binding_digest === request.binding.whole);
     },
     begin: () => {
       const used = new Set<string>();
       const held = new Map<string, Promise<readonly RequestRow[]>>();
       const liveOf = (tenant: string, subject: string): Promise<readonly RequestRow[]> => {
         const key = JSON.stringify([tenant, subject]);
-        const rows = held.get(key) ?? findLiveApprovals(sql, tenant, subject, now());
+        const rows = held.get(key) ?? findLiveApprovals(database, tenant, subject, now());
         held.set(key, rows);
         return rows;
       };

@@ -32,7 +32,8 @@ const MOST_IDENTITIES = 50_000;
 
 const groupOf = (rule: string): string | undefined => (rule.startsWith("group:") || isRoleId(rule) ? rule : undefined);
 
-const idsOf = (rule: string, facts: Facts): readonly string[] => {
+/** Ids of the graph that a template's rule comes to. */
+export const approversBy = (rule: string, facts: Pick<Facts, "agent" | "resource">): readonly string[] => {
   const group = groupOf(rule);
   if (group !== undefined) return [group];
   return rule === "agent_controller" ? (facts.agent?.controllers ?? []) : (facts.resource?.owners ?? []);
@@ -72,14 +73,7 @@ export const createApprovers = (parts: { readonly facts: FactSource; readonly ca
     if (named.every((subject) => subject !== null && subject.kind !== "Group")) return [...found].toSorted();
     let after: string | undefined;
     for (let seen = 0; seen < MOST_IDENTITIES; seen += CHUNK) {
-      const ids = await candidates.list({
-        of: "subject",
-        type: "identity",
-        action: "view",
-        tenant_id: party.tenant,
-        limit: CHUNK,
-        after,
-      });
+      const ids = await candidates.list({ of: "subject", type: "identity", action: "view", tenant_id: party.tenant, limit: CHUNK, after });
       note(await whoIs(ids, party.tenant));
       after = ids.at(-1);
       if (ids.length < CHUNK) break;
@@ -95,7 +89,7 @@ export const createApprovers = (parts: { readonly facts: FactSource; readonly ca
 
   return {
     name: async (rule, known, party) => {
-      const approvers = [...new Set(idsOf(rule, known))].toSorted();
+      const approvers = [...new Set(approversBy(rule, known))].toSorted();
       return { approvers, persons: await personsOf(approvers, party) };
     },
     namesOf: async (caller) => {
@@ -108,7 +102,7 @@ export const createApprovers = (parts: { readonly facts: FactSource; readonly ca
       if (subject === null) return undefined;
       const group = groupOf(asked.approver_rule);
       const known = group === undefined ? await factsOf() : undefined;
-      const ids = group === undefined ? (known === undefined ? [] : idsOf(asked.approver_rule, known)) : [group];
+      const ids = group === undefined ? (known === undefined ? [] : approversBy(asked.approver_rule, known)) : [group];
       return [subject.id, ...subject.groups].some((id) => ids.includes(id)) ? { name: subject.name } : undefined;
     },
   };

@@ -1,20 +1,11 @@
+import type { Serving } from "#pdp/endpoints/serving.ts";
+import type { ServiceParts } from "#authn/service-parts.ts";
 import type { Facts } from "#contract/facts.ts";
 import { createSealer, deriveKey, type HouseSecrets } from "#authn/seal.ts";
 import type { Caller } from "#authn/caller.ts";
-import type { Change } from "#events/change.ts";
 import type { Router } from "#http/serve.ts";
-import type { Database } from "#store/database.ts";
-import type { Log } from "#telemetry/log.ts";
-import type { SealedCursors } from "#authn/sealed-cursors.ts";
-import type { ListPosition } from "#pdp/records/list-calls.ts";
-import type { Pep } from "#pdp/endpoints/parse-ask.ts";
-import type { Engines } from "#pdp/engines.ts";
-import type { Viewers } from "#pdp/explain/viewer.ts";
-import type { FactSource } from "#pdp/facts/fact-source.ts";
-import type { DecisionLog } from "#pdp/records/decision-log.ts";
 import { createDecisionIds } from "#pdp/records/decision-id.ts";
 import type { Recorded } from "#pdp/records/record.ts";
-import type { CandidateSource } from "#pdp/search/candidate-source.ts";
 import { createAccessRequests } from "./access-requests.ts";
 import { createActBinder, type ActBinder } from "./act-binding.ts";
 import { createApprovals, type Approvals } from "./approvals.ts";
@@ -28,28 +19,14 @@ import { createRequestSweeper } from "./sweep-requests.ts";
 const binderOf = (secrets: HouseSecrets): ActBinder => createActBinder(deriveKey(secrets[0], "pdp.approvals"));
 
 /** What deciding needs of approvals, before there is anything that serves. */
-export const openApprovals = (parts: {
-  readonly database: Database;
-  readonly change: Change;
-  readonly secrets: HouseSecrets;
-  readonly log: Log;
-  readonly now: () => Date;
-}): Approvals => createApprovals({ ...parts, sql: parts.database, acts: binderOf(parts.secrets) });
+export const openApprovals = (parts: Pick<ServiceParts, "database" | "change" | "secrets" | "log" | "now">): Approvals =>
+  createApprovals({ ...parts, acts: binderOf(parts.secrets) });
 
-export interface RequestsParts {
-  readonly database: Database;
-  readonly change: Change;
-  readonly secrets: HouseSecrets;
-  readonly engines: Pick<Engines, "current">;
-  readonly records: DecisionLog;
-  readonly facts: FactSource;
-  readonly candidates: CandidateSource;
-  readonly viewers: Viewers;
-  readonly cursors: SealedCursors<ListPosition>;
-  readonly pepOf: (caller: Caller) => Pep;
+export interface RequestsParts
+  extends
+    Pick<ServiceParts, "database" | "change" | "secrets" | "log" | "now">,
+    Pick<Serving, "engines" | "records" | "facts" | "candidates" | "viewers" | "cursors" | "pepOf"> {
   readonly presentFacts: (recorded: Recorded) => Promise<Facts | undefined>;
-  readonly log: Log;
-  readonly now: () => Date;
 }
 
 /** Asking that a denial be lifted: the endpoints, what denials say of them, and what ends requests in time. */
@@ -70,6 +47,6 @@ export const joinRequests = (
     nextId,
   });
   serveRequests(router, { requests, cursors: parts.cursors });
-  const sweeper = createRequestSweeper({ ...parts, sql: parts.database, nextId: () => `requests-${nextCallId().slice(2)}` });
+  const sweeper = createRequestSweeper({ ...parts, nextId: () => `requests-${nextCallId().slice(2)}` });
   return { makeOffer: createMakeOffer(tokens), [Symbol.asyncDispose]: () => sweeper[Symbol.asyncDispose]() };
 };

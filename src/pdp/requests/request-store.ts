@@ -48,24 +48,25 @@ export interface RequestRow {
   readonly body_digest: string;
 }
 
-/** Of a `RequestRow`. */
-export const requestColumns = `id, tenant, subject, subject_name, agents, agent_name, requester, action, resource_type, resource_id, resource_ref,
-  evaluation_id, policy_version, act_digest, binding_digest, definition, delegation_id, template, approver_rule, approvers, told,
-  justification, status, failure, created_at, expires_at, valid_minutes, single_use, answered_at, answered_by, answered_name, comment,
-  approval_id, approved_until, used_by, voided_at, void_reason, idem_key, body_digest`;
-
 export type NewRequest = Omit<
   RequestRow,
   "answered_at" | "answered_by" | "answered_name" | "comment" | "approval_id" | "approved_until" | "used_by" | "voided_at" | "void_reason"
 >;
 
+/** Of a `NewRequest`. */
+const newColumns = `id, tenant, subject, subject_name, agents, agent_name, requester, action, resource_type, resource_id, resource_ref,
+  evaluation_id, policy_version, act_digest, binding_digest, definition, delegation_id, template, approver_rule, approvers, told,
+  justification, status, failure, created_at, expires_at, valid_minutes, single_use, idem_key, body_digest`;
+
+/** Of a `RequestRow`. */
+export const requestColumns = `${newColumns}, answered_at, answered_by, answered_name, comment, approval_id, approved_until, used_by,
+  voided_at, void_reason`;
+
+const inserted = newColumns.split(/,\s+/) as readonly (keyof NewRequest)[];
 const insert = statement<RequestRow>(
   "pdp.request.insert",
-  `insert into pdp.request (id, tenant, subject, subject_name, agents, agent_name, requester, action, resource_type, resource_id, resource_ref,
-     evaluation_id, policy_version, act_digest, binding_digest, definition, delegation_id, template, approver_rule, approvers, told,
-     justification, status, failure, created_at, expires_at, valid_minutes, single_use, idem_key, body_digest, call)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27,
-     $28, $29, $30, $31) on conflict do nothing returning ${requestColumns}`,
+  `insert into pdp.request (${newColumns}, call) values (${inserted.map((_column, at) => `$${at + 1}`).join(", ")}, $${inserted.length + 1})
+   on conflict do nothing returning ${requestColumns}`,
 );
 const read = statement<RequestRow>("pdp.request.read", `select ${requestColumns} from pdp.request where id = $1`);
 const readCall = statement<{ readonly call: Uint8Array | null }>("pdp.request.call", "select call from pdp.request where id = $1");
@@ -113,42 +114,8 @@ const failPending = statement<RequestRow>(
 );
 
 /** `call`: what who answers is shown, sealed. */
-export const insertRequest = async (sql: Sql, row: NewRequest, call: Uint8Array | undefined): Promise<RequestRow | undefined> => {
-  const [made] = await sql.run(insert, [
-    row.id,
-    row.tenant,
-    row.subject,
-    row.subject_name,
-    row.agents,
-    row.agent_name,
-    row.requester,
-    row.action,
-    row.resource_type,
-    row.resource_id,
-    row.resource_ref,
-    row.evaluation_id,
-    row.policy_version,
-    row.act_digest,
-    row.binding_digest,
-    row.definition,
-    row.delegation_id,
-    row.template,
-    row.approver_rule,
-    row.approvers,
-    row.told,
-    row.justification,
-    row.status,
-    row.failure,
-    row.created_at,
-    row.expires_at,
-    row.valid_minutes,
-    row.single_use,
-    row.idem_key,
-    row.body_digest,
-    call ?? null,
-  ]);
-  return made;
-};
+export const insertRequest = async (sql: Sql, row: NewRequest, call: Uint8Array | undefined) =>
+  (await sql.run(insert, [...inserted.map((column) => row[column]), call ?? null]))[0];
 
 export const readRequest = async (sql: Sql, id: string) => (await sql.run(read, [id]))[0];
 /** Sealed; apart from the rest, because few may see it. `undefined`: nothing came with the question. */

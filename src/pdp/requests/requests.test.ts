@@ -517,7 +517,7 @@ test("an approval of an agent's act ends with its delegation, and holds for no o
   assert.equal((await evaluate(by(undefined), "crud")).decision, false, "it was approved for the agent");
   const state = async () => (await send("ben", `${REQUESTS}/${task.id}`)).body.result?.approval;
   const sweeper = createRequestSweeper({
-    sql: world.database,
+    database: world.database,
     change: world.world.change,
     facts: readerFacts(world.world),
     nextId: () => "sweep",

@@ -1,21 +1,16 @@
 import type { AccessRequestDraft, ShownCall } from "#contract/access-requests.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { Pep } from "#pdp/endpoints/parse-ask.ts";
+import type { Serving } from "#pdp/endpoints/serving.ts";
 import { isService } from "#pdp/explain/viewer.ts";
-import type { Engines } from "#pdp/engines.ts";
-import type { DecisionLog } from "#pdp/records/decision-log.ts";
 import type { Recorded } from "#pdp/records/record.ts";
 import type { ActBinder } from "./act-binding.ts";
 import type { BindingTokens } from "./binding-token.ts";
 import { taskProblem } from "./task.ts";
 
-export interface DenialParts {
-  readonly engines: Pick<Engines, "current">;
-  readonly records: DecisionLog;
+export interface DenialParts extends Pick<Serving, "engines" | "records" | "pepOf" | "now"> {
   readonly tokens: BindingTokens;
   readonly acts: Pick<ActBinder, "wholeOf">;
-  readonly pepOf: (caller: Caller) => Pep;
-  readonly now: () => Date;
 }
 
 /** Whoever was denied asks for himself and for his agents; a service for what it asked itself. */

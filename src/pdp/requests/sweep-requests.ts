@@ -1,12 +1,10 @@
 import { startLoop } from "#http/loop.ts";
-import type { Change } from "#events/change.ts";
-import type { Log } from "#telemetry/log.ts";
-import type { Sql } from "#store/database.ts";
+import type { ServiceParts } from "#authn/service-parts.ts";
 import type { FactSource } from "#pdp/facts/fact-source.ts";
 import { findEnded } from "./ended-delegations.ts";
 import { endOutdated } from "./outdated-requests.ts";
 import { failRequest, listOpenOfAgents, voidApproval, type RequestRow } from "./request-store.ts";
-import { requestEntry, requestEvent, type RequestAct } from "./tell-request.ts";
+import { tellRequests, type RequestAct } from "./tell-request.ts";
 import { theHouse } from "#pdp/records/act-actor.ts";
 
 export interface RequestSweeper {
@@ -22,19 +20,17 @@ const AT_ONCE = 200;
  * Writes down, and tells, which requests have expired and which were bound to policies that no longer decide. Nothing waits for
  * it: a request is expired and an approval without effect as soon as it is due. Of several processes one does each.
  */
-export const createRequestSweeper = (parts: {
-  readonly sql: Sql;
-  readonly change: Change;
-  readonly facts: Pick<FactSource, "gather">;
-  readonly nextId: () => string;
-  readonly log: Log;
-  readonly now: () => Date;
-}): RequestSweeper => {
+export const createRequestSweeper = (
+  parts: Pick<ServiceParts, "database" | "change" | "log" | "now"> & {
+    readonly facts: Pick<FactSource, "gather">;
+    readonly nextId: () => string;
+  },
+): RequestSweeper => {
   /** Requests and approvals whose agent acts no more under the delegation that they rest on. */
   const findRevoked = async (): Promise<readonly RequestRow[]> => {
     const revoked: RequestRow[] = [];
     for (let after: string | undefined = ""; after !== undefined;) {
-      const rows: readonly RequestRow[] = await listOpenOfAgents(parts.sql, parts.now(), after, AT_ONCE);
+      const rows: readonly RequestRow[] = await listOpenOfAgents(parts.database, parts.now(), after, AT_ONCE);
       if (rows.length === 0) break;
       revoked.push(...(await findEnded(parts.facts, rows)));
       after = rows.length < AT_ONCE ? undefined : rows.at(-1)?.id;
@@ -62,12 +58,7 @@ export const createRequestSweeper = (parts: {
         ["voided", voided],
       ];
       const by = theHouse(parts.nextId());
-      const acts = ended.flatMap(([act, rows]) => rows.map((row) => ({ act, row })));
-      return {
-        result: undefined,
-        events: acts.map(({ act, row }) => requestEvent(row, act, by.correlationId)),
-        entries: acts.map(({ act, row }) => requestEntry(row, act, by)),
-      };
+      return { result: undefined, ...tellRequests(ended.flatMap(([act, rows]) => rows.map((row) => ({ row, act, by })))) };
     });
   };
   const loop = startLoop({ everyMs: EVERY_MS, work: sweep, failed: (cause) => parts.log.warn("pdp_requests_not_swept", { cause }) });

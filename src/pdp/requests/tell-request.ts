@@ -5,6 +5,13 @@ import type { RequestRow } from "./request-store.ts";
 
 export type RequestAct = "created" | "approved" | "denied" | "cancelled" | "expired" | "failed" | "voided" | "used";
 
+/** An act on a request, and who did it. */
+export interface RequestTold {
+  readonly row: RequestRow;
+  readonly act: RequestAct;
+  readonly by: ActActor;
+}
+
 /** Of an approval that was used or voided these are about the approval; of all others about the request. */
 const aboutOf = (row: RequestRow, act: RequestAct): Readonly<Record<string, unknown>> => ({
   op: act,
@@ -21,7 +28,7 @@ const aboutOf = (row: RequestRow, act: RequestAct): Readonly<Record<string, unkn
   ...(act === "voided" ? { reason: row.void_reason } : {}),
 });
 
-export const requestEntry = (row: RequestRow, act: RequestAct, by: ActActor): EntryDraft => ({
+const entryOf = ({ row, act, by }: RequestTold): EntryDraft => ({
   tenant: row.tenant,
   category: "task",
   outcome: act === "denied" ? "denied" : act === "failed" ? "error" : "ok",
@@ -35,7 +42,7 @@ export const requestEntry = (row: RequestRow, act: RequestAct, by: ActActor): En
 });
 
 /** For who asked, whom it is about, and those who may answer; it names none of them. */
-export const requestEvent = (row: RequestRow, act: RequestAct, correlationId: string): EventDraft => ({
+const eventOf = ({ row, act, by }: RequestTold): EventDraft => ({
   type: `access_request.${act}`,
   tenant: row.tenant,
   stream: "workflow",
@@ -43,5 +50,13 @@ export const requestEvent = (row: RequestRow, act: RequestAct, correlationId: st
   visibleTo: [...new Set([row.requester, row.subject, ...row.told])],
   key: row.id,
   data: aboutOf(row, act),
-  correlationId,
+  correlationId: by.correlationId,
+});
+
+/** What is told of acts, for the commit that they are part of. */
+export const tellRequests = (
+  acts: readonly RequestTold[],
+): { readonly events: readonly EventDraft[]; readonly entries: readonly EntryDraft[] } => ({
+  events: acts.map(eventOf),
+  entries: acts.map(entryOf),
 });

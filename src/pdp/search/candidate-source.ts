@@ -1,7 +1,7 @@
-import { ask as askPeer, type Peer } from "#contract/ask.ts";
+import { ask as askPeer } from "#contract/ask.ts";
 import { listCandidates, type CandidateAsk } from "#contract/facts.ts";
 import { Problem } from "#contract/problem.ts";
-import type { HouseIdentity } from "#authn/house-identity.ts";
+import { asThisService, type MembershipParts } from "#pdp/facts/fact-source.ts";
 
 /** Where the entities come from that a search looks at: the identity graph, or a file of facts. */
 export interface CandidateSource {
@@ -9,20 +9,11 @@ export interface CandidateSource {
   list(ask: CandidateAsk): Promise<readonly string[]>;
 }
 
-/** Candidates from membership, asked as this service itself. */
-export const createPeerCandidates = (parts: {
-  readonly membership: Peer;
-  readonly membershipAudience: string;
-  readonly identity: HouseIdentity;
-  readonly timeoutMs: number;
-}): CandidateSource => ({
+/** Candidates from membership. */
+export const createPeerCandidates = (parts: MembershipParts): CandidateSource => ({
   list: async (body) => {
-    const token = await parts.identity.asService(parts.membershipAudience, ["pip.read"]);
-    const { ids } = await askPeer(parts.membership, listCandidates, {
-      body,
-      headers: { authorization: `Bearer ${token}` },
-      signal: AbortSignal.timeout(parts.timeoutMs),
-    }).catch((cause: unknown) => {
+    const how = await asThisService(parts, "pip.read");
+    const { ids } = await askPeer(parts.membership, listCandidates, { body, ...how }).catch((cause: unknown) => {
       throw new Problem("membership_unavailable", { cause });
     });
     return ids;

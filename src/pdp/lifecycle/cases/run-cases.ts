@@ -1,9 +1,11 @@
+import { isDeepStrictEqual } from "node:util";
 import { isObject } from "#contract/is-object.ts";
 import { facts as factsSchema, type Facts } from "#contract/facts.ts";
 import type { CaseResults } from "#contract/policies.ts";
 import { createCedar } from "#pdp/cedar.ts";
 import type { Ask } from "#pdp/ask.ts";
 import type { Verdict } from "#pdp/decision-point.ts";
+import { bareResource, noFacts } from "#pdp/facts/no-facts.ts";
 import type { Engine } from "#pdp/engine.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import type { PolicyCase } from "./case.ts";
@@ -36,17 +38,12 @@ const factsOf = ({ given, ask }: PolicyCase): Facts =>
   factsSchema.parse(
     merge(
       {
+        ...noFacts,
         subject: identity(given.subject),
         agent: given.agent === undefined ? null : { ...identity(given.agent), controllers: [], client_id: null },
-        capability: false,
         chain: true,
         definition_ok: true,
-        delegation: null,
-        resource:
-          ask.id === "*"
-            ? null
-            : { node_id: ask.id, kind: "Resource", name: ask.id, tenant_ids: [TENANT], owners: [], granted: false, attributes: {} },
-        edges: [],
+        resource: ask.id === "*" ? null : bareResource(ask.id, "Resource", [TENANT]),
       },
       given.facts,
     ),
@@ -92,15 +89,10 @@ const gotOf = (verdict: Verdict, expect: PolicyCase["expect"]): Record<string, u
   ...(expect.requestable === undefined ? {} : { requestable: verdict.requestable }),
 });
 
-const isSame = (one: unknown, other: unknown): boolean =>
-  Array.isArray(one) && Array.isArray(other)
-    ? one.length === other.length && one.every((item, index) => item === other[index])
-    : one === other;
-
 /** One case decided by the very code that decides in earnest; the earlier decision `d_permitted` alone is on record. */
 const runCase = async (engine: Engine, given: PolicyCase): Promise<Record<string, unknown>> => {
   const decisionPoint = createCedar({
-    engines: { current: () => ({ version: "cases", epoch: 0n, engine }) },
+    engines: { current: () => ({ version: "cases", engine }) },
     facts: { gather: async (asks) => ({ graphVersion: 1, facts: asks.map(() => factsOf(given)) }), ready: async () => true },
     decisions: {
       resources: async () => new Map(),
@@ -109,7 +101,7 @@ const runCase = async (engine: Engine, given: PolicyCase): Promise<Record<string
     metrics: createMetrics(),
     now: () => new Date(given.given.now),
   });
-  const [verdict] = (await decisionPoint.evaluate(askOf(given))).verdicts;
+  const [verdict] = (await decisionPoint.evaluateMany([askOf(given)], "execute_all")).verdicts;
   if (verdict === undefined) throw new RangeError("one ask has one verdict");
   return gotOf(verdict, given.expect);
 };
@@ -122,7 +114,7 @@ export const runCases = async (engine: Engine, cases: readonly PolicyCase[]): Pr
       error: error instanceof Error ? error.message.slice(0, 500) : "failed",
     }));
     const wanted: Record<string, unknown> = { ...one.expect };
-    const passes = Object.keys(wanted).every((name) => isSame(wanted[name], (got as Record<string, unknown>)[name]));
+    const passes = Object.keys(wanted).every((name) => isDeepStrictEqual(wanted[name], (got as Record<string, unknown>)[name]));
     if (!passes) failed.push({ name: one.name, ...(one.file === undefined ? {} : { file: one.file }), expected: wanted, got });
   }
   return { passed: cases.length - failed.length, failed };

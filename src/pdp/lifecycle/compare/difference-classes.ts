@@ -28,7 +28,7 @@ const keyOf = ({ type, action, active, other }: Pick<Difference, "type" | "actio
     .slice(0, 32);
 
 /** An outcome as it goes on the wire. */
-export const sideOf = ({ decision, reason, obligations, policies }: Outcome): DifferenceClass["active"] => ({
+export const sideOf = ({ decision, reason, obligations, policies }: Outcome) => ({
   decision,
   reason,
   obligations: [...obligations],
@@ -62,14 +62,7 @@ export const createClasses = (most: number, before: Readonly<Record<string, Diff
       const held = entries.get(key);
       if (held === undefined && entries.size >= most) return false;
       const { decisionId, at, subject, agent, resourceId } = difference;
-      const sample: Sample = [
-        {
-          decision_id: decisionId,
-          subject,
-          agent,
-          resource_id: resourceId,
-        },
-      ];
+      const sample: Sample = [{ decision_id: decisionId, subject, agent, resource_id: resourceId }];
       entries.set(key, {
         resource_type: difference.type,
         action: difference.action,

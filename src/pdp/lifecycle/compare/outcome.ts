@@ -1,8 +1,9 @@
-import type { Obligation, Reason } from "#contract/authzen.ts";
+import type { Reason } from "#contract/authzen.ts";
+import type { Ask } from "#pdp/ask.ts";
 import type { Engine } from "#pdp/engine.ts";
-import { areSupported, makeObligations } from "#pdp/obligations.ts";
 import type { Question } from "#pdp/question.ts";
-import { ruleOn } from "#pdp/ruling.ts";
+import type { StoredItem } from "#pdp/records/record.ts";
+import { answerOf, ruleOn } from "#pdp/ruling.ts";
 
 /** What of a decision two versions may differ in. */
 export interface Outcome {
@@ -13,12 +14,7 @@ export interface Outcome {
   readonly policies: readonly string[];
 }
 
-export const outcomeOf = (decided: {
-  readonly decision: boolean;
-  readonly reason?: string;
-  readonly obligations: readonly Obligation[];
-  readonly policies: readonly string[];
-}): Outcome => ({
+export const outcomeOf = (decided: Pick<StoredItem, "decision" | "reason" | "obligations" | "policies">): Outcome => ({
   decision: decided.decision,
   reason: decided.reason as Reason | undefined,
   obligations: decided.obligations.map(({ id }) => id).toSorted(),
@@ -26,19 +22,11 @@ export const outcomeOf = (decided: {
 });
 
 /** What this version says to a question, for an enforcement point that can meet these obligations. */
-export const outcomeBy = (engine: Engine, question: Question, supported: "all" | ReadonlySet<string>): Outcome => {
+export const outcomeBy = (engine: Engine, question: Question, supported: Ask["supported"]): Outcome => {
   if (!engine.bundle.schema.actions.has(question.pair.key))
     return { decision: false, reason: "unknown_action", obligations: [], policies: [] };
   const ruling = ruleOn(engine, question);
-  const obligations = makeObligations(ruling.obligations, engine.bundle, question.facts);
-  const unmet = ruling.permit && !areSupported(obligations, supported);
-  const reason = unmet ? "obligation_unsupported" : ruling.reason;
-  return outcomeOf({
-    decision: ruling.permit && !unmet,
-    reason,
-    obligations: unmet ? [] : obligations,
-    policies: ruling.policies,
-  });
+  return outcomeOf({ ...answerOf(ruling, engine, question, supported), policies: ruling.policies });
 };
 
 /** What differs; empty = the same answer, whichever policies made it. */
@@ -47,3 +35,23 @@ export const differences = (one: Outcome, other: Outcome): readonly ("decision" 
   ...(one.reason === other.reason ? [] : (["reason"] as const)),
   ...(one.obligations.join() === other.obligations.join() ? [] : (["obligations"] as const)),
 ];
+
+/** How decisions come out that are made again, counted as they are shown. */
+export interface Tally {
+  evaluated: number;
+  unchanged: number;
+  newly_allowed: number;
+  newly_denied: number;
+  changed: number;
+  not_replayable: number;
+}
+
+export const newTally = (): Tally => ({ evaluated: 0, unchanged: 0, newly_allowed: 0, newly_denied: 0, changed: 0, not_replayable: 0 });
+
+/** Counts what became of one; true: the two differ. */
+export const countIn = (tally: Tally, before: Outcome, after: Outcome): boolean => {
+  const isSame = differences(before, after).length === 0;
+  const kind = before.decision === after.decision ? "changed" : after.decision ? "newly_allowed" : "newly_denied";
+  tally[isSame ? "unchanged" : kind] += 1;
+  return !isSame;
+};

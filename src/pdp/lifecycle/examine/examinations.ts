@@ -62,7 +62,7 @@ export const examinations = {
     const { engine } = looked;
     if (engine === undefined) return { faults: faultsIn(looked) };
     const decisionPoint = createCedar({
-      engines: { current: () => ({ version: "matrix", epoch: 0n, engine }) },
+      engines: { current: () => ({ version: "matrix", engine }) },
       facts: await openMatrixFacts(),
       decisions: matrixDecisionFacts,
       metrics: createMetrics(),

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
 import { factDelegation, factResource, factSubject, facts as factsSchema, type FactAsk, type Facts } from "#contract/facts.ts";
+import { bareResource } from "#pdp/facts/no-facts.ts";
 import type { FactSource } from "#pdp/facts/fact-source.ts";
 import type { KnownDecisions } from "./matrix.ts";
 import type { DecisionFacts } from "#pdp/records/decision-facts.ts";
@@ -91,11 +92,6 @@ const readMatrixFacts = (text: string): FactSource => {
 export const matrixFactsFile = new URL("./matrix-facts.jsonl", import.meta.url);
 export const openMatrixFacts = async (): Promise<FactSource> => readMatrixFacts(await readFile(matrixFactsFile, "utf8"));
 
-const decisionOf = (id: string, owner: string): readonly [string, NonNullable<Facts["resource"]>] => [
-  id,
-  { node_id: id, kind: "Decision", name: id, tenant_ids: ["tenant:acme"], owners: [owner], granted: false, attributes: {} },
-];
-
 /** Decisions that the matrix asks about. */
 export const matrixDecisions: KnownDecisions = {
   ben: "d_01JDBEN0000000000000000000",
@@ -106,10 +102,12 @@ export const matrixDecisions: KnownDecisions = {
 /** Three decisions as if on record. */
 export const matrixDecisionFacts: DecisionFacts = {
   resources: async () =>
-    new Map([
-      decisionOf(matrixDecisions.ben, "person:ben"),
-      decisionOf(matrixDecisions.cleo, "person:cleo"),
-      decisionOf(matrixDecisions.cleoReporter, "person:cleo"),
-    ]),
+    new Map(
+      [
+        [matrixDecisions.ben, "person:ben"] as const,
+        [matrixDecisions.cleo, "person:cleo"] as const,
+        [matrixDecisions.cleoReporter, "person:cleo"] as const,
+      ].map(([id, owner]) => [id, bareResource(id, "Decision", ["tenant:acme"], [owner])]),
+    ),
   permittedCall: async () => undefined,
 };

@@ -1,4 +1,4 @@
-import type { Ask, Properties } from "#pdp/ask.ts";
+import { houseAsk, vouchesNothing, type Ask, type Properties } from "#pdp/ask.ts";
 import type { DecisionPoint, Verdict } from "#pdp/decision-point.ts";
 import { houseTools, pairs } from "#decide/pairs.ts";
 
@@ -96,20 +96,19 @@ export const matrixRows = (known: KnownDecisions): readonly Row[] => {
   return [...asked, ...listed];
 };
 
-const askOf = (column: Column, row: Row, now: Date, mfa: boolean): Ask => ({
-  pep: row.could === true ? "service:crud" : "service:gateway",
-  bound: "*",
-  subject: { type: "identity", id: column.subject, tenant: "tenant" in column ? column.tenant : "tenant:acme" },
-  agents: "agent" in column ? [column.agent] : [],
-  action: row.action,
-  resource: { type: row.type, id: row.id },
-  assurance: mfa ? { acr: "strong", authTime: Math.floor(now.getTime() / 1000) } : {},
-  vouched: { could: row.could === true, toolsScope: true, assigned: row.assigned === true, costMicro: 10_000, approval: false },
-  props: row.props ?? {},
-  claimed: row.claimed ?? {},
-  ui: {},
-  supported: "all",
-});
+const askOf = (column: Column, row: Row, now: Date, mfa: boolean): Ask =>
+  houseAsk({
+    pep: row.could === true ? "service:crud" : "service:gateway",
+    bound: "*",
+    subject: { type: "identity", id: column.subject, tenant: "tenant" in column ? column.tenant : "tenant:acme" },
+    agents: "agent" in column ? [column.agent] : [],
+    action: row.action,
+    resource: { type: row.type, id: row.id },
+    assurance: mfa ? { acr: "strong", authTime: Math.floor(now.getTime() / 1000) } : {},
+    vouched: { ...vouchesNothing, could: row.could === true, toolsScope: true, assigned: row.assigned === true, costMicro: 10_000 },
+    props: row.props ?? {},
+    claimed: row.claimed ?? {},
+  });
 
 /** Y allowed, S allowed after a strong sign-in, R allowed after an approval, - denied. */
 const cellOf = (verdict: Verdict): Cell["value"] =>

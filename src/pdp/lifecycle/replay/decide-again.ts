@@ -5,8 +5,6 @@ import type { Properties } from "#pdp/ask.ts";
 import { questionOf, reachedPolicies, readsNotKept, sentButProperties } from "#pdp/explain/question-of.ts";
 import type { Recorded } from "#pdp/records/record.ts";
 
-export const recordedOutcome = ({ item }: Recorded): Outcome => outcomeOf(item);
-
 /**
  * What a version says to a recorded decision on the facts it had. `undefined`: it cannot be told, for the facts are not kept, or the
  * version reads what was only sent and is kept as a digest, or what the enforcement point could meet decided it. `props`: what is known
@@ -22,7 +20,7 @@ export const decideAgain = (
   const { item } = recorded;
   if (item.policies.includes("authorization-disabled") || item.reason === "obligation_unsupported") return undefined;
   // Every version refuses what was refused before any policy was asked.
-  if (!reachedPolicies(recorded)) return recordedOutcome(recorded);
+  if (!reachedPolicies(recorded)) return outcomeOf(item);
   const question = questionOf(recorded, facts);
   if (question === undefined) return undefined;
   if (readsNotKept(recorded, question, engine, emptyContext, props === undefined ? undefined : sentButProperties)) return undefined;

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { replayState } from "#contract/replay.ts";
+import { readReplay, replayState } from "#contract/replay.ts";
+import { newTally } from "#pdp/lifecycle/compare/outcome.ts";
 import { storedClasses } from "#pdp/lifecycle/compare/difference-classes.ts";
 import { statement, type Database, type Sql } from "#store/database.ts";
 
@@ -12,16 +13,14 @@ const filterSchema = z.object({
 });
 export type ReplayFilter = z.infer<typeof filterSchema>;
 
-const counts = {
-  evaluated: z.number(),
-  unchanged: z.number(),
-  newly_allowed: z.number(),
-  newly_denied: z.number(),
-  changed: z.number(),
-  not_replayable: z.number(),
-};
+const { evaluated, unchanged, newly_allowed, newly_denied, changed, not_replayable } = readReplay.reply.shape;
 const progressSchema = z.object({
-  ...counts,
+  evaluated,
+  unchanged,
+  newly_allowed,
+  newly_denied,
+  changed,
+  not_replayable,
   classes: storedClasses,
   truncated: z.boolean(),
   /** Where it goes on, after a restart too. */
@@ -33,12 +32,7 @@ export type ReplayProgress = Readonly<z.infer<typeof progressSchema>>;
 
 /** Before every call that can be: ids of calls begin with `d_` and a digit. */
 export const beginning: ReplayProgress = {
-  evaluated: 0,
-  unchanged: 0,
-  newly_allowed: 0,
-  newly_denied: 0,
-  changed: 0,
-  not_replayable: 0,
+  ...newTally(),
   classes: {},
   truncated: false,
   before: { callId: "d_~", part: 0 },

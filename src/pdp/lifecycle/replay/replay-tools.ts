@@ -4,7 +4,7 @@ import { microFromUsd } from "#contract/ids.ts";
 import type { replayTools as endpoint } from "#contract/replay-tools.ts";
 import { createTurns } from "#http/turns.ts";
 import type { Engine } from "#pdp/engine.ts";
-import { differences } from "#pdp/lifecycle/compare/outcome.ts";
+import { countIn, newTally } from "#pdp/lifecycle/compare/outcome.ts";
 import type { DecisionLog } from "#pdp/records/decision-log.ts";
 import type { ListPosition } from "#pdp/records/list-calls.ts";
 import type { Recorded } from "#pdp/records/record.ts";
@@ -66,7 +66,7 @@ export const replayTools = async (
   const changes = new Map(body.tools.map((tool) => [tool.tool_id, tool]));
   const { recorded, complete } = await newest(records, body);
   const kept = await records.factsOfAll(recorded);
-  const counts = { evaluated: 0, unchanged: 0, newly_allowed: 0, newly_denied: 0, changed: 0, not_replayable: 0 };
+  const counts = newTally();
   const examples: ReplyOf<typeof endpoint>["examples"] = [];
   for (const one of recorded) {
     await pause();
@@ -81,19 +81,13 @@ export const replayTools = async (
     const after =
       facts === undefined ? undefined : decideAgain(next, factsAfter(facts, change, one.agent), engine, records.emptyContext, change.after);
     if (before === undefined || after === undefined) counts.not_replayable += 1;
-    else if (differences(before, after).length === 0) counts.unchanged += 1;
-    else {
-      if (before.decision === after.decision) counts.changed += 1;
-      else if (after.decision) counts.newly_allowed += 1;
-      else counts.newly_denied += 1;
-      if (examples.length < MOST_EXAMPLES)
-        examples.push({
-          decision_id: one.decision_id,
-          tool: change.tool_id,
-          before: { decision: before.decision, reason: before.reason },
-          after: { decision: after.decision, reason: after.reason },
-        });
-    }
+    else if (countIn(counts, before, after) && examples.length < MOST_EXAMPLES)
+      examples.push({
+        decision_id: one.decision_id,
+        tool: change.tool_id,
+        before: { decision: before.decision, reason: before.reason },
+        after: { decision: after.decision, reason: after.reason },
+      });
   }
   return { ...counts, examples, complete };
 };

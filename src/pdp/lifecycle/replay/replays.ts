@@ -1,13 +1,11 @@
+import type { ServiceParts } from "#authn/service-parts.ts";
 import { randomUUID } from "node:crypto";
 import { Problem } from "#contract/problem.ts";
 import { startLoop } from "#http/loop.ts";
-import type { Change } from "#events/change.ts";
 import type { Engines } from "#pdp/engines.ts";
 import type { DecisionLog } from "#pdp/records/decision-log.ts";
 import type { Administrator } from "#pdp/lifecycle/rollout/guard-administration.ts";
 import { policyEntry } from "#pdp/lifecycle/rollout/tell.ts";
-import type { Database } from "#store/database.ts";
-import type { Log } from "#telemetry/log.ts";
 import { replayStore, type Replay, type ReplayFilter } from "./replay-store.ts";
 import { runReplay } from "./run-replay.ts";
 
@@ -25,14 +23,10 @@ export interface Replays {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-export interface ReplaysParts {
-  readonly database: Database;
-  readonly change: Change;
+export interface ReplaysParts extends Pick<ServiceParts, "database" | "change" | "log" | "now"> {
   readonly records: DecisionLog;
   readonly engines: Engines;
   readonly keepDays: number;
-  readonly log: Log;
-  readonly now: () => Date;
   /** Between two looks for one to go on with. */
   readonly lookMs?: number;
 }

@@ -1,11 +1,11 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Facts } from "#contract/facts.ts";
 import { createClasses } from "#pdp/lifecycle/compare/difference-classes.ts";
-import { differences, type Outcome } from "#pdp/lifecycle/compare/outcome.ts";
+import { countIn, outcomeOf, type Outcome } from "#pdp/lifecycle/compare/outcome.ts";
 import type { Engine } from "#pdp/engine.ts";
 import type { DecisionLog } from "#pdp/records/decision-log.ts";
 import type { Recorded } from "#pdp/records/record.ts";
-import { decideAgain, recordedOutcome } from "./decide-again.ts";
+import { decideAgain } from "./decide-again.ts";
 import type { Replay, ReplayProgress } from "./replay-store.ts";
 
 const PER_PAGE = 200;
@@ -32,31 +32,23 @@ export const runReplay = async (
 
   const compare = (recorded: Recorded, now: Outcome | undefined): void => {
     counts.evaluated += 1;
-    if (now === undefined) {
-      counts.not_replayable += 1;
-      return;
-    }
-    const then = recordedOutcome(recorded);
-    if (differences(then, now).length === 0) {
-      counts.unchanged += 1;
-      return;
-    }
-    if (now.decision === then.decision) counts.changed += 1;
-    else if (now.decision) counts.newly_allowed += 1;
-    else counts.newly_denied += 1;
     const { item } = recorded;
-    const kept = classes.add({
-      decisionId: recorded.decision_id,
-      at: recorded.decided_at,
-      type: item.type,
-      action: item.action,
-      subject: recorded.subject,
-      agent: recorded.agent,
-      resourceId: item.id,
-      active: then,
-      other: now,
-    });
-    counts.truncated ||= !kept;
+    const then = outcomeOf(item);
+    if (now === undefined) counts.not_replayable += 1;
+    else if (countIn(counts, then, now)) {
+      const kept = classes.add({
+        decisionId: recorded.decision_id,
+        at: recorded.decided_at,
+        type: item.type,
+        action: item.action,
+        subject: recorded.subject,
+        agent: recorded.agent,
+        resourceId: item.id,
+        active: then,
+        other: now,
+      });
+      counts.truncated ||= !kept;
+    }
   };
 
   for (;;) {

@@ -1,8 +1,6 @@
+import type { ServiceParts } from "#authn/service-parts.ts";
 import { Problem } from "#contract/problem.ts";
 import { followChannel, followPollMs } from "#events/follow-channel.ts";
-import type { Database } from "#store/database.ts";
-import type { Log } from "#telemetry/log.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
 import type { Bundle } from "#pdp/bundle/bundle.ts";
 import { sharedEngine, type Engine } from "#pdp/engine.ts";
 import { readBundleApart, type Examiner } from "#pdp/lifecycle/examine/examiner.ts";
@@ -20,11 +18,8 @@ export interface Follower {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-export interface FollowerParts {
-  readonly database: Database;
+export interface FollowerParts extends Pick<ServiceParts, "database" | "log" | "metrics"> {
   readonly examiner: Examiner;
-  readonly log: Log;
-  readonly metrics: Metrics;
   /** Between two looks at the pointer, for a hint that was lost. */
   readonly pollMs?: number;
   /** Longest time without a look that succeeded. */

@@ -6,6 +6,7 @@ import type { Pep } from "#pdp/endpoints/parse-ask.ts";
 import type { RequirePair } from "#pdp/endpoints/require-pair.ts";
 import type { Version } from "#pdp/engines.ts";
 import { isService, type Viewers } from "#pdp/explain/viewer.ts";
+import { actorKindOf } from "#pdp/records/act-actor.ts";
 import type { Changer } from "./tell.ts";
 
 export type AdministrationRight = "view" | "edit" | "activate";
@@ -41,13 +42,10 @@ export interface GuardParts {
   readonly self: string;
 }
 
-const kindOf = ({ sub, agent }: Caller): Changer["kind"] =>
-  agent !== undefined || sub.startsWith("agent:") ? "agent" : sub.startsWith("service:") ? "service" : "person";
-
 const changerOf = (caller: Caller, correlationId: string, decisionId?: string): Changer => ({
   subject: caller.sub,
   tenant: caller.tenant,
-  kind: kindOf(caller),
+  kind: actorKindOf(caller.sub, caller.agent),
   clientId: caller.clientId,
   acr: caller.acr,
   decisionId,
@@ -70,7 +68,8 @@ export const createGuard =
       by: changerOf(caller, correlationId, decisionId),
       seesDecisions,
       keepsRight: async (version) => {
-        const [again] = (await parts.decideBy(version).evaluate(askOfCaller(caller, parts.self, pair))).verdicts;
+        const { verdicts } = await parts.decideBy(version).evaluateMany([askOfCaller(caller, parts.self, pair)], "execute_all");
+        const [again] = verdicts;
         return again?.decision === true || again?.reason === "step_up_required";
       },
     };

@@ -84,13 +84,7 @@ export const importBundle = async (
     const isActive = pointer === undefined || shouldDecide || pointer.active === version;
     const entry = policyEntry(by, "imported", version, { digest, from: pointer?.active ?? null, active: isActive });
     const told = isActive && pointer !== undefined ? await policyEvents(sql, by, "activated", version, { from: pointer.active }) : [];
-    const result: Imported = isActive
-      ? { active: version }
-      : {
-          active: pointer.active,
-          draft: version,
-          faults: faults.map(faultLine),
-        };
+    const result: Imported = isActive ? { active: version } : { active: pointer.active, draft: version, faults: faults.map(faultLine) };
     return { result, entries: [entry], events: told };
   });
 };

@@ -1,4 +1,5 @@
 import type { Finding } from "#pdp/bundle/findings.ts";
+import { noFacts } from "#pdp/facts/no-facts.ts";
 import type { Engine } from "#pdp/engine.ts";
 import { pairOf } from "#decide/pairs.ts";
 import type { Question } from "#pdp/question.ts";
@@ -26,14 +27,10 @@ const asksToActivate = (id: string, groups: readonly string[], tenant: string): 
     resourceId: "*",
     tenant,
     facts: {
+      ...noFacts,
       subject: { id, kind: "Person", name: id, tenant_ids: [tenant], groups: [...groups], disabled: false, mfa_level: "strong" },
-      agent: null,
-      capability: false,
       chain: true,
       definition_ok: true,
-      delegation: null,
-      resource: null,
-      edges: [],
     },
     inputs: { mfa: true, approved: false, could: false, tools_scope: false, assigned: false, cost_micro: 0 },
     props: {},

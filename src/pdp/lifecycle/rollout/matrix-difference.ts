@@ -5,13 +5,10 @@ import { Problem } from "#contract/problem.ts";
 import type { PolicyFiles } from "#pdp/bundle/policy-files.ts";
 import type { Examiner, Urgency } from "#pdp/lifecycle/examine/examiner.ts";
 import { columns, type Matrix } from "#pdp/lifecycle/matrix/matrix.ts";
+import type { StoredVersion } from "./version-store.ts";
 
 /** A version to be drawn. */
-export interface Drawn {
-  readonly version: string;
-  readonly digest: string;
-  readonly files: PolicyFiles;
-}
+type Drawn = Pick<StoredVersion, "version" | "digest"> & { readonly files: PolicyFiles };
 
 /** Throws `policy_invalid` where one of them cannot be read, `busy`, `engine_failed`. */
 export type CompareMatrix = (version: Drawn, against: Drawn, urgency: Urgency) => Promise<MatrixDifference>;

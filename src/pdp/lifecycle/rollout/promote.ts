@@ -1,17 +1,41 @@
 import type { PolicyReport } from "#contract/policies.ts";
-import type { MatrixDifference } from "#contract/rollouts.ts";
+import type { BodyOf } from "#contract/endpoint.ts";
+import type { MatrixDifference, promoteRollout } from "#contract/rollouts.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Version } from "#pdp/engines.ts";
 import type { Administrator } from "./guard-administration.ts";
-import type { TurnPointer } from "./turn-pointer.ts";
+import type { Change } from "#events/change.ts";
+import type { Follower } from "./follow-pointer.ts";
+import { movePointer, type Pointer } from "./pointer.ts";
+import { tellOf, type PolicyAct } from "./tell.ts";
 import type { StoredVersion } from "./version-store.ts";
 import type { VersionReader } from "./version-reader.ts";
 
-export interface Promotion {
-  readonly to: "draft" | "shadow" | "active";
-  /** Digest of the matrix difference that was shown. */
-  readonly acknowledged_diff?: string | undefined;
+type Promotion = BodyOf<typeof promoteRollout>;
+
+/** A change of which versions decide. */
+interface PointerTurn {
+  readonly act: PolicyAct;
+  /** Whom it is about. */
+  readonly version: string;
+  readonly from: Pointer;
+  readonly to: Pick<Pointer, "active" | "shadow">;
+  readonly data?: Readonly<Record<string, unknown>>;
 }
+
+/** Moves the pointer in one commit with what is told of it; this process follows before it resolves. Throws `stale_version`. */
+export const createTurn =
+  ({ change, follower }: { readonly change: Change; readonly follower: Follower }, reader: Pick<VersionReader, "requireVersion">) =>
+  async (admin: Administrator, { act, version, from, to, data }: PointerTurn): Promise<StoredVersion> => {
+    await change(async (sql) => {
+      const epoch = await movePointer(sql, from, to);
+      return { result: undefined, ...(await tellOf(sql, admin.by, act, version, { from: from.active, epoch: Number(epoch), ...data })) };
+    });
+    await follower.refresh();
+    return reader.requireVersion(version);
+  };
+
+type TurnPointer = ReturnType<typeof createTurn>;
 
 const conflict = (detail: string): Problem => new Problem("conflict", { detail });
 

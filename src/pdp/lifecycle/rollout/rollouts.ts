@@ -1,13 +1,14 @@
 import type { PolicyReport } from "#contract/policies.ts";
+import type { BodyOf } from "#contract/endpoint.ts";
+import type { createRollout } from "#contract/rollouts.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Change } from "#events/change.ts";
 import { digestOf } from "#pdp/bundle/bundle.ts";
 import type { Administrator } from "./guard-administration.ts";
-import { createPromote } from "./promote.ts";
-import { createRollBack } from "./roll-back.ts";
-import { createTurn, tellOf } from "./turn-pointer.ts";
-import { createVersionReader, type Changes, type VersionReaderParts } from "./version-reader.ts";
-import { dropVersion, findDigest, storeDraft, type StoredVersion } from "./version-store.ts";
+import { createPromote, createTurn } from "./promote.ts";
+import { tellOf } from "./tell.ts";
+import { createVersionReader, type VersionReaderParts } from "./version-reader.ts";
+import { dropVersion, findDigest, findLastRetired, storeDraft, type StoredVersion } from "./version-store.ts";
 
 export interface RolloutParts extends VersionReaderParts {
   readonly change: Change;
@@ -17,14 +18,14 @@ export interface RolloutParts extends VersionReaderParts {
 export const createRollouts = (parts: RolloutParts) => {
   const { database, change, follower } = parts;
   const reader = createVersionReader(parts);
-  const turn = createTurn({ change, follower, reader });
+  const turn = createTurn({ change, follower }, reader);
 
   return {
     ...reader,
 
     draft: async (
       admin: Administrator,
-      asked: { readonly from_version?: string | undefined; readonly files: Changes; readonly message: string },
+      asked: BodyOf<typeof createRollout>,
       ifMatch: string | null,
     ): Promise<{ readonly stored: StoredVersion; readonly report: PolicyReport }> => {
       await reader.requirePointer(ifMatch);
@@ -38,7 +39,7 @@ export const createRollouts = (parts: RolloutParts) => {
           throw new Problem("already_exists", { detail: `These very files are ${version ?? "a version"} already.`, members: { version } });
         }
         const data = { digest, valid: report.valid, cases_failed: report.cases.failed.length };
-        return { result: { stored, report }, ...(await tellOf(sql, admin, "drafted", stored.version, data)) };
+        return { result: { stored, report }, ...(await tellOf(sql, admin.by, "drafted", stored.version, data)) };
       });
     },
 
@@ -48,12 +49,29 @@ export const createRollouts = (parts: RolloutParts) => {
       await change(async (sql) => {
         if (!(await dropVersion(sql, stored.version)))
           throw new Problem("not_a_draft", { detail: `${stored.version} is ${stored.state}.` });
-        return { result: undefined, ...(await tellOf(sql, admin, "dropped", stored.version, { digest: stored.digest })) };
+        return { result: undefined, ...(await tellOf(sql, admin.by, "dropped", stored.version, { digest: stored.digest })) };
       });
     },
 
     promote: createPromote(reader, turn),
-    rollBack: createRollBack({ database, reader, turn }),
+
+    /** Lets a version decide that did before; `last`: the one before this. Throws `conflict`, `policy_invalid`, `stale_version`, `not_found`. */
+    rollBack: async (
+      admin: Administrator,
+      version: string,
+      message: string | undefined,
+      ifMatch: string | null,
+    ): Promise<StoredVersion> => {
+      const from = await reader.requirePointer(ifMatch);
+      const stored = version === "last" ? await findLastRetired(database) : await reader.requireVersion(version);
+      if (stored === undefined) throw new Problem("conflict", { detail: "No version decided before this one." });
+      const name = stored.version;
+      if (stored.state !== "retired")
+        throw new Problem("conflict", { detail: `${name} is ${stored.state}: only one that decided before can again.` });
+      await reader.requireLoadable(name);
+      const data = { digest: stored.digest, message };
+      return turn(admin, { act: "rolled_back", version: name, from, to: { active: name, shadow: from.shadow }, data });
+    },
   };
 };
 

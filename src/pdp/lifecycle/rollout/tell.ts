@@ -68,3 +68,9 @@ export const policyEvents = async (
     correlationId: by.correlationId,
   }));
 };
+
+/** What is told of an act: its audit entry and its events, for the commit that it is part of. */
+export const tellOf = async (sql: Sql, by: Changer, act: PolicyAct, version: string, data: Readonly<Record<string, unknown>>) => ({
+  entries: [policyEntry(by, act, version, data)],
+  events: await policyEvents(sql, by, act, version, data),
+});

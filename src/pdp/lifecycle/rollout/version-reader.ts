@@ -4,11 +4,10 @@ import { Problem } from "#contract/problem.ts";
 import { changedFiles, MOST_BUNDLE_BYTES, type PolicyFiles } from "#pdp/bundle/policy-files.ts";
 import type { Version } from "#pdp/engines.ts";
 import type { Database } from "#store/database.ts";
-import { requireEpoch } from "./epoch-tag.ts";
 import type { Follower } from "./follow-pointer.ts";
 import type { Examiner, Urgency } from "#pdp/lifecycle/examine/examiner.ts";
 import type { CompareMatrix } from "./matrix-difference.ts";
-import { readPointer, type Pointer } from "./pointer.ts";
+import { readPointer, requireEpoch, type Pointer } from "./pointer.ts";
 import { findVersion, listVersions, readContent, type StoredContent, type StoredVersion } from "./version-store.ts";
 
 export interface VersionReaderParts {

@@ -7,14 +7,8 @@ import type { PolicyFiles } from "#pdp/bundle/policy-files.ts";
 import { statement, type Sql } from "#store/database.ts";
 
 /** A version as it is kept. Its files never change; its state does. */
-export interface StoredVersion {
-  readonly version: string;
+export interface StoredVersion extends Readonly<Omit<Rollout, "activated_at">> {
   readonly seq: bigint;
-  readonly state: RolloutState;
-  readonly digest: string;
-  readonly message: string;
-  readonly created_by: string;
-  readonly created_at: string;
   readonly activated_at: string | null;
 }
 
@@ -109,12 +103,7 @@ export const readStoredBundle = async (sql: Sql, version: string): Promise<Bundl
   return bundle;
 };
 
-export const shownVersion = (stored: StoredVersion): Rollout => ({
-  version: stored.version,
-  state: stored.state,
-  digest: stored.digest,
-  message: stored.message,
-  created_by: stored.created_by,
-  created_at: stored.created_at,
-  activated_at: stored.activated_at ?? undefined,
+export const shownVersion = ({ seq: _seq, activated_at, ...stored }: StoredVersion): Rollout => ({
+  ...stored,
+  activated_at: activated_at ?? undefined,
 });

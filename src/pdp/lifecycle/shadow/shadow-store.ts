@@ -1,13 +1,11 @@
 import { differenceClass, type DifferenceClass } from "#contract/replay.ts";
+import type { ReplyOf } from "#contract/endpoint.ts";
+import type { rolloutDifferences } from "#contract/rollouts.ts";
 import { mergeSamples } from "#pdp/lifecycle/compare/difference-classes.ts";
 import { statement, type Database } from "#store/database.ts";
 import { addDecisions, type ShadowedDecision } from "./shadow-decisions.ts";
 
-export interface ShadowTotals {
-  readonly evaluated: number;
-  readonly dropped: number;
-  readonly different: number;
-}
+export type ShadowTotals = Pick<ReplyOf<typeof rolloutDifferences>, "evaluated" | "dropped" | "different">;
 
 /** What one process saw since it last wrote. */
 export interface ShadowSeen extends ShadowTotals {

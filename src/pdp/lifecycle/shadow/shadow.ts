@@ -1,13 +1,11 @@
+import type { ServiceParts } from "#authn/service-parts.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { createClasses, sideOf, type DifferenceClasses } from "#pdp/lifecycle/compare/difference-classes.ts";
 import { differences, outcomeBy, outcomeOf } from "#pdp/lifecycle/compare/outcome.ts";
 import type { Verdict } from "#pdp/decision-point.ts";
 import type { Engines, Version } from "#pdp/engines.ts";
-import type { Database } from "#store/database.ts";
-import type { Log } from "#telemetry/log.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
 import { readDecision, type ShadowedDecision } from "./shadow-decisions.ts";
-import { addSeen, readSeen, type ShadowSeen } from "./shadow-store.ts";
+import { addSeen, readSeen, type ShadowSeen, type ShadowTotals } from "./shadow-store.ts";
 
 export interface ShadowItem {
   readonly decisionId: string;
@@ -24,14 +22,11 @@ export interface Shadow {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-export interface ShadowParts {
-  readonly database: Database;
+export interface ShadowParts extends Pick<ServiceParts, "database" | "metrics" | "log"> {
   readonly engines: Engines;
   /** Share of decisions, 0 to 1. */
   readonly sample: number;
   readonly random: () => number;
-  readonly metrics: Metrics;
-  readonly log: Log;
 }
 
 /** Decisions that wait for the shadow; beyond it they are dropped and counted. */
@@ -43,10 +38,7 @@ const MOST_CLASSES = 500;
 /** Decisions kept for their records until the next write; beyond it they are only counted. */
 const MOST_DECISIONS = 10_000;
 
-interface Pending {
-  evaluated: number;
-  dropped: number;
-  different: number;
+interface Pending extends ShadowTotals {
   readonly tenants: Map<string, DifferenceClasses>;
   readonly decisions: ShadowedDecision[];
 }

@@ -1,4 +1,4 @@
-import type { Ask } from "#pdp/ask.ts";
+import { houseAsk, vouchesNothing, type Ask } from "#pdp/ask.ts";
 import type { Engine } from "#pdp/engine.ts";
 import type { Pair } from "#decide/pairs.ts";
 
@@ -20,17 +20,13 @@ export const askAbout = (
   who: { readonly subject_id: string; readonly agent_id?: string | undefined },
   tenant: string,
   { pair, id }: Target,
-): Ask => ({
-  pep: "service:pdp",
-  bound: tenant,
-  subject: { type: "identity", id: who.subject_id, tenant },
-  agents: who.agent_id === undefined ? [] : [who.agent_id],
-  action: pair.action,
-  resource: { type: pair.type, id },
-  assurance: {},
-  vouched: { could: false, toolsScope: true, assigned: false, costMicro: 0, approval: false },
-  props: {},
-  claimed: {},
-  ui: {},
-  supported: "all",
-});
+): Ask =>
+  houseAsk({
+    pep: "service:pdp",
+    bound: tenant,
+    subject: { type: "identity", id: who.subject_id, tenant },
+    agents: who.agent_id === undefined ? [] : [who.agent_id],
+    action: pair.action,
+    resource: { type: pair.type, id },
+    vouched: { ...vouchesNothing, toolsScope: true },
+  });

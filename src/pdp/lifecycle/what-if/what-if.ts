@@ -1,25 +1,19 @@
 import type { whatIf } from "#contract/what-if.ts";
 import type { BodyOf, ReplyOf } from "#contract/endpoint.ts";
 import { Problem } from "#contract/problem.ts";
-import { createCedar } from "#pdp/cedar.ts";
+import { createCedar, type CedarParts } from "#pdp/cedar.ts";
 import { outcomeBy, outcomeOf, type Outcome } from "#pdp/lifecycle/compare/outcome.ts";
 import type { Verdict } from "#pdp/decision-point.ts";
+import { inPieces } from "#pdp/in-pieces.ts";
 import type { Version } from "#pdp/engines.ts";
 import type { FactSource, GatheredIf, GraphChange } from "#pdp/facts/fact-source.ts";
 import { pairs } from "#decide/pairs.ts";
-import type { DecisionFacts } from "#pdp/records/decision-facts.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
 import { askAbout, namedByPolicies, type Target } from "./ask-about.ts";
 
 type Body = BodyOf<typeof whatIf>;
 type Reply = ReplyOf<typeof whatIf>;
 
-export interface WhatIfParts {
-  readonly facts: FactSource;
-  readonly decisions: DecisionFacts;
-  readonly metrics: Metrics;
-  readonly now: () => Date;
-}
+export type WhatIfParts = Pick<CedarParts, "facts" | "decisions" | "metrics" | "now">;
 
 const MOST_PAIRS = 5_000;
 const PER_BATCH = 500;
@@ -28,14 +22,13 @@ const PER_BATCH = 500;
 const targetsOf = (body: Body, reached: GatheredIf["reached"], versions: readonly Version[]): readonly Target[] => {
   const named = [...(body.resources ?? []), ...reached.map(({ type, external_id: id }) => ({ type, id }))];
   const wanted = body.actions === undefined ? undefined : new Set(body.actions);
-  const targets = pairs.flatMap((pair): readonly Target[] => {
+  return pairs.flatMap((pair): readonly Target[] => {
     if (wanted !== undefined && !wanted.has(`${pair.type}/${pair.action}`)) return [];
     if (pair.of === "all") return [{ pair, id: "*" }];
     const ids = named.filter(({ type }) => type === pair.type).map(({ id }) => id);
     const more = versions.flatMap(({ engine }) => namedByPolicies(engine, pair));
     return [...new Set([...ids, ...more])].map((id) => ({ pair, id }));
   });
-  return targets;
 };
 
 /** Circumstances taken as given, beyond what the asks say. */
@@ -73,8 +66,7 @@ export const askWhatIf = async (parts: WhatIfParts, body: Body, tenant: string, 
     reach: { subject_id: body.subject_id, agent_id: body.agent_id },
   };
   const reach = await gatherIf([], change);
-  const over = (version: Version, source: FactSource) =>
-    createCedar({ ...parts, facts: source, engines: { current: () => ({ ...version, epoch: 0n }) } });
+  const over = (version: Version, source: FactSource) => createCedar({ ...parts, facts: source, engines: { current: () => version } });
   const before = over(active, facts);
   const after = over(next, { ready: facts.ready, gather: (asks) => gatherIf(asks, change) });
 
@@ -82,8 +74,7 @@ export const askWhatIf = async (parts: WhatIfParts, body: Body, tenant: string, 
   const targets = all.slice(0, MOST_PAIRS);
   const gained: Reply["gained"] = [];
   const lost: Reply["lost"] = [];
-  for (let from = 0; from < targets.length; from += PER_BATCH) {
-    const batch = targets.slice(from, from + PER_BATCH);
+  for (const batch of inPieces(targets, PER_BATCH)) {
     const asks = batch.map((target) => askAbout(body, tenant, target));
     const then = (await before.evaluateMany(asks, "execute_all")).verdicts;
     const thereafter = (await after.evaluateMany(asks, "execute_all")).verdicts;
