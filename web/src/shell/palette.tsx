@@ -162,14 +162,7 @@ export const Palette = ({ isOpen, onClose }: { readonly isOpen: boolean; readonl
   };
 
   return (
-    <Modal
-      opened={isOpen}
-      onClose={onClose}
-      title={words.palette.title}
-      centered={false}
-      yOffset="12vh"
-      closeButtonProps={{ "aria-label": words.common.close }}
-    >
+    <Modal opened={isOpen} onClose={onClose} title={words.palette.title} centered={false} yOffset="12vh">
       <TextInput
         data-autofocus
         size="sm"

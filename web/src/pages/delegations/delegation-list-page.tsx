@@ -20,7 +20,7 @@ import { QueryView } from "../../ui/query-view.tsx";
 import type { Column } from "../../ui/rows.tsx";
 import { StatusChip } from "../../ui/status-chip.tsx";
 import { SuggestInput } from "../../ui/suggest-input.tsx";
-import { useClock } from "../../ui/use-clock.ts";
+import { useClock } from "../../ui/timers.ts";
 import { Ending } from "./ending.tsx";
 import { RevokeAllDialog } from "./revoke-dialogs.tsx";
 

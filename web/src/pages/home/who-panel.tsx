@@ -5,7 +5,7 @@ import { formatMoment, formatRelative, visibleText } from "../../strings/format.
 import { Chip } from "../../ui/chip.tsx";
 import { Fact, FactList } from "../../ui/fact-list.tsx";
 import { Panel } from "../../ui/panel.tsx";
-import { useClock } from "../../ui/use-clock.ts";
+import { useClock } from "../../ui/timers.ts";
 
 const Assurance = ({ acr }: { readonly acr: string | undefined }): ReactElement => {
   if (acr === "phishing_resistant") return <Chip tone="allow" icon="key" text={words.home.phishingResistant} />;

@@ -11,7 +11,7 @@ import { words } from "../../strings/en.ts";
 import { policyWords } from "../../strings/policies.ts";
 import { Empty } from "../../ui/empty.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
-import { Page } from "../../ui/page.tsx";
+import { DoneNotice, Page } from "../../ui/page.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
 import { Rows, type Column } from "../../ui/rows.tsx";
@@ -126,11 +126,7 @@ export const PolicyListPage = (): ReactElement => {
         </>
       }
     >
-      {fact === undefined ? null : (
-        <div className="sp-notice" data-tone="allow" role="status">
-          {fact}
-        </div>
-      )}
+      <DoneNotice>{fact}</DoneNotice>
       <div className="sp-stack">
         <VersionList />
         <RuleList />

@@ -9,7 +9,7 @@ import { visibleText } from "../../strings/format.ts";
 import { ActButton } from "../../ui/act-button.tsx";
 import { Fact, FactList } from "../../ui/fact-list.tsx";
 import { Failure } from "../../ui/failure.tsx";
-import { useClock } from "../../ui/use-clock.ts";
+import { useClock } from "../../ui/timers.ts";
 
 const text = secretWords.reveal;
 const LOGGED_MS = 1_500;

@@ -4,7 +4,7 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { useState, type ReactElement } from "react";
 import type { ConfigWritten } from "#contract/configs.ts";
 import { useClient } from "../../api/client-context.ts";
-import { GatewayError } from "../../api/gateway-error.ts";
+import { hasCode } from "../../api/gateway-error.ts";
 import {
   publishOver,
   removalQuery,
@@ -22,7 +22,7 @@ import { words } from "../../strings/en.ts";
 import { systemWords } from "../../strings/systems.ts";
 import { ActButton } from "../../ui/act-button.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
-import { Fact, FactList } from "../../ui/fact-list.tsx";
+import { Fact, FactList, TextFact } from "../../ui/fact-list.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Panel } from "../../ui/panel.tsx";
@@ -69,14 +69,12 @@ const Facts = ({ system }: { readonly system: ReadSystem }): ReactElement => {
         )}
         <FactList>
           <Fact name={systemWords.version}>{version}</Fact>
-          <Fact name={text.author}>
-            <Foreign text={author} isCode />
-          </Fact>
+          <TextFact name={text.author} text={author} isCode />
           <Fact name={text.at}>
             <time dateTime={at}>{formatMoment(at)}</time>
           </Fact>
-          <Fact name={text.reason}>{reason === "" ? undefined : <Foreign text={reason} />}</Fact>
-          <Fact name={text.owner}>{owner === undefined ? undefined : <Foreign text={owner} isCode />}</Fact>
+          <TextFact name={text.reason} text={reason || undefined} />
+          <TextFact name={text.owner} text={owner} isCode />
         </FactList>
         {state === "off" ? <p className="sp-dim">{text.off}</p> : null}
         {degraded === undefined ? null : (
@@ -238,7 +236,7 @@ export const SystemPage = (): ReactElement => {
   const query = useQuery(systemQuery(client, name));
   // What was taken away is not there any more, though what was read of it before still is in memory.
   const system = query.isError ? undefined : query.data;
-  const isAbsent = query.error instanceof GatewayError && query.error.problem.code === "not_found";
+  const isAbsent = hasCode(query.error, "not_found");
   // One that was taken away has its versions still, the newest of which says so.
   const versions = useInfiniteQuery(versionPagesQuery(client, name));
   const [newest] = versions.data?.pages[0]?.versions ?? [];
