@@ -1,5 +1,5 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { useCallback, useSyncExternalStore } from "react";
+import { useCallback, useSyncExternalStore, type ReactNode } from "react";
 import type { Ask } from "./ask.ts";
 import { AUTHZ, canOf, decisionQuery, freshFor, watchExpiry, type Can } from "./decision-query.ts";
 import { useLoadDecision, type Answered } from "./decisions-context.ts";
@@ -31,6 +31,10 @@ export const useStanding = (ask: Ask): Standing => {
 };
 
 export const useCan = (ask: Ask): Can => useStanding(ask).can;
+
+/** Shows its children only while they are allowed; they are not in the document otherwise. */
+export const Gate = ({ ask, children }: { readonly ask: Ask; readonly children: ReactNode }): ReactNode =>
+  useCan(ask) === "allowed" ? children : null;
 
 /** True while a question on screen has no usable answer. */
 export const useIsAnyUnknown = (): boolean => {

@@ -25,6 +25,7 @@ export const DeniedPage = ({ title, decisionId }: { readonly title: string; read
   const { subject } = useSession();
   const query = useQuery({ ...outcomeQuery(useClient(), decisionId ?? ""), enabled: decisionId !== undefined });
   const record = query.data;
+  const isAsked = record !== undefined && isAskedForHere(record, subject.id);
   return (
     <Page title={title}>
       <div className="sp-stack">
@@ -35,7 +36,7 @@ export const DeniedPage = ({ title, decisionId }: { readonly title: string; read
               <Foreign text={record.sentence} />
             </p>
           )}
-          {record !== undefined && isAskedForHere(record, subject.id) ? null : <AskSomebody what={title} decisionId={decisionId} />}
+          {isAsked ? null : <AskSomebody what={title} decisionId={decisionId} />}
           {decisionId === undefined ? null : (
             <p>
               <DecisionLink id={decisionId}>{words.gate.whyDenied}</DecisionLink>{" "}
@@ -44,7 +45,7 @@ export const DeniedPage = ({ title, decisionId }: { readonly title: string; read
           )}
           <HomeLink />
         </div>
-        {record !== undefined && isAskedForHere(record, subject.id) ? (
+        {isAsked ? (
           <Late>
             <AskAgainPanel record={record} />
           </Late>

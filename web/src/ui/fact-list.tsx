@@ -25,3 +25,28 @@ export const TextFact = ({
   readonly text: string | undefined;
   readonly isCode?: boolean;
 }): ReactElement => <Fact name={name}>{text === undefined ? undefined : <Foreign text={text} isCode={isCode} />}</Fact>;
+
+/** One whose values are ids, one a line; or that there is none. */
+export const CodesFact = ({
+  name,
+  texts,
+  none,
+}: {
+  readonly name: string;
+  readonly texts: readonly string[];
+  readonly none: string;
+}): ReactElement => (
+  <Fact name={name}>
+    {texts.length === 0 ? (
+      <span className="sp-dim">{none}</span>
+    ) : (
+      <ul className="sp-list">
+        {texts.map((text) => (
+          <li key={text}>
+            <Foreign text={text} isCode />
+          </li>
+        ))}
+      </ul>
+    )}
+  </Fact>
+);

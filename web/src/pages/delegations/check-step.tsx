@@ -64,7 +64,7 @@ export const CheckStep = ({ form, onBack, onCreated }: StepProps & { readonly on
     <StepForm
       faults={[]}
       hasTried={false}
-      onSubmit={() => {
+      onNext={() => {
         if (digest === undefined || saving.isPending || whatIf.isFetching) return;
         setStale(false);
         saving.mutate(digest);

@@ -143,12 +143,9 @@ export const PickStep = ({
     <StepForm
       faults={isWrong ? [{ field: "picks", text: text.pickedFault }] : []}
       hasTried={hasTried}
-      onSubmit={() => {
-        setTried(true);
-        if (!isWrong) onNext();
-      }}
+      onTried={setTried}
+      onNext={onNext}
       onBack={onBack}
-      submit={<Button type="submit">{words.common.next}</Button>}
     >
       <FoundView looked={looked} />
       {present === undefined ? null : <p>{text.updates(present.name)}</p>}

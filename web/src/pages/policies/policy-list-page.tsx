@@ -6,7 +6,7 @@ import type { z } from "zod";
 import type { policyRow } from "#contract/policies.ts";
 import { useClient } from "../../api/client-context.ts";
 import { lastRetiredQuery, policyListQuery } from "../../api/policies.ts";
-import { Gate } from "../../decisions/gate.tsx";
+import { Gate } from "../../decisions/use-can.ts";
 import { words } from "../../strings/en.ts";
 import { policyWords } from "../../strings/policies.ts";
 import { Empty } from "../../ui/empty.tsx";

@@ -5,7 +5,7 @@ import type { ReplyOf } from "#contract/endpoint.ts";
 import type { readPolicy } from "#contract/policies.ts";
 import { useClient } from "../../api/client-context.ts";
 import { policyQuery } from "../../api/policies.ts";
-import { Gate } from "../../decisions/gate.tsx";
+import { Gate } from "../../decisions/use-can.ts";
 import { words } from "../../strings/en.ts";
 import { visibleText } from "../../strings/format.ts";
 import { policyWords } from "../../strings/policies.ts";

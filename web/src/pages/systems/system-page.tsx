@@ -14,8 +14,7 @@ import {
   type ReadSystem,
   type VersionRow,
 } from "../../api/systems.ts";
-import { Gate } from "../../decisions/gate.tsx";
-import { useCan } from "../../decisions/use-can.ts";
+import { Gate, useCan } from "../../decisions/use-can.ts";
 import { useDraft } from "../../session/use-draft.ts";
 import { formatMoment, visibleText } from "../../strings/format.ts";
 import { words } from "../../strings/en.ts";

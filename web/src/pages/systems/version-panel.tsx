@@ -4,7 +4,7 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import type { ReactElement } from "react";
 import { useClient } from "../../api/client-context.ts";
 import { rollBackTo, rollbackQuery, versionPagesQuery, versionTextQuery, type ReadSystem, type VersionRow } from "../../api/systems.ts";
-import { Gate } from "../../decisions/gate.tsx";
+import { Gate } from "../../decisions/use-can.ts";
 import { words } from "../../strings/en.ts";
 import { formatCount } from "../../strings/format.ts";
 import { systemWords } from "../../strings/systems.ts";

@@ -6,7 +6,7 @@ import type { ToolExplanation } from "#contract/tools.ts";
 import { useClient } from "../../api/client-context.ts";
 import { lastDecisionsQuery } from "../../api/decisions.ts";
 import { toolCallersQuery, toolHoldersQuery, toolStandingQuery } from "../../api/tool-standing.ts";
-import { Gate } from "../../decisions/gate.tsx";
+import { Gate } from "../../decisions/use-can.ts";
 import { formatMoment, formatMoney, formatRelative, visibleText } from "../../strings/format.ts";
 import { standingWords } from "../../strings/tool-standing.ts";
 import { Chip } from "../../ui/chip.tsx";
