@@ -26,7 +26,7 @@ export const TextFact = ({
   readonly isCode?: boolean;
 }): ReactElement => <Fact name={name}>{text === undefined ? undefined : <Foreign text={text} isCode={isCode} />}</Fact>;
 
-/** One whose values are ids, one a line; or that there is none. */
+/** One whose values are ids, one a line; or that there is none, where that is to be said. */
 export const CodesFact = ({
   name,
   texts,
@@ -34,11 +34,11 @@ export const CodesFact = ({
 }: {
   readonly name: string;
   readonly texts: readonly string[];
-  readonly none: string;
+  readonly none?: string;
 }): ReactElement => (
   <Fact name={name}>
     {texts.length === 0 ? (
-      <span className="sp-dim">{none}</span>
+      none && <span className="sp-dim">{none}</span>
     ) : (
       <ul className="sp-list">
         {texts.map((text) => (

@@ -6,7 +6,7 @@ import { readStepUp, type StepUp } from "../session/step-up.ts";
 import { useStepUp } from "../session/step-up-provider.tsx";
 import { words } from "../strings/en.ts";
 import { CopyButton } from "./copy-button.tsx";
-import { Fact, FactList } from "./fact-list.tsx";
+import { Fact, FactList, TextFact } from "./fact-list.tsx";
 import { Foreign } from "./foreign.tsx";
 import { Icon } from "./icon.tsx";
 import { DecisionLink } from "./links.tsx";
@@ -88,17 +88,9 @@ export const Failure = ({ error, onRetry }: { readonly error: unknown; readonly 
       )}
       <Faults faults={problem.options.errors ?? []} />
       <FactList isSmall>
-        <Fact name={words.failure.code}>
-          <span className="sp-mono">{problem.code}</span>
-        </Fact>
-        {decisionId === undefined ? null : (
-          <Fact name={words.failure.decision}>
-            <DecisionLink id={decisionId} />
-          </Fact>
-        )}
-        <Fact name={words.failure.correlation}>
-          <span className="sp-mono">{error.correlationId}</span>
-        </Fact>
+        <TextFact name={words.failure.code} text={problem.code} isCode />
+        <Fact name={words.failure.decision}>{decisionId && <DecisionLink id={decisionId} />}</Fact>
+        <TextFact name={words.failure.correlation} text={error.correlationId} isCode />
       </FactList>
       <div className="sp-actions">
         {stepUp && <StepUpButton stepUp={stepUp} />}

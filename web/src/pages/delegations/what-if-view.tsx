@@ -37,10 +37,8 @@ export const WhatIfView = ({ whatIf }: { readonly whatIf: WhatIf }): ReactElemen
       )}
       <FactList>
         <CodesFact name={grantWords.added} texts={whatIf.tools.added} none={grantWords.noneAdded} />
-        {whatIf.tools.kept.length === 0 ? null : <CodesFact name={grantWords.kept} texts={whatIf.tools.kept} none={words.common.none} />}
-        {whatIf.tools.removed.length === 0 ? null : (
-          <CodesFact name={grantWords.removed} texts={whatIf.tools.removed} none={words.common.none} />
-        )}
+        <CodesFact name={grantWords.kept} texts={whatIf.tools.kept} />
+        <CodesFact name={grantWords.removed} texts={whatIf.tools.removed} />
         <Fact name={grantWords.audiences}>
           <Audiences rows={whatIf.audiences.added} />
         </Fact>

@@ -3,6 +3,7 @@ import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useState, type ReactElement } from "react";
 import type { ConfigWritten } from "#contract/configs.ts";
+import { isObject } from "#contract/is-object.ts";
 import { useClient } from "../../api/client-context.ts";
 import { hasCode } from "../../api/gateway-error.ts";
 import {
@@ -48,15 +49,14 @@ const route = getRouteApi("/systems/$name");
 const text = systemWords.one;
 const edit = { type: "system", action: "edit" };
 
-const ownerOf = (document: unknown): string | undefined => {
-  const owner = typeof document === "object" && document !== null && "owner" in document ? document.owner : undefined;
-  return typeof owner === "string" ? owner : undefined;
+const textIn = (document: unknown, name: "owner" | "title"): string | undefined => {
+  const text = isObject(document) ? document[name] : undefined;
+  return typeof text === "string" ? text : undefined;
 };
 
 const Facts = ({ system }: { readonly system: ReadSystem }): ReactElement => {
   const { name, state, version, author, at, reason, degraded, document, switched_off: off } = system;
   const say = useSay();
-  const owner = ownerOf(document);
   const serving = degraded?.serving_version ?? undefined;
   return (
     <Panel title={text.facts} aside={<StateChip system={system} />}>
@@ -73,7 +73,7 @@ const Facts = ({ system }: { readonly system: ReadSystem }): ReactElement => {
             <time dateTime={at}>{formatMoment(at)}</time>
           </Fact>
           <TextFact name={text.reason} text={reason || undefined} />
-          <TextFact name={text.owner} text={owner} isCode />
+          <TextFact name={text.owner} text={textIn(document, "owner")} isCode />
         </FactList>
         {state === "off" ? <p className="sp-dim">{text.off}</p> : null}
         {degraded === undefined ? null : (
@@ -241,11 +241,10 @@ export const SystemPage = (): ReactElement => {
   const [newest] = versions.data?.pages[0]?.versions ?? [];
   const gone = isAbsent && newest?.deleted === true ? newest : undefined;
   const isAskingWhy = isAbsent && versions.isFetching;
-  const document = system?.document;
-  const title = typeof document === "object" && document !== null && "title" in document ? document.title : undefined;
+  const title = textIn(system?.document, "title");
   return (
     <Page
-      title={typeof title === "string" ? visibleText(title) : text.title}
+      title={title === undefined ? text.title : visibleText(title)}
       lead={<span className="sp-mono">{visibleText(name)}</span>}
       actions={
         <>

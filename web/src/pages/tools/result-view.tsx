@@ -9,7 +9,7 @@ import { toolWords } from "../../strings/tools.ts";
 import { formatCount, visibleText } from "../../strings/format.ts";
 import { Chip, Verdict } from "../../ui/chip.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
-import { Fact, FactList } from "../../ui/fact-list.tsx";
+import { Fact, FactList, TextFact } from "../../ui/fact-list.tsx";
 import { Faults, StepUpButton } from "../../ui/failure.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
 import { DecisionLink } from "../../ui/links.tsx";
@@ -177,19 +177,9 @@ export const ResultView = ({ called }: { readonly called: Called }): ReactElemen
         {outcome?.kind === "done" ? <Parts parts={outcome.parts} masked={outcome.masked} /> : null}
         {refused === undefined ? null : <Refused outcome={refused} />}
         <FactList isSmall>
-          {refused === undefined ? null : (
-            <Fact name={words.failure.code}>
-              <span className="sp-mono">{visibleText(refused.code)}</span>
-            </Fact>
-          )}
-          {decisionId === undefined ? null : (
-            <Fact name={words.failure.decision}>
-              <DecisionLink id={decisionId} />
-            </Fact>
-          )}
-          <Fact name={words.failure.correlation}>
-            <span className="sp-mono">{visibleText(refused?.correlationId ?? called.correlationId)}</span>
-          </Fact>
+          <TextFact name={words.failure.code} text={refused?.code} isCode />
+          <Fact name={words.failure.decision}>{decisionId && <DecisionLink id={decisionId} />}</Fact>
+          <TextFact name={words.failure.correlation} text={refused?.correlationId ?? called.correlationId} isCode />
         </FactList>
         <div className="sp-actions">
           <CopyButton label={words.common.copyJson} text={() => JSON.stringify(called.response, undefined, 2)} />
