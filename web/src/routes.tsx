@@ -68,120 +68,78 @@ const page = <Path extends PagePath, Name extends string = never>(
   });
 };
 
-const homeRoute = page("/", HomePage, {});
-
-const toolsRoute = page("/tools", ToolList, {
-  q: freeText,
-  provider: freeText,
-  source: ["system", "workflow"],
-  tag: freeText,
-  explain: idText,
-});
-
-const toolRoute = page("/tools/{name}", ToolPage, {});
-
-const delegationsRoute = page("/delegations", DelegationList, {
-  whose: ["mine", "all"],
-  status: ["active", "paused", "revoked", "expired", "any"],
-  agent: nodeText,
-  attention: ["true"],
-});
-
-const grantRoute = page("/delegations/new", GrantPage, { step: ["agent", "tools", "limits", "check"], agent: nodeText, tool: idText });
-
-const delegationRoute = page("/delegations/{id}", DelegationPage, {});
-
-const whyRoute = page("/why", DecisionList, {
-  whose: ["mine", "all"],
-  subject: freeText,
-  agent: freeText,
-  action: freeText,
-  type: freeText,
-  resource: freeText,
-  verdict: ["denied", "allowed", "any"],
-  asked: ["done", "shown", "any"],
-  reason: idText,
-  correlation: idText,
-  span: spans,
-  from: momentText,
-  to: momentText,
-  sort: decisionSorts,
-  order: ["asc", "desc"],
-  live: ["off"],
-});
-
-const decisionRoute = page("/why/{decisionId}", DecisionPage, {});
-
-const requestsRoute = page("/requests", RequestList, {
-  as: ["requester", "approver"],
-  status: ["pending", "approved", "denied", "expired", "cancelled", "failed"],
-});
-
-const requestRoute = page("/requests/{id}", RequestPage, {});
-
-const secretsRoute = page("/secrets", SecretList, { q: freeText, under: uriText, act: ["write"] });
-
-const secretRoute = page("/secrets/one", SecretPage, {
-  uri: uriText,
-  key: /^\P{Cc}{1,256}$/u,
-  version: /^[1-9][0-9]{0,9}$/,
-  act: ["write", "rotate", "remove", "copy", "move", "delete", "destroy", "restore"],
-});
-
-const systemsRoute = page("/systems", SystemList, { q: freeText, state: ["serving", "degraded", "off", "switched_off", "deleted"] });
-
-const newSystemRoute = page("/systems/new", NewSystem, {});
-
-const importRoute = page("/systems/import", ImportPage, {
-  step: ["document", "pick", "connect", "check"],
-  system: idText,
-  q: freeText,
-  tag: freeText,
-});
-
-const systemRoute = page("/systems/{name}", SystemPage, {
-  version: /^[1-9][0-9]{0,8}$/,
-  tool: idText,
-  act: ["delete", "rollback", "publish"],
-});
-
-const definitionsRoute = page("/definitions", DefinitionList, { state: ["proposed", "approved", "drifted", "rejected"], tool: idText });
-
-const policiesRoute = page("/policies", PolicyList, { q: freeText, status: ["active", "shadow", "draft"], act: ["rollback"] });
-
-const policyRoute = page("/policies/{id}", PolicyPage, { version: idText });
-
-const versionRoute = page("/policies/versions/{version}", VersionPage, {
-  file: idText,
-  replay: idText,
-  act: ["shadow", "unshadow", "activate", "rollback", "delete"],
-});
-
-const draftRoute = page("/policies/versions/new", DraftPage, { from: idText, file: idText });
-
 export const router = createRouter({
   routeTree: root.addChildren([
-    homeRoute,
-    toolsRoute,
-    toolRoute,
-    delegationsRoute,
-    grantRoute,
-    delegationRoute,
-    whyRoute,
-    decisionRoute,
-    requestsRoute,
-    requestRoute,
-    secretsRoute,
-    secretRoute,
-    systemsRoute,
-    newSystemRoute,
-    importRoute,
-    systemRoute,
-    definitionsRoute,
-    policiesRoute,
-    policyRoute,
-    draftRoute,
-    versionRoute,
+    page("/", HomePage, {}),
+    page("/tools", ToolList, {
+      q: freeText,
+      provider: freeText,
+      source: ["system", "workflow"],
+      tag: freeText,
+      explain: idText,
+    }),
+    page("/tools/{name}", ToolPage, {}),
+    page("/delegations", DelegationList, {
+      whose: ["mine", "all"],
+      status: ["active", "paused", "revoked", "expired", "any"],
+      agent: nodeText,
+      attention: ["true"],
+    }),
+    page("/delegations/new", GrantPage, { step: ["agent", "tools", "limits", "check"], agent: nodeText, tool: idText }),
+    page("/delegations/{id}", DelegationPage, {}),
+    page("/why", DecisionList, {
+      whose: ["mine", "all"],
+      subject: freeText,
+      agent: freeText,
+      action: freeText,
+      type: freeText,
+      resource: freeText,
+      verdict: ["denied", "allowed", "any"],
+      asked: ["done", "shown", "any"],
+      reason: idText,
+      correlation: idText,
+      span: spans,
+      from: momentText,
+      to: momentText,
+      sort: decisionSorts,
+      order: ["asc", "desc"],
+      live: ["off"],
+    }),
+    page("/why/{decisionId}", DecisionPage, {}),
+    page("/requests", RequestList, {
+      as: ["requester", "approver"],
+      status: ["pending", "approved", "denied", "expired", "cancelled", "failed"],
+    }),
+    page("/requests/{id}", RequestPage, {}),
+    page("/secrets", SecretList, { q: freeText, under: uriText, act: ["write"] }),
+    page("/secrets/one", SecretPage, {
+      uri: uriText,
+      key: /^\P{Cc}{1,256}$/u,
+      version: /^[1-9][0-9]{0,9}$/,
+      act: ["write", "rotate", "remove", "copy", "move", "delete", "destroy", "restore"],
+    }),
+    page("/systems", SystemList, { q: freeText, state: ["serving", "degraded", "off", "switched_off", "deleted"] }),
+    page("/systems/new", NewSystem, {}),
+    page("/systems/import", ImportPage, {
+      step: ["document", "pick", "connect", "check"],
+      system: idText,
+      q: freeText,
+      tag: freeText,
+    }),
+    page("/systems/{name}", SystemPage, {
+      version: /^[1-9][0-9]{0,8}$/,
+      tool: idText,
+      act: ["delete", "rollback", "publish"],
+    }),
+    page("/definitions", DefinitionList, { state: ["proposed", "approved", "drifted", "rejected"], tool: idText }),
+    page("/policies", PolicyList, { q: freeText, status: ["active", "shadow", "draft"], act: ["rollback"] }),
+    page("/policies/{id}", PolicyPage, { version: idText }),
+    page("/policies/versions/new", DraftPage, { from: idText, file: idText }),
+    page("/policies/versions/{version}", VersionPage, {
+      file: idText,
+      replay: idText,
+      act: ["shadow", "unshadow", "activate", "rollback", "delete"],
+    }),
   ]),
   pathParamsAllowedCharacters: [":", "@", "+"],
   parseSearch,

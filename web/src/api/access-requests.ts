@@ -1,4 +1,3 @@
-import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { z } from "zod";
 import {
   accessRequestDraft,
@@ -12,6 +11,7 @@ import {
 } from "#contract/access-requests.ts";
 import { evaluate } from "#contract/authzen.ts";
 import type { Client } from "./client.ts";
+import { pagesQuery, replyQuery } from "./queries.ts";
 
 export const REQUESTS = "requests";
 
@@ -20,25 +20,18 @@ const REREAD_MS = 4_000;
 
 export type Role = "requester" | "approver";
 
-export const requestPagesQuery = (client: Client, role: Role, status: AccessRequestStatus | undefined) =>
-  infiniteQueryOptions({
-    queryKey: [REQUESTS, "pages", role, status],
-    queryFn: async ({ pageParam, signal }) =>
-      await client.ask(listAccessRequests, {
-        query: { as: role, limit: 50, status, cursor: pageParam || undefined },
-        signal,
-      }),
-    initialPageParam: "",
-    getNextPageParam: (page) => page.nextCursor,
-    refetchInterval: REREAD_MS,
-  });
+export const requestPagesQuery = (client: Client, role: Role, status: AccessRequestStatus | undefined) => ({
+  ...pagesQuery(
+    [REQUESTS, "pages", role, status],
+    async (cursor, signal) => await client.ask(listAccessRequests, { query: { as: role, limit: 50, status, cursor }, signal }),
+  ),
+  refetchInterval: REREAD_MS,
+});
 
-export const requestQuery = (client: Client, id: string) =>
-  queryOptions({
-    queryKey: [REQUESTS, "one", id],
-    queryFn: async ({ signal }) => await client.ask(getAccessRequest, { params: { id }, signal }),
-    refetchInterval: REREAD_MS,
-  });
+export const requestQuery = (client: Client, id: string) => ({
+  ...replyQuery(client, [REQUESTS, "one", id], getAccessRequest, { params: { id } }),
+  refetchInterval: REREAD_MS,
+});
 
 const denial = accessRequestDraft.pick({ subject: true, resource: true, action: true, denial: true });
 

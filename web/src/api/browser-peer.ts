@@ -1,17 +1,12 @@
 import type { Peer } from "#contract/ask.ts";
 import { Problem } from "#contract/problem.ts";
+import type { SessionHolder } from "../session/session-store.ts";
 import { isStepUp } from "../session/step-up.ts";
-
-/** What the peer needs of the session: the token for the CSRF headers, and somebody to tell when it is over. */
-export interface SessionPort {
-  csrfToken(): string | undefined;
-  /** Reads the session once more, shared by all who ask at the same time; resolves when that is done. */
-  recheck(): Promise<void>;
-}
 
 export interface BrowserPeerParts {
   readonly fetch: typeof fetch;
-  readonly session: SessionPort;
+  /** The token for the CSRF headers, and somebody to tell when the session is over. */
+  readonly session: Pick<SessionHolder, "csrfToken" | "recheck">;
   readonly newId: () => string;
   readonly sleep: (milliseconds: number) => Promise<void>;
   readonly random: () => number;

@@ -1,20 +1,14 @@
-import type { z } from "zod";
 import { askAnswer, type Answered, type AskOptions, type Peer } from "#contract/ask.ts";
 import type { Endpoint, ReplyOf } from "#contract/endpoint.ts";
 import { Problem } from "#contract/problem.ts";
 import { GatewayError } from "./gateway-error.ts";
 import { throughGateway } from "./gateway-paths.ts";
 
-type AnyEndpoint = Endpoint<z.ZodType, z.ZodType, z.ZodType, z.ZodType>;
-
 /** Typed calls of the house through the gateway. Every failure is a `GatewayError`, but for what the page itself gave up. */
 export interface Client {
-  ask<E extends AnyEndpoint>(endpoint: E, options?: AskOptions<E>): Promise<ReplyOf<E>>;
+  ask<E extends Endpoint>(endpoint: E, options?: AskOptions<E>): Promise<ReplyOf<E>>;
   /** The value with status and headers, e.g. `etag`, `x-decision-id`. */
-  askAnswer<E extends AnyEndpoint>(
-    endpoint: E,
-    options?: AskOptions<E>,
-  ): Promise<Answered<ReplyOf<E>> & { readonly correlationId: string }>;
+  askAnswer<E extends Endpoint>(endpoint: E, options?: AskOptions<E>): Promise<Answered<ReplyOf<E>> & { readonly correlationId: string }>;
 }
 
 export interface ClientParts {

@@ -1,10 +1,11 @@
-import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { queryOptions } from "@tanstack/react-query";
 import { z } from "zod";
 import { evaluateMany, type Reason } from "#contract/authzen.ts";
 import { decisionValues, getDecision, listDecisions, type DecisionSort } from "#contract/decisions.ts";
 import type { Client } from "./client.ts";
 import type { Suggestions } from "../ui/suggest-input.tsx";
-import { GatewayError } from "./gateway-error.ts";
+import { hasCode } from "./gateway-error.ts";
+import { pagesQuery, replyQuery } from "./queries.ts";
 
 /** What of a decision can be looked for with suggestions. */
 export type DecisionValue = "subject" | "agent" | "action" | "resource_type" | "resource";
@@ -24,13 +25,10 @@ export interface DecisionFilter extends Partial<Readonly<Record<DecisionValue, s
 }
 
 export const decisionPagesQuery = (client: Client, filter: DecisionFilter) =>
-  infiniteQueryOptions({
-    queryKey: ["decisions", "pages", filter],
-    queryFn: async ({ pageParam, signal }) =>
-      await client.ask(listDecisions, { query: { ...filter, limit: 50, cursor: pageParam || undefined }, signal }),
-    initialPageParam: "",
-    getNextPageParam: (page) => page.nextCursor,
-  });
+  pagesQuery(
+    ["decisions", "pages", filter],
+    async (cursor, signal) => await client.ask(listDecisions, { query: { ...filter, limit: 50, cursor }, signal }),
+  );
 
 /** What there is to be found by, the last used first. */
 export const decisionSuggestions = (client: Client, of: DecisionValue, text: string): Suggestions => ({
@@ -43,18 +41,13 @@ export const decisionSuggestions = (client: Client, of: DecisionValue, text: str
 
 /** The newest few of a filter. */
 export const lastDecisionsQuery = (client: Client, filter: DecisionFilter, limit: number) =>
-  queryOptions({
-    queryKey: ["decisions", "last", filter, limit],
-    queryFn: async ({ signal }) => await client.ask(listDecisions, { query: { ...filter, limit }, signal }),
-  });
+  replyQuery(client, ["decisions", "last", filter, limit], listDecisions, { query: { ...filter, limit } });
 
 /** One decision without what would change it: what was refused, and whether it can be asked for. */
-export const outcomeQuery = (client: Client, id: string) =>
-  queryOptions({
-    queryKey: ["decisions", "outcome", id],
-    queryFn: async ({ signal }) => await client.ask(getDecision, { params: { id }, query: {}, signal }),
-    staleTime: 60_000,
-  });
+export const outcomeQuery = (client: Client, id: string) => ({
+  ...replyQuery(client, ["decisions", "outcome", id], getDecision, { params: { id }, query: {} }),
+  staleTime: 60_000,
+});
 
 /** One decision, as far as this person may know, with the smallest change that would allow it. */
 export const decisionRecordQuery = (client: Client, id: string) =>
@@ -65,7 +58,7 @@ export const decisionRecordQuery = (client: Client, id: string) =>
         return await client.ask(getDecision, { params: { id }, query: { remedy: "true" }, signal });
       } catch (error) {
         // Another decision point decided: what would change its answer is not known here, the rest is.
-        if (!(error instanceof GatewayError) || error.problem.code !== "not_supported") throw error;
+        if (!hasCode(error, "not_supported")) throw error;
         return client.ask(getDecision, { params: { id }, query: {}, signal });
       }
     },

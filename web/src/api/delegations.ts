@@ -1,4 +1,4 @@
-import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { queryOptions } from "@tanstack/react-query";
 import {
   createDelegation,
   delegationHistory,
@@ -16,6 +16,7 @@ import {
   type WhatIf,
 } from "#contract/delegations.ts";
 import type { Client } from "./client.ts";
+import { ifMatch, pagesQuery, replyQuery } from "./queries.ts";
 
 export interface DelegationFilter {
   /** All that this person may see; without it their own. */
@@ -28,19 +29,13 @@ export interface DelegationFilter {
 
 /** The first page, for short lists. */
 export const delegationListQuery = (client: Client, filter: DelegationFilter) =>
-  queryOptions({
-    queryKey: ["delegations", "list", filter],
-    queryFn: async ({ signal }) => await client.ask(listDelegations, { query: filter, signal }),
-  });
+  replyQuery(client, ["delegations", "list", filter], listDelegations, { query: filter });
 
 export const delegationPagesQuery = (client: Client, filter: DelegationFilter) =>
-  infiniteQueryOptions({
-    queryKey: ["delegations", "pages", filter],
-    queryFn: async ({ pageParam, signal }) =>
-      await client.ask(listDelegations, { query: { ...filter, cursor: pageParam || undefined }, signal }),
-    initialPageParam: "",
-    getNextPageParam: (page) => page.next_cursor,
-  });
+  pagesQuery(
+    ["delegations", "pages", filter],
+    async (cursor, signal) => await client.ask(listDelegations, { query: { ...filter, cursor }, signal }),
+  );
 
 export interface ReadDelegation {
   readonly delegation: Delegation;
@@ -59,25 +54,17 @@ export const delegationQuery = (client: Client, id: string) =>
   });
 
 export const usageQuery = (client: Client, id: string) =>
-  queryOptions({
-    queryKey: ["delegations", "usage", id],
-    queryFn: async ({ signal }) => await client.ask(delegationUsage, { params: { id }, query: {}, signal }),
-  });
+  replyQuery(client, ["delegations", "usage", id], delegationUsage, { params: { id }, query: {} });
 
 export const historyQuery = (client: Client, id: string) =>
-  queryOptions({
-    queryKey: ["delegations", "history", id],
-    queryFn: async ({ signal }) => await client.ask(delegationHistory, { params: { id }, signal }),
-  });
+  replyQuery(client, ["delegations", "history", id], delegationHistory, { params: { id } });
 
 /** What ending it would take away; read anew each time a dialog opens. */
-export const impactQuery = (client: Client, id: string) =>
-  queryOptions({
-    queryKey: ["delegations", "impact", id],
-    queryFn: async ({ signal }) => await client.ask(delegationImpact, { params: { id }, signal }),
-    staleTime: 0,
-    gcTime: 0,
-  });
+export const impactQuery = (client: Client, id: string) => ({
+  ...replyQuery(client, ["delegations", "impact", id], delegationImpact, { params: { id } }),
+  staleTime: 0,
+  gcTime: 0,
+});
 
 export const askWhatIf = async (client: Client, draft: DelegationDraft): Promise<WhatIf> =>
   await client.ask(whatIfDelegation, { body: draft });
@@ -93,11 +80,7 @@ export const pause = async (client: Client, id: string, reason: string) =>
   await client.ask(pauseDelegation, { params: { id }, body: { reason } });
 
 export const resume = async (client: Client, id: string, reason: string, etag: string | undefined) =>
-  await client.ask(resumeDelegation, {
-    params: { id },
-    body: { reason },
-    headers: etag === undefined ? undefined : { "if-match": etag },
-  });
+  await client.ask(resumeDelegation, { params: { id }, body: { reason }, ...ifMatch(etag) });
 
 export const revokeAllOf = async (client: Client, agentId: string, delegatorId: string, reason: string) =>
   await client.ask(revokeMany, { body: { agent_id: agentId, delegator_id: delegatorId, mode: "revoke", reason } });

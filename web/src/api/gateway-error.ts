@@ -1,4 +1,4 @@
-import type { Problem } from "#contract/problem.ts";
+import type { Problem, ProblemCode } from "#contract/problem.ts";
 
 /** A refusal or failure of a call, with the id under which the house's log knows the call. */
 export class GatewayError extends Error {
@@ -15,6 +15,10 @@ export class GatewayError extends Error {
     this.call = call;
   }
 }
+
+/** Whether it is the house's refusal or failure of this code. */
+export const hasCode = (error: unknown, code: ProblemCode): error is GatewayError =>
+  error instanceof GatewayError && error.problem.code === code;
 
 /** A text member of the refusal's body, e.g. `decision_id`. */
 export const memberOf = (error: GatewayError, name: string): string | undefined => {

@@ -1,7 +1,4 @@
-import type { z } from "zod";
 import type { Endpoint } from "#contract/endpoint.ts";
-
-type AnyEndpoint = Endpoint<z.ZodType, z.ZodType, z.ZodType, z.ZodType>;
 
 /** Where the gateway serves a service's path to the page. First match wins. */
 const rows: readonly { readonly service: string; readonly from: string; readonly to: string }[] = [
@@ -15,7 +12,7 @@ const rows: readonly { readonly service: string; readonly from: string; readonly
 ];
 
 /** The same endpoint under the gateway's path. */
-export const throughGateway = <E extends AnyEndpoint>(endpoint: E): E => {
+export const throughGateway = <E extends Endpoint>(endpoint: E): E => {
   const row = rows.find((candidate) => candidate.service === endpoint.service && endpoint.path.startsWith(candidate.from));
   if (row === undefined) throw new Error(`${endpoint.service} ${endpoint.path} has no path at the gateway`);
   return { ...endpoint, path: `${row.to}${endpoint.path.slice(row.from.length)}` };

@@ -3,14 +3,13 @@ import { patchGraphNode } from "#contract/graph-edit.ts";
 import { getRelationships, searchNodes } from "#contract/membership.ts";
 import type { Suggestions } from "../ui/suggest-input.tsx";
 import type { Client } from "./client.ts";
+import { replyQuery } from "./queries.ts";
 
 /** Agents that the signed-in person may know of. */
-export const agentsQuery = (client: Client) =>
-  queryOptions({
-    queryKey: ["nodes", "agents"],
-    queryFn: async ({ signal }) => await client.ask(searchNodes, { query: { node_type: "AIAgent", limit: 500 }, signal }),
-    staleTime: 30_000,
-  });
+export const agentsQuery = (client: Client) => ({
+  ...replyQuery(client, ["nodes", "agents"], searchNodes, { query: { node_type: "AIAgent", limit: 500 } }),
+  staleTime: 30_000,
+});
 
 const suggestNodes = (client: Client, kinds: readonly ("AIAgent" | "Person" | "Group")[], text: string): Suggestions => ({
   key: ["nodes", "suggestions", kinds.join(), text],
@@ -28,33 +27,26 @@ export const personSuggestions = (client: Client, text: string) => suggestNodes(
 /** Persons and groups, to whom a tool is granted. */
 export const holderSuggestions = (client: Client, text: string) => suggestNodes(client, ["Person", "Group"], text);
 
+/** What lies at the far ends of an agent's edges of a kind. */
+const joinedTo = async (client: Client, agentId: string, type: "CONTROLLED_BY" | "HAS_CAPABILITY", limit: number, signal: AbortSignal) => {
+  const query = { type, direction: "out", limit } as const;
+  return (await client.ask(getRelationships, { params: { node_id: agentId }, query, signal })).relationships.map(({ node }) => node);
+};
+
 /** Names of those who control an agent. */
 export const controllersQuery = (client: Client, agentId: string) =>
   queryOptions({
     queryKey: ["nodes", "controllers", agentId],
-    queryFn: async ({ signal }) => {
-      const reply = await client.ask(getRelationships, {
-        params: { node_id: agentId },
-        query: { type: "CONTROLLED_BY", direction: "out", limit: 10 },
-        signal,
-      });
-      return reply.relationships.map(({ node }) => node.name);
-    },
+    queryFn: async ({ signal }) => (await joinedTo(client, agentId, "CONTROLLED_BY", 10, signal)).map(({ name }) => name),
     staleTime: 30_000,
   });
 
-/** Tools that an agent is able to use: the far ends of its HAS_CAPABILITY edges. */
+/** Tools that an agent is able to use. */
 export const agentToolsQuery = (client: Client, agentId: string) =>
   queryOptions({
     queryKey: ["nodes", "capabilities", agentId],
-    queryFn: async ({ signal }) => {
-      const reply = await client.ask(getRelationships, {
-        params: { node_id: agentId },
-        query: { type: "HAS_CAPABILITY", direction: "out", limit: 500 },
-        signal,
-      });
-      return reply.relationships.map((edge) => edge.node).toSorted((a, b) => a.id.localeCompare(b.id));
-    },
+    queryFn: async ({ signal }) =>
+      (await joinedTo(client, agentId, "HAS_CAPABILITY", 500, signal)).toSorted((a, b) => a.id.localeCompare(b.id)),
     staleTime: 30_000,
   });
 

@@ -1,4 +1,4 @@
-import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { queryOptions } from "@tanstack/react-query";
 import { listPolicies, readPolicy, validatePolicies } from "#contract/policies.ts";
 import { readReplay, startReplay, stopReplay } from "#contract/replay.ts";
 import {
@@ -15,33 +15,20 @@ import {
 } from "#contract/rollouts.ts";
 import type { SentBody } from "#contract/endpoint.ts";
 import type { Client } from "./client.ts";
+import { ifMatch, pagesQuery, replyQuery } from "./queries.ts";
 
 export const POLICIES = "policies";
 
 /** Texts by path; `null` removes a file. */
 export type FileChanges = Readonly<Record<string, string | null>>;
 
-export const policyListQuery = (client: Client) =>
-  queryOptions({
-    queryKey: [POLICIES, "list"],
-    queryFn: async ({ signal }) => await client.ask(listPolicies, { query: {}, signal }),
-  });
+export const policyListQuery = (client: Client) => replyQuery(client, [POLICIES, "list"], listPolicies, { query: {} });
 
 export const policyQuery = (client: Client, id: string, version: string | undefined) =>
-  queryOptions({
-    queryKey: [POLICIES, "one", id, version],
-    queryFn: async ({ signal }) =>
-      await client.ask(readPolicy, { params: { id }, query: version === undefined ? {} : { version }, signal }),
-  });
+  replyQuery(client, [POLICIES, "one", id, version], readPolicy, { params: { id }, query: { version } });
 
 export const versionPagesQuery = (client: Client) =>
-  infiniteQueryOptions({
-    queryKey: [POLICIES, "versions"],
-    queryFn: async ({ pageParam, signal }) =>
-      await client.ask(listRollouts, { query: { limit: 20, cursor: pageParam || undefined }, signal }),
-    initialPageParam: "",
-    getNextPageParam: (page) => page.nextCursor,
-  });
+  pagesQuery([POLICIES, "versions"], async (cursor, signal) => await client.ask(listRollouts, { query: { limit: 20, cursor }, signal }));
 
 /** The version that decided before the present one; `undefined` where there is none. */
 export const lastRetiredQuery = (client: Client) =>
@@ -54,10 +41,7 @@ export const lastRetiredQuery = (client: Client) =>
   });
 
 export const versionQuery = (client: Client, version: string) =>
-  queryOptions({
-    queryKey: [POLICIES, "version", version],
-    queryFn: async ({ signal }) => await client.ask(readRollout, { params: { version }, signal }),
-  });
+  replyQuery(client, [POLICIES, "version", version], readRollout, { params: { version } });
 
 /** The name of the version that decides. */
 export const activeVersionQuery = (client: Client) =>
@@ -89,35 +73,28 @@ export const matrixQuery = (client: Client, version: string) =>
 const SHADOW_MS = 2_000;
 
 /** What a version in the shadow decided otherwise; read again every two seconds while it is on screen. */
-export const differencesQuery = (client: Client, version: string) =>
-  queryOptions({
-    queryKey: [POLICIES, "differences", version],
-    queryFn: async ({ signal }) => await client.ask(rolloutDifferences, { params: { version }, signal }),
-    refetchInterval: SHADOW_MS,
-  });
+export const differencesQuery = (client: Client, version: string) => ({
+  ...replyQuery(client, [POLICIES, "differences", version], rolloutDifferences, { params: { version } }),
+  refetchInterval: SHADOW_MS,
+});
 
 const REPLAY_MS = 700;
 
 export const replayQuery = (client: Client, id: string) =>
   queryOptions({
-    queryKey: [POLICIES, "replay", id],
-    queryFn: async ({ signal }) => await client.ask(readReplay, { params: { id }, signal }),
+    ...replyQuery(client, [POLICIES, "replay", id], readReplay, { params: { id } }),
     refetchInterval: (query) => (query.state.data?.state === "running" ? REPLAY_MS : false),
   });
 
 /** Faults and cases of files over those of a version; nothing is stored. */
-export const validateQuery = (client: Client, version: string, files: FileChanges) =>
-  queryOptions({
-    queryKey: [POLICIES, "validate", version, files],
-    queryFn: async ({ signal }) => await client.ask(validatePolicies, { body: { version, files: { ...files } }, signal }),
-    staleTime: Infinity,
-    gcTime: 10_000,
-  });
+export const validateQuery = (client: Client, version: string, files: FileChanges) => ({
+  ...replyQuery(client, [POLICIES, "validate", version, files], validatePolicies, { body: { version, files: { ...files } } }),
+  staleTime: Infinity,
+  gcTime: 10_000,
+});
 
 export const saveDraft = async (client: Client, from: string, files: FileChanges, message: string) =>
   await client.ask(createRollout, { body: { from_version: from, files: { ...files }, message } });
-
-const ifMatch = (etag: string | undefined) => (etag === undefined ? {} : { headers: { "if-match": etag } });
 
 export const putInShadow = async (client: Client, version: string) =>
   await client.ask(promoteRollout, { params: { version }, body: { to: "shadow" } });

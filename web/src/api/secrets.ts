@@ -1,4 +1,4 @@
-import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { queryOptions } from "@tanstack/react-query";
 import type { ReplyOf, SentBody } from "#contract/endpoint.ts";
 import { bulkSecrets } from "#contract/secret-acts.ts";
 import { listSecretAudit } from "#contract/secret-audit.ts";
@@ -7,6 +7,7 @@ import { readSecretValue } from "#contract/secrets.ts";
 import { listSecretUses } from "#contract/tools.ts";
 import type { Client } from "./client.ts";
 import { GatewayError } from "./gateway-error.ts";
+import { pagesQuery } from "./queries.ts";
 
 /** Root of every query about secrets. No value is ever in one. */
 export const SECRETS = "secrets";
@@ -24,22 +25,16 @@ export const mountsQuery = (client: Client) =>
 
 /** All levels of a place that may be listed. */
 export const placeQuery = (client: Client, prefix: string) =>
-  infiniteQueryOptions({
-    queryKey: [SECRETS, "place", prefix],
-    queryFn: async ({ pageParam, signal }) =>
-      await client.ask(listSecretMetadata, { query: { prefix, depth: "8", limit: "500", cursor: pageParam || undefined }, signal }),
-    initialPageParam: "",
-    getNextPageParam: (page) => page.next_cursor,
-  });
+  pagesQuery(
+    [SECRETS, "place", prefix],
+    async (cursor, signal) => await client.ask(listSecretMetadata, { query: { prefix, depth: "8", limit: "500", cursor }, signal }),
+  );
 
 export const searchQuery = (client: Client, q: string, prefix: string) =>
-  infiniteQueryOptions({
-    queryKey: [SECRETS, "search", q, prefix],
-    queryFn: async ({ pageParam, signal }) =>
-      await client.ask(searchSecrets, { query: { q, prefix, depth: "8", limit: "100", cursor: pageParam || undefined }, signal }),
-    initialPageParam: "",
-    getNextPageParam: (page) => page.next_cursor,
-  });
+  pagesQuery(
+    [SECRETS, "search", q, prefix],
+    async (cursor, signal) => await client.ask(searchSecrets, { query: { q, prefix, depth: "8", limit: "100", cursor }, signal }),
+  );
 
 /** `undefined` instead of a refusal that says that nothing is there. */
 const orAbsent = async <T>(read: Promise<T>): Promise<T | undefined> => {
@@ -62,7 +57,7 @@ export type SecretStory = Pick<ReplyOf<typeof listSecretMetadata>["items"][numbe
 
 /** What lies at a place now. */
 export const readSecretAt = async (client: Client, uri: string, keepsVersions: boolean, signal?: AbortSignal): Promise<ReadSecret> => {
-  const options = { query: { uri }, ...(signal === undefined ? {} : { signal }) };
+  const options = { query: { uri }, signal };
   const [content, detail] = await Promise.all([
     orAbsent(client.ask(listSecretKeys, options)),
     keepsVersions ? orAbsent(client.ask(describeSecret, options)) : undefined,
@@ -85,7 +80,7 @@ export const secretQuery = (client: Client, uri: string, keepsVersions: boolean)
 
 /** Systems that name a secret, or a key of it, or one below it; those that one may see. */
 export const readUses = async (client: Client, uri: string, signal?: AbortSignal) =>
-  (await client.ask(listSecretUses, { query: { uri }, ...(signal === undefined ? {} : { signal }) })).systems;
+  (await client.ask(listSecretUses, { query: { uri }, signal })).systems;
 
 export const usesQuery = (client: Client, uri: string) =>
   queryOptions({
@@ -134,7 +129,4 @@ export const refusalOf = async (asked: Promise<unknown>): Promise<GatewayError |
 
 /** The one read of a value: kept nowhere but where it is shown. */
 export const reveal = async (client: Client, uri: string, version: string | undefined, purpose: string) =>
-  await client.ask(readSecretValue, {
-    query: { uri, ...(version === undefined ? {} : { version }) },
-    headers: { "x-purpose": purpose },
-  });
+  await client.ask(readSecretValue, { query: { uri, version }, headers: { "x-purpose": purpose } });

@@ -1,4 +1,4 @@
-import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { queryOptions } from "@tanstack/react-query";
 import {
   createSystem,
   deleteSystem,
@@ -21,6 +21,7 @@ import {
 import type { ReplyOf, SentBody } from "#contract/endpoint.ts";
 import { acceptImport, importedOperations, importOpenApi, reimportSystem } from "#contract/imports.ts";
 import type { Client } from "./client.ts";
+import { ifMatch, pagesQuery, readAll, replyQuery } from "./queries.ts";
 
 /** Root of every query about systems. */
 export const SYSTEMS = "systems";
@@ -35,16 +36,13 @@ export type ConfigFault = NonNullable<ConfigWritten["errors"]>[number];
 export const systemListQuery = (client: Client, state?: "deleted") =>
   queryOptions({
     queryKey: [SYSTEMS, "list", state],
-    queryFn: async ({ signal }): Promise<{ readonly systems: readonly SystemRow[] }> => {
-      const systems: SystemRow[] = [];
-      let cursor: string | undefined;
-      do {
-        const page = await client.ask(listConfiguredSystems, { query: { limit: 500, cursor, state }, signal });
-        systems.push(...page.systems);
-        cursor = page.nextCursor;
-      } while (cursor !== undefined && systems.length < 5_000);
-      return { systems };
-    },
+    queryFn: async ({ signal }) => ({
+      systems: await readAll(
+        async (cursor) => await client.ask(listConfiguredSystems, { query: { limit: 500, cursor, state }, signal }),
+        (page) => page.systems,
+        5_000,
+      ),
+    }),
   });
 
 const readText = async (client: Client, name: string, version: number, signal: AbortSignal): Promise<string> =>
@@ -69,23 +67,19 @@ export const versionTextQuery = (client: Client, name: string, version: number) 
   });
 
 export const versionPagesQuery = (client: Client, name: string) =>
-  infiniteQueryOptions({
-    queryKey: [SYSTEMS, "versions", name],
-    queryFn: async ({ pageParam, signal }) =>
-      await client.ask(systemVersions, { params: { name }, query: { limit: 20, cursor: pageParam || undefined }, signal }),
-    initialPageParam: "",
-    getNextPageParam: (page) => page.nextCursor,
-  });
+  pagesQuery(
+    [SYSTEMS, "versions", name],
+    async (cursor, signal) => await client.ask(systemVersions, { params: { name }, query: { limit: 20, cursor }, signal }),
+  );
 
 const textOptions = (text: string, etag?: string) => ({
   text,
   // What an import writes is JSON, and may be larger than YAML may.
   headers: {
     "content-type": text.startsWith("{") ? "application/json" : "application/yaml",
-    ...(etag === undefined ? {} : { "if-match": etag }),
+    ...ifMatch(etag).headers,
   },
 });
-const conditional = (etag: string | undefined) => (etag === undefined ? {} : { headers: { "if-match": etag } });
 
 /** Faults and effects of a text; nothing is stored. Without a name it is a new system. */
 export const tryQuery = (client: Client, name: string | undefined, text: string) =>
@@ -107,24 +101,21 @@ export const publishOver = async (client: Client, name: string, text: string, re
   await client.ask(putSystem, { params: { name }, query: { reason }, ...textOptions(text, etag) });
 
 export const removalQuery = (client: Client, name: string) =>
-  queryOptions({
-    queryKey: [SYSTEMS, "removal", name],
-    queryFn: async ({ signal }) => await client.ask(deleteSystem, { params: { name }, query: { dryRun: "true" }, signal }),
-  });
+  replyQuery(client, [SYSTEMS, "removal", name], deleteSystem, { params: { name }, query: { dryRun: "true" } });
 
 export const removeSystem = async (client: Client, name: string, reason: string, etag: string) =>
-  await client.ask(deleteSystem, { params: { name }, query: { reason }, ...conditional(etag) });
+  await client.ask(deleteSystem, { params: { name }, query: { reason }, ...ifMatch(etag) });
 
 export const rollbackQuery = (client: Client, name: string, version: number) =>
-  queryOptions({
-    queryKey: [SYSTEMS, "rollback", name, version],
-    queryFn: async ({ signal }) =>
-      await client.ask(rollBackSystem, { params: { name }, query: { dryRun: "true" }, body: { version }, signal }),
+  replyQuery(client, [SYSTEMS, "rollback", name, version], rollBackSystem, {
+    params: { name },
+    query: { dryRun: "true" },
+    body: { version },
   });
 
 /** `etag` of the version that is put aside; none where the system was taken away. */
 export const rollBackTo = async (client: Client, name: string, version: number, reason: string, etag: string | undefined) =>
-  await client.ask(rollBackSystem, { params: { name }, query: {}, body: { version, reason }, ...conditional(etag) });
+  await client.ask(rollBackSystem, { params: { name }, query: {}, body: { version, reason }, ...ifMatch(etag) });
 
 export type Looked = ReplyOf<typeof importOpenApi>;
 
@@ -153,7 +144,7 @@ const askOperations = async (
   await client.ask(importedOperations, {
     params: { id },
     query: { q: filter.q || undefined, tag: filter.tag || undefined, limit, cursor },
-    ...(signal === undefined ? {} : { signal }),
+    signal,
   });
 
 export interface OperationFilter {
@@ -162,24 +153,17 @@ export interface OperationFilter {
 }
 
 export const operationPagesQuery = (client: Client, id: string, filter: OperationFilter) =>
-  infiniteQueryOptions({
-    queryKey: [SYSTEMS, "operations", id, filter.q, filter.tag],
-    queryFn: async ({ pageParam, signal }) => await askOperations(client, id, filter, pageParam || undefined, 50, signal),
-    initialPageParam: "",
-    getNextPageParam: (page) => page.nextCursor,
-  });
+  pagesQuery(
+    [SYSTEMS, "operations", id, filter.q, filter.tag],
+    async (cursor, signal) => await askOperations(client, id, filter, cursor, 50, signal),
+  );
 
 /** Keys of all that fit the filter and can be imported. */
-export const importableKeys = async (client: Client, id: string, filter: OperationFilter): Promise<readonly string[]> => {
-  const keys: string[] = [];
-  let cursor: string | undefined;
-  do {
-    const page = await askOperations(client, id, filter, cursor, 500);
-    keys.push(...page.operations.filter(({ importable }) => importable).map(({ key }) => key));
-    cursor = page.nextCursor;
-  } while (cursor !== undefined);
-  return keys;
-};
+export const importableKeys = async (client: Client, id: string, filter: OperationFilter): Promise<readonly string[]> =>
+  await readAll(
+    async (cursor) => await askOperations(client, id, filter, cursor, 500),
+    ({ operations }) => operations.filter(({ importable }) => importable).map(({ key }) => key),
+  );
 
 export type AcceptBody = SentBody<typeof acceptImport>;
 export type ImportWritten = ReplyOf<typeof acceptImport>;
@@ -190,7 +174,7 @@ export type ImportTarget =
   | { readonly id: string; readonly system: string; readonly etag: string; readonly pick: readonly string[] };
 
 const runImport = async (client: Client, target: ImportTarget, dryRun: "true" | "false", signal?: AbortSignal): Promise<ImportWritten> => {
-  const options = { query: { dryRun }, ...(signal === undefined ? {} : { signal }) };
+  const options = { query: { dryRun }, signal };
   if ("body" in target) return await client.ask(acceptImport, { params: { id: target.id }, body: target.body, ...options });
   const { id, system, etag, pick } = target;
   const body = { import_id: id, ...(pick.length === 0 ? {} : { pick: [...pick] }) };
@@ -210,10 +194,8 @@ export const publishImport = async (client: Client, target: ImportTarget): Promi
 
 /** Definitions of external servers that the person may answer, by state; `undefined`: all. */
 export const definitionListQuery = (client: Client, state = "") =>
-  queryOptions({
-    queryKey: [SYSTEMS, "definitions", state],
-    queryFn: async ({ signal }) =>
-      await client.ask(listDefinitions, { query: { state: (state || undefined) as DefinitionRow["state"] | undefined }, signal }),
+  replyQuery(client, [SYSTEMS, "definitions", state], listDefinitions, {
+    query: { state: (state || undefined) as DefinitionRow["state"] | undefined },
   });
 
 export type WaitingSystem = ReplyOf<typeof listDefinitions>["waiting"][number];
@@ -225,10 +207,7 @@ export const approveAllOf = async (client: Client, { system, digest }: WaitingSy
 export type ReadDefinition = ReplyOf<typeof readDefinition>;
 
 export const definitionQuery = (client: Client, tool: string) =>
-  queryOptions({
-    queryKey: [SYSTEMS, "definition", tool],
-    queryFn: async ({ signal }) => await client.ask(readDefinition, { params: { tool }, signal }),
-  });
+  replyQuery(client, [SYSTEMS, "definition", tool], readDefinition, { params: { tool } });
 
 /** With a digest what is served is approved, and refused where another is served by now; without one it is rejected. */
 export const answerDefinition = async (client: Client, tool: string, reason: string, digest: string | undefined) =>

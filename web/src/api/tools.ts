@@ -1,22 +1,20 @@
 import { queryOptions } from "@tanstack/react-query";
-import { explainTool, listTools, toolRpc, type ToolDescriptor, type ToolExplanation } from "#contract/tools.ts";
+import { explainTool, listTools, toolRpc, type ToolExplanation } from "#contract/tools.ts";
 import type { RpcResponse } from "#contract/json-rpc.ts";
 import type { Client } from "./client.ts";
+import { readAll } from "./queries.ts";
 
 /** Tools of the signed-in person, all pages. */
 export const toolListQuery = (client: Client) =>
   queryOptions({
     queryKey: ["tools", "list"],
-    queryFn: async ({ signal }): Promise<{ readonly tools: readonly ToolDescriptor[] }> => {
-      const tools: ToolDescriptor[] = [];
-      let cursor: string | undefined;
-      do {
-        const page = await client.ask(listTools, { query: { limit: 500, cursor }, signal });
-        tools.push(...page.tools);
-        cursor = page.nextCursor;
-      } while (cursor !== undefined && tools.length < 5_000);
-      return { tools };
-    },
+    queryFn: async ({ signal }) => ({
+      tools: await readAll(
+        async (cursor) => await client.ask(listTools, { query: { limit: 500, cursor }, signal }),
+        (page) => page.tools,
+        5_000,
+      ),
+    }),
     staleTime: 30_000,
   });
 

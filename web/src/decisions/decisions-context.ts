@@ -1,4 +1,4 @@
-import { createContext } from "react";
+import { requiredContext } from "../required-context.ts";
 import type { Ask } from "./ask.ts";
 
 /** A clean answer, and under which id it is on record where it said so. */
@@ -12,4 +12,4 @@ export interface Answered {
 /** Loads one decision, batched with those asked at the same moment. */
 export type LoadDecision = (ask: Ask) => Promise<Answered>;
 
-export const DecisionContext = createContext<LoadDecision | undefined>(undefined);
+export const [DecisionContext, useLoadDecision] = requiredContext<LoadDecision>("decisions");

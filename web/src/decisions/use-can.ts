@@ -1,8 +1,8 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { useCallback, useContext, useSyncExternalStore } from "react";
+import { useCallback, useSyncExternalStore, type ReactNode } from "react";
 import type { Ask } from "./ask.ts";
 import { AUTHZ, canOf, decisionQuery, freshFor, watchExpiry, type Can } from "./decision-query.ts";
-import { DecisionContext, type Answered } from "./decisions-context.ts";
+import { useLoadDecision, type Answered } from "./decisions-context.ts";
 
 export { AUTHZ, type Can } from "./decision-query.ts";
 
@@ -22,18 +22,19 @@ export const standingOf = (can: Can, answered: Answered | undefined): Standing =
 
 /** May the signed-in person do this, and which decision says so? Kept at most a minute, in memory; asked again when the house says things changed. */
 export const useStanding = (ask: Ask): Standing => {
-  const load = useContext(DecisionContext);
-  if (load === undefined) throw new Error("no decisions around this component");
-  const query = useQuery(decisionQuery(ask, load));
+  const query = useQuery(decisionQuery(ask, useLoadDecision()));
   const { dataUpdatedAt } = query;
   // Nothing else draws the page anew at the moment an answer becomes old.
   const subscribe = useCallback((listener: () => void) => watchExpiry(dataUpdatedAt, listener), [dataUpdatedAt]);
   const isFresh = useSyncExternalStore(subscribe, () => freshFor(dataUpdatedAt) > 0);
-  const can = canOf(query, isFresh);
-  return standingOf(can, query.data);
+  return standingOf(canOf(query, isFresh), query.data);
 };
 
 export const useCan = (ask: Ask): Can => useStanding(ask).can;
+
+/** Shows its children only while they are allowed; they are not in the document otherwise. */
+export const Gate = ({ ask, children }: { readonly ask: Ask; readonly children: ReactNode }): ReactNode =>
+  useCan(ask) === "allowed" ? children : null;
 
 /** True while a question on screen has no usable answer. */
 export const useIsAnyUnknown = (): boolean => {

@@ -1,14 +1,12 @@
 import { useQueries } from "@tanstack/react-query";
-import { useContext } from "react";
 import type { Ask } from "./ask.ts";
 import { canOf, decisionQuery, freshFor, type Can } from "./decision-query.ts";
 import { standingOf, type Standing } from "./use-can.ts";
-import { DecisionContext } from "./decisions-context.ts";
+import { useLoadDecision } from "./decisions-context.ts";
 
 /** As `useStanding`, of several questions, in their order. */
 export const useStandings = (asks: readonly Ask[]): readonly Standing[] => {
-  const load = useContext(DecisionContext);
-  if (load === undefined) throw new Error("no decisions around this component");
+  const load = useLoadDecision();
   return useQueries({ queries: asks.map((ask) => decisionQuery(ask, load)) }).map((query) =>
     standingOf(canOf(query, freshFor(query.dataUpdatedAt) > 0), query.data),
   );

@@ -1,4 +1,5 @@
-import { createContext, useContext, useSyncExternalStore } from "react";
+import { useSyncExternalStore } from "react";
+import { requiredContext } from "../required-context.ts";
 import type { LiveMeter, LiveMeters } from "./live-meters.ts";
 import type { StreamState } from "./stream.ts";
 
@@ -8,13 +9,7 @@ export interface Live {
   readonly meters: LiveMeters;
 }
 
-export const LiveContext = createContext<Live | undefined>(undefined);
-
-export const useLive = (): Live => {
-  const live = useContext(LiveContext);
-  if (live === undefined) throw new Error("no live updates around this component");
-  return live;
-};
+export const [LiveContext, useLive] = requiredContext<Live>("live updates");
 
 /** The newest meter of a delegation that the stream told, if any. */
 export const useLiveMeter = (delegationId: string): LiveMeter | undefined => {

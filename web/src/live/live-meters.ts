@@ -1,3 +1,5 @@
+import { createListeners } from "../listeners.ts";
+
 /** What the stream last said of each delegation's budget: the only values shown straight from an event. */
 export interface LiveMeter {
   readonly stepsLeft: number;
@@ -14,10 +16,7 @@ export interface LiveMeters {
 
 export const createLiveMeters = (): LiveMeters => {
   const meters = new Map<string, LiveMeter>();
-  const listeners = new Set<() => void>();
-  const tell = (): void => {
-    for (const listener of listeners) listener();
-  };
+  const { tell, subscribe } = createListeners();
   return {
     get: (delegationId) => meters.get(delegationId),
     set: (delegationId, meter) => {
@@ -28,12 +27,7 @@ export const createLiveMeters = (): LiveMeters => {
       meters.clear();
       tell();
     },
-    subscribe: (listener) => {
-      listeners.add(listener);
-      return () => {
-        listeners.delete(listener);
-      };
-    },
+    subscribe,
   };
 };
 

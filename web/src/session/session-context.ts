@@ -1,15 +1,8 @@
-import { createContext, useContext, useSyncExternalStore } from "react";
+import { useSyncExternalStore } from "react";
+import { requiredContext } from "../required-context.ts";
 import type { SessionState, SessionHolder, SignedIn } from "./session-store.ts";
 
-const StoreContext = createContext<SessionHolder | undefined>(undefined);
-
-export const SessionStoreProvider = StoreContext.Provider;
-
-export const useSessionStore = (): SessionHolder => {
-  const store = useContext(StoreContext);
-  if (store === undefined) throw new Error("no session around this component");
-  return store;
-};
+export const [SessionStoreProvider, useSessionStore] = requiredContext<SessionHolder>("session");
 
 export const useSessionState = (): SessionState => {
   const store = useSessionStore();

@@ -1,4 +1,5 @@
 import type { SessionView } from "#contract/session.ts";
+import { createListeners } from "../listeners.ts";
 
 /** What the page knows of who is signed in. `ended`: it was signed in and is no more, so the person's place is kept. */
 export type SessionState =
@@ -52,10 +53,10 @@ const signedInOf = (view: SessionView): SignedIn | undefined => {
 export const createSessionStore = (parts: SessionStoreParts): SessionHolder => {
   let state: SessionState = { phase: "loading" };
   let reading: Promise<void> | undefined;
-  const listeners = new Set<() => void>();
+  const { tell, subscribe } = createListeners();
   const become = (next: SessionState): void => {
     state = next;
-    for (const listener of listeners) listener();
+    tell();
   };
 
   const settle = (view: SessionView): void => {
@@ -88,12 +89,7 @@ export const createSessionStore = (parts: SessionStoreParts): SessionHolder => {
 
   return {
     state: () => state,
-    subscribe: (listener) => {
-      listeners.add(listener);
-      return () => {
-        listeners.delete(listener);
-      };
-    },
+    subscribe,
     recheck,
     csrfToken: () => (state.phase === "signed-in" ? state.session.csrfToken : undefined),
     end: () => {

@@ -5,7 +5,7 @@ import { Icon } from "../ui/icon.tsx";
 import { signInPath, type StepUp } from "./step-up.ts";
 
 export const StepUpDialog = ({ asked, onClose }: { readonly asked: StepUp; readonly onClose: () => void }): ReactElement => (
-  <Modal opened onClose={onClose} title={words.stepUp.title} closeButtonProps={{ "aria-label": words.common.close }}>
+  <Modal opened onClose={onClose} title={words.stepUp.title}>
     <div className="sp-stack">
       <p>{words.stepUp.sentence}</p>
       <p>{words.stepUp.after}</p>

@@ -7,6 +7,7 @@ import { isAskedForHere } from "../pages/requests/asked-for-here.ts";
 import { useSession } from "../session/session-context.ts";
 import { words } from "../strings/en.ts";
 import { Foreign } from "../ui/foreign.tsx";
+import { DecisionLink } from "../ui/links.tsx";
 import { Page } from "../ui/page.tsx";
 import { AskSomebody } from "./ask-somebody.tsx";
 import { Late } from "../ui/late.tsx";
@@ -24,6 +25,7 @@ export const DeniedPage = ({ title, decisionId }: { readonly title: string; read
   const { subject } = useSession();
   const query = useQuery({ ...outcomeQuery(useClient(), decisionId ?? ""), enabled: decisionId !== undefined });
   const record = query.data;
+  const isAsked = record !== undefined && isAskedForHere(record, subject.id);
   return (
     <Page title={title}>
       <div className="sp-stack">
@@ -34,18 +36,16 @@ export const DeniedPage = ({ title, decisionId }: { readonly title: string; read
               <Foreign text={record.sentence} />
             </p>
           )}
-          {record !== undefined && isAskedForHere(record, subject.id) ? null : <AskSomebody what={title} decisionId={decisionId} />}
+          {isAsked ? null : <AskSomebody what={title} decisionId={decisionId} />}
           {decisionId === undefined ? null : (
             <p>
-              <Link className="sp-link" to="/why/$decisionId" params={{ decisionId }}>
-                {words.gate.whyDenied}
-              </Link>{" "}
+              <DecisionLink id={decisionId}>{words.gate.whyDenied}</DecisionLink>{" "}
               <span className="sp-mono sp-small sp-dim">{decisionId}</span>
             </p>
           )}
           <HomeLink />
         </div>
-        {record !== undefined && isAskedForHere(record, subject.id) ? (
+        {isAsked ? (
           <Late>
             <AskAgainPanel record={record} />
           </Late>

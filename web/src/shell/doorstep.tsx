@@ -1,30 +1,36 @@
 import { Button, Loader } from "@mantine/core";
-import { useEffect, type ReactElement } from "react";
+import { useEffect, type ReactElement, type ReactNode } from "react";
 import { signInPath } from "../session/step-up.ts";
 import { words } from "../strings/en.ts";
 import { Sign } from "../ui/icon.tsx";
-import { useDelayed } from "../ui/use-delayed.ts";
+import { useDelayed } from "../ui/timers.ts";
 
 const here = (): string => location.pathname + location.search;
 
 const signIn = (): void => location.assign(signInPath(here()));
 
 /** Before anybody is known: the product's name, one sentence, one button. */
+const Welcome = ({ children }: { readonly children: ReactNode }): ReactElement => (
+  <main className="sp-center">
+    <div className="sp-welcome">
+      <Sign size={44} />
+      <h1>{words.product}</h1>
+      {children}
+    </div>
+  </main>
+);
+
 export const SignedOut = (): ReactElement => {
   useEffect(() => {
     document.title = words.product;
   }, []);
   return (
-    <main className="sp-center">
-      <div className="sp-welcome">
-        <Sign size={44} />
-        <h1>{words.product}</h1>
-        <p>{words.signedOut.sentence}</p>
-        <Button size="sm" onClick={signIn}>
-          {words.signedOut.signIn}
-        </Button>
-      </div>
-    </main>
+    <Welcome>
+      <p>{words.signedOut.sentence}</p>
+      <Button size="sm" onClick={signIn}>
+        {words.signedOut.signIn}
+      </Button>
+    </Welcome>
   );
 };
 
@@ -42,16 +48,12 @@ export const Ended = (): ReactElement => (
 );
 
 export const SessionUnknown = ({ onRetry }: { readonly onRetry: () => void }): ReactElement => (
-  <main className="sp-center">
-    <div className="sp-welcome">
-      <Sign size={44} />
-      <h1>{words.product}</h1>
-      <p role="alert">{words.signedOut.failed}</p>
-      <Button size="sm" variant="default" onClick={onRetry}>
-        {words.common.retry}
-      </Button>
-    </div>
-  </main>
+  <Welcome>
+    <p role="alert">{words.signedOut.failed}</p>
+    <Button size="sm" variant="default" onClick={onRetry}>
+      {words.common.retry}
+    </Button>
+  </Welcome>
 );
 
 export const OpeningPage = (): ReactElement => {

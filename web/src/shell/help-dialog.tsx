@@ -6,7 +6,7 @@ import { areSingleKeysOn, setSingleKeys } from "./use-keys.ts";
 export const HelpDialog = ({ isOpen, onClose }: { readonly isOpen: boolean; readonly onClose: () => void }): ReactElement => {
   const [isOn, setOn] = useState(areSingleKeysOn);
   return (
-    <Modal opened={isOpen} onClose={onClose} title={words.help.title} closeButtonProps={{ "aria-label": words.common.close }}>
+    <Modal opened={isOpen} onClose={onClose} title={words.help.title}>
       <div className="sp-stack">
         <dl className="sp-keys">
           {words.help.rows.map(([keys, meaning]) => (

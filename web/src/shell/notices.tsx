@@ -5,7 +5,7 @@ import { useLive } from "../live/live-context.ts";
 import { words } from "../strings/en.ts";
 import { formatClock } from "../strings/format.ts";
 import { Icon } from "../ui/icon.tsx";
-import { useDelayed } from "../ui/use-delayed.ts";
+import { useDelayed } from "../ui/timers.ts";
 import { useIsOnline } from "../ui/use-online.ts";
 import { droppedParameters } from "./search.ts";
 

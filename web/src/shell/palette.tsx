@@ -44,7 +44,6 @@ const useChoices = (isOpen: boolean): readonly Choice[] => {
   const tools = useQuery({ ...toolListQuery(client), enabled: isOpen && may.tools === "allowed" });
   const held = useQuery({ ...delegationListQuery(client, { user_id: subject.id }), enabled: isOpen && may.delegations === "allowed" });
   const systems = useQuery({ ...systemListQuery(client), enabled: isOpen && may.systems === "allowed" });
-  const go = (run: () => Promise<unknown>) => () => void run();
   const command = (key: string, text: string, icon: IconName, run: () => void): Choice => ({
     key,
     text,
@@ -60,31 +59,24 @@ const useChoices = (isOpen: boolean): readonly Choice[] => {
         text: screen.label,
         kind: words.palette.screen,
         icon: screen.icon,
-        run: go(async () => await navigate({ to: screen.path })),
+        run: () => void navigate({ to: screen.path }),
       })),
     ...(may.delegations === "allowed"
-      ? [
-          command(
-            "grant",
-            words.palette.grant,
-            "plus",
-            go(async () => await navigate({ to: "/delegations/new" })),
-          ),
-        ]
+      ? [command("grant", words.palette.grant, "plus", () => void navigate({ to: "/delegations/new" }))]
       : []),
     ...(tools.data?.tools ?? []).map((tool) => ({
       key: `tool ${tool.name}`,
       text: visibleText(tool.title === undefined ? tool.name : `${tool.name} - ${tool.title}`),
       kind: words.palette.tool,
       icon: "tool" as const,
-      run: go(async () => await navigate({ to: "/tools/$name", params: { name: tool.name } })),
+      run: () => void navigate({ to: "/tools/$name", params: { name: tool.name } }),
     })),
     ...(systems.data?.systems ?? []).map(({ name, title }) => ({
       key: `system ${name}`,
       text: visibleText(title === undefined ? name : `${name} - ${title}`),
       kind: words.palette.system,
       icon: screens.systems.icon,
-      run: go(async () => await navigate({ to: "/systems/$name", params: { name } })),
+      run: () => void navigate({ to: "/systems/$name", params: { name } }),
     })),
     ...(held.data?.items ?? []).map((delegation) => ({
       key: delegation.delegation_id,
@@ -98,7 +90,7 @@ const useChoices = (isOpen: boolean): readonly Choice[] => {
       also: delegation.delegation_id,
       kind: words.palette.delegation,
       icon: "delegation" as const,
-      run: go(async () => await navigate({ to: "/delegations/$id", params: { id: delegation.delegation_id } })),
+      run: () => void navigate({ to: "/delegations/$id", params: { id: delegation.delegation_id } }),
     })),
     command("light", words.palette.themeLight, "sun", () => setColorScheme("light")),
     command("dark", words.palette.themeDark, "moon", () => setColorScheme("dark")),
@@ -162,14 +154,7 @@ export const Palette = ({ isOpen, onClose }: { readonly isOpen: boolean; readonl
   };
 
   return (
-    <Modal
-      opened={isOpen}
-      onClose={onClose}
-      title={words.palette.title}
-      centered={false}
-      yOffset="12vh"
-      closeButtonProps={{ "aria-label": words.common.close }}
-    >
+    <Modal opened={isOpen} onClose={onClose} title={words.palette.title} centered={false} yOffset="12vh">
       <TextInput
         data-autofocus
         size="sm"

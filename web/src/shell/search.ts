@@ -1,3 +1,5 @@
+import { createListeners } from "../listeners.ts";
+
 /** The part of the address after `?`: plain text values, each checked; what is not understood is dropped and told. */
 
 export type SearchText = Readonly<Record<string, string>>;
@@ -16,13 +18,11 @@ export const stringifySearch = (search: Readonly<Record<string, unknown>>): stri
 const createDropped = () => {
   let names: ReadonlySet<string> = new Set();
   let joined = "";
-  const listeners = new Set<() => void>();
+  const { tell, subscribe } = createListeners();
   const become = (next: ReadonlySet<string>): void => {
     names = next;
     joined = [...next].join(", ");
-    queueMicrotask(() => {
-      for (const listener of listeners) listener();
-    });
+    queueMicrotask(tell);
   };
   return {
     names: () => joined,
@@ -30,12 +30,7 @@ const createDropped = () => {
       if (more.some((name) => !names.has(name))) become(new Set([...names, ...more]));
     },
     clear: () => become(new Set()),
-    subscribe: (listener: () => void) => {
-      listeners.add(listener);
-      return () => {
-        listeners.delete(listener);
-      };
-    },
+    subscribe,
   };
 };
 

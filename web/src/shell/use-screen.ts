@@ -20,8 +20,8 @@ export const useScreenStanding = (screen: Screen): { readonly state: ScreenState
   return screen.ask === undefined ? { state: "allowed", decisionId: undefined } : { state: combine(can, screen, ui?.modules), decisionId };
 };
 
-export const useScreen = (screen: Screen): ScreenState => useScreenStanding(screen).state;
-
 /** All screens at once: one batch. The list never changes, nor does the order in which it is asked. */
 export const useScreens = (): Readonly<Record<Screen["id"], ScreenState>> =>
-  Object.fromEntries(screenList.map((screen) => [screen.id, useScreen(screen)])) as Readonly<Record<Screen["id"], ScreenState>>;
+  Object.fromEntries(screenList.map((screen) => [screen.id, useScreenStanding(screen).state])) as Readonly<
+    Record<Screen["id"], ScreenState>
+  >;

@@ -14,7 +14,6 @@ export const definitionWords = {
   states: { proposed: "New", approved: "Approved", drifted: "Changed", rejected: "Rejected" },
   empty: "No server has defined a tool that you may answer for.",
   emptyFiltered: "No definition is in this state.",
-  look: "Look",
   lookAt: (tool: string) => `Look at ${tool}`,
   approvedDigest: "Approved",
   servedDigest: "Served now",
@@ -40,5 +39,4 @@ export const definitionWords = {
   rejectTitle: (tool: string) => `Reject the definition of ${tool}?`,
   rejectSentence: "The tool is switched off for everybody until its definition is approved.",
   rejected: (tool: string) => `${tool} is rejected.`,
-  toList: "All definitions",
 } as const;

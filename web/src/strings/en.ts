@@ -14,7 +14,6 @@ export const words = {
     retry: "Try again",
     refresh: "Check now",
     more: "Show more",
-    copy: "Copy",
     copied: "Copied",
     copyFailed: "The browser did not let the page copy. Select the text and copy it by hand.",
     copyLink: "Copy link",

@@ -1,9 +1,7 @@
 import { formatCount } from "./format.ts";
+import { plural } from "./plural.ts";
 
 /** What the policy pages say; apart from the others, so that only who opens them loads it. */
-
-const plural = (count: number, one: string, many: string): string => `${formatCount(count)} ${count === 1 ? one : many}`;
-
 export const policyWords = {
   title: "Policies",
   lead: "The rules that decide, as versions: drafted, tried, put in the shadow, activated, taken back.",
@@ -48,7 +46,6 @@ export const policyWords = {
     facts: "Facts",
     digest: "Digest",
     files: "Files",
-    file: "File",
     fileOf: (path: string) => `Text of ${path}`,
     change: "Change in a new draft",
   },
@@ -86,7 +83,6 @@ export const policyWords = {
     policies: "Decided by",
     cells: { Y: "Allowed", S: "Step-up", R: "After approval", "-": "Denied" } as Readonly<Record<string, string>>,
     digest: "Digest of this difference",
-    invalid: "The matrix is drawn only of what is valid.",
   },
   shadow: {
     title: "What it decides otherwise, live",
@@ -104,7 +100,6 @@ export const policyWords = {
     last: "Last",
     who: "For example",
     whoHidden: "Whom it was about is for those who may see all decisions.",
-    because: (reason: string) => `: ${reason}`,
   },
   replay: {
     title: "Replay",

@@ -1,4 +1,5 @@
 import { createTheme, type CSSVariablesResolver, type MantineColorsTuple } from "@mantine/core";
+import { words } from "../strings/en.ts";
 
 /** One look for the whole page: dense, calm, one accent hue. Colours with a meaning lie in app.css. */
 
@@ -59,7 +60,14 @@ export const theme = createTheme({
     Switch: { defaultProps: { size: "xs" } },
     SegmentedControl: { defaultProps: { size: "xs" } },
     Alert: { defaultProps: { variant: "outline" } },
-    Modal: { defaultProps: { transitionProps: { duration: 120 }, overlayProps: { backgroundOpacity: 0.5 }, centered: true } },
+    Modal: {
+      defaultProps: {
+        transitionProps: { duration: 120 },
+        overlayProps: { backgroundOpacity: 0.5 },
+        centered: true,
+        closeButtonProps: { "aria-label": words.common.close },
+      },
+    },
     Menu: { defaultProps: { transitionProps: { duration: 100 } } },
   },
 });

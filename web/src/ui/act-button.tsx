@@ -1,7 +1,7 @@
 import { Button, type ButtonProps } from "@mantine/core";
 import type { ReactElement, ReactNode } from "react";
 import { words } from "../strings/en.ts";
-import { useDelayed } from "./use-delayed.ts";
+import { useDelayed } from "./timers.ts";
 import { useIsOnline } from "./use-online.ts";
 
 /** A button that acts: progress after a tenth of a second, switched off with the reason while there is no network. */

@@ -1,7 +1,7 @@
 import { Button, Modal } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import type { FormEvent, ReactElement, ReactNode } from "react";
-import { GatewayError } from "../api/gateway-error.ts";
+import { hasCode } from "../api/gateway-error.ts";
 import { words } from "../strings/en.ts";
 import { ActButton } from "./act-button.tsx";
 import { Failure } from "./failure.tsx";
@@ -42,20 +42,14 @@ export const ActDialog = <T,>(props: ActDialogProps<T>): ReactElement => {
     event.preventDefault();
     if (props.check?.() !== false && !acting.isPending && props.isReady !== false) acting.mutate(props.rereads);
   };
-  const isUnknown = acting.error instanceof GatewayError && acting.error.problem.code === "outcome_unknown";
+  const isUnknown = hasCode(acting.error, "outcome_unknown");
   // The answer was lost: the object itself is read again, and what it says is the truth.
   const checkNow = (): void => {
     void reread(props.rereads);
     props.onClose();
   };
   return (
-    <Modal
-      opened
-      onClose={props.onClose}
-      title={props.title}
-      size={props.size ?? "lg"}
-      closeButtonProps={{ "aria-label": words.common.close }}
-    >
+    <Modal opened onClose={props.onClose} title={props.title} size={props.size ?? "lg"}>
       <form className="sp-stack" onSubmit={submit} noValidate>
         <p>{props.sentence}</p>
         {props.children}

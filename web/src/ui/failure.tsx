@@ -1,14 +1,16 @@
 import { Button } from "@mantine/core";
-import { Link } from "@tanstack/react-router";
 import type { ReactElement } from "react";
+import type { Fault } from "#contract/problem.ts";
 import { GatewayError, memberOf } from "../api/gateway-error.ts";
-import { readStepUp } from "../session/step-up.ts";
+import { readStepUp, type StepUp } from "../session/step-up.ts";
 import { useStepUp } from "../session/step-up-provider.tsx";
 import { words } from "../strings/en.ts";
 import { CopyButton } from "./copy-button.tsx";
-import { Fact, FactList } from "./fact-list.tsx";
+import { Fact, FactList, TextFact } from "./fact-list.tsx";
 import { Foreign } from "./foreign.tsx";
 import { Icon } from "./icon.tsx";
+import { DecisionLink } from "./links.tsx";
+import { Crashed } from "./panel.tsx";
 
 interface Said {
   readonly tone: "deny" | "stepup" | "quiet";
@@ -43,33 +45,39 @@ const say = (error: GatewayError): Said => {
   return { tone: "deny", title: problem.title, sentence: byStatus[problem.status] ?? detail };
 };
 
-const asGatewayError = (error: unknown): GatewayError | undefined => (error instanceof GatewayError ? error : undefined);
-
 /** curl of the failed call, with a placeholder for the credential. */
 const curlOf = (error: GatewayError): string =>
   `curl -sS -X ${error.call.method} '${location.origin}${error.call.path}' -H "Authorization: Bearer $TOKEN" -H 'X-Correlation-ID: ${error.correlationId}'`;
 
+/** What is wrong with what was sent, each with its place. */
+export const Faults = ({ faults }: { readonly faults: readonly Fault[] }): ReactElement | null =>
+  faults.length === 0 ? null : (
+    <ul className="sp-fault-list">
+      {faults.map(({ path, message }) => (
+        <li key={`${path} ${message}`}>
+          <Foreign text={path} isCode /> <Foreign text={message} />
+        </li>
+      ))}
+    </ul>
+  );
+
+/** The way to the stronger sign-in that was asked for. */
+export const StepUpButton = ({ stepUp }: { readonly stepUp: StepUp }): ReactElement => {
+  const askStepUp = useStepUp();
+  return (
+    <Button leftSection={<Icon name="key" />} onClick={() => askStepUp(stepUp)}>
+      {words.stepUp.way}
+    </Button>
+  );
+};
+
 /** A refusal or failure, told whole: what, why, under which ids, and the way out. */
 export const Failure = ({ error, onRetry }: { readonly error: unknown; readonly onRetry?: () => void }): ReactElement => {
-  const askStepUp = useStepUp();
-  const known = asGatewayError(error);
-  if (known === undefined) {
-    return (
-      <div className="sp-state sp-failure" role="alert">
-        <strong>{words.failure.crashedTitle}</strong>
-        {onRetry === undefined ? null : (
-          <Button variant="default" onClick={onRetry}>
-            {words.common.retry}
-          </Button>
-        )}
-      </div>
-    );
-  }
-  const said = say(known);
-  const { problem } = known;
-  const decisionId = memberOf(known, "decision_id");
+  if (!(error instanceof GatewayError)) return <Crashed onRetry={onRetry} />;
+  const said = say(error);
+  const { problem } = error;
+  const decisionId = memberOf(error, "decision_id");
   const stepUp = readStepUp({ ...problem.options.members, code: problem.code }, problem.options.headers?.["www-authenticate"] ?? null);
-  const faults = problem.options.errors ?? [];
   return (
     <div className="sp-state sp-failure" data-tone={said.tone} role="alert">
       <strong>{said.title}</strong>
@@ -78,42 +86,20 @@ export const Failure = ({ error, onRetry }: { readonly error: unknown; readonly 
           <Foreign text={said.sentence} />
         </p>
       )}
-      {faults.length === 0 ? null : (
-        <ul className="sp-fault-list">
-          {faults.map((fault) => (
-            <li key={`${fault.path} ${fault.message}`}>
-              <Foreign text={fault.path} isCode /> <Foreign text={fault.message} />
-            </li>
-          ))}
-        </ul>
-      )}
+      <Faults faults={problem.options.errors ?? []} />
       <FactList isSmall>
-        <Fact name={words.failure.code}>
-          <span className="sp-mono">{problem.code}</span>
-        </Fact>
-        {decisionId === undefined ? null : (
-          <Fact name={words.failure.decision}>
-            <Link className="sp-link sp-mono" to="/why/$decisionId" params={{ decisionId }}>
-              {decisionId}
-            </Link>
-          </Fact>
-        )}
-        <Fact name={words.failure.correlation}>
-          <span className="sp-mono">{known.correlationId}</span>
-        </Fact>
+        <TextFact name={words.failure.code} text={problem.code} isCode />
+        <Fact name={words.failure.decision}>{decisionId && <DecisionLink id={decisionId} />}</Fact>
+        <TextFact name={words.failure.correlation} text={error.correlationId} isCode />
       </FactList>
       <div className="sp-actions">
-        {stepUp === undefined ? null : (
-          <Button leftSection={<Icon name="key" />} onClick={() => askStepUp(stepUp)}>
-            {words.stepUp.way}
-          </Button>
-        )}
+        {stepUp && <StepUpButton stepUp={stepUp} />}
         {onRetry === undefined || problem.status === 404 ? null : (
           <Button variant="default" onClick={onRetry}>
             {words.common.retry}
           </Button>
         )}
-        <CopyButton label={words.common.copyCall} text={() => curlOf(known)} />
+        <CopyButton label={words.common.copyCall} text={() => curlOf(error)} />
       </div>
     </div>
   );

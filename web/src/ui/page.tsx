@@ -39,3 +39,11 @@ export const Page = ({
     </>
   );
 };
+
+/** What has just been done on a page, where something has. */
+export const DoneNotice = ({ children }: { readonly children: ReactNode }): ReactElement | null =>
+  children === undefined ? null : (
+    <div className="sp-notice" data-tone="allow" role="status">
+      {children}
+    </div>
+  );

@@ -2,6 +2,18 @@ import { Component, useId, type ReactElement, type ReactNode } from "react";
 import { Button } from "@mantine/core";
 import { words } from "../strings/en.ts";
 
+/** A part of the page that cannot be shown, and the way to try again where there is one. */
+export const Crashed = ({ onRetry }: { readonly onRetry: (() => void) | undefined }): ReactElement => (
+  <div className="sp-state sp-failure" role="alert">
+    <strong>{words.failure.crashedTitle}</strong>
+    {onRetry && (
+      <Button variant="default" onClick={onRetry}>
+        {words.common.retry}
+      </Button>
+    )}
+  </div>
+);
+
 /** A fault while drawing stays inside its panel: the rest of the page goes on. */
 export class Boundary extends Component<{ readonly children: ReactNode }, { readonly hasFailed: boolean }> {
   override state = { hasFailed: false };
@@ -9,15 +21,7 @@ export class Boundary extends Component<{ readonly children: ReactNode }, { read
     return { hasFailed: true };
   }
   override render(): ReactNode {
-    if (!this.state.hasFailed) return this.props.children;
-    return (
-      <div className="sp-state sp-failure" role="alert">
-        <strong>{words.failure.crashedTitle}</strong>
-        <Button variant="default" onClick={() => this.setState({ hasFailed: false })}>
-          {words.common.retry}
-        </Button>
-      </div>
-    );
+    return this.state.hasFailed ? <Crashed onRetry={() => this.setState({ hasFailed: false })} /> : this.props.children;
   }
 }
 

@@ -1,9 +1,10 @@
 import { Button, Skeleton } from "@mantine/core";
 import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactElement, ReactNode } from "react";
+import { GatewayError } from "../api/gateway-error.ts";
 import { words } from "../strings/en.ts";
 import { Failure } from "./failure.tsx";
-import { useDelayed } from "./use-delayed.ts";
+import { useDelayed } from "./timers.ts";
 
 /** Lines in the shape of what is coming; nothing for the first tenth of a second. */
 export const Waiting = ({
@@ -66,8 +67,4 @@ export const QueryView = <T,>({
 };
 
 /** After these nothing that was shown before may stay: it is no longer for this person. */
-const isFinal = (error: unknown): boolean => {
-  if (!(error instanceof Error) || !("problem" in error)) return false;
-  const { status } = error.problem as { readonly status: number };
-  return status === 401 || status === 403 || status === 404;
-};
+const isFinal = (error: unknown): boolean => error instanceof GatewayError && [401, 403, 404].includes(error.problem.status);

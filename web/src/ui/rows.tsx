@@ -1,4 +1,5 @@
 import type { ReactElement, ReactNode } from "react";
+import { formatMoment } from "../strings/format.ts";
 import { Icon } from "./icon.tsx";
 
 export interface Column<T> {
@@ -89,4 +90,11 @@ export const Rows = <T,>({
       </tbody>
     </table>
   </div>
+);
+
+/** A moment in a cell: on one line. */
+export const Moment = ({ at }: { readonly at: string }): ReactElement => (
+  <time className="sp-nowrap" dateTime={at}>
+    {formatMoment(at)}
+  </time>
 );

@@ -13,16 +13,19 @@ export interface StepFault {
 export const StepForm = ({
   faults,
   hasTried,
-  onSubmit,
+  onTried,
+  onNext,
   onBack,
-  submit,
+  submit = <Button type="submit">{words.common.next}</Button>,
   children,
 }: {
   readonly faults: readonly StepFault[];
   readonly hasTried: boolean;
-  readonly onSubmit: () => void;
+  readonly onTried?: (hasTried: true) => void;
+  /** The step is sent, and nothing in it is wrong. */
+  readonly onNext: () => void;
   readonly onBack?: () => void;
-  readonly submit: ReactNode;
+  readonly submit?: ReactNode;
   readonly children: ReactNode;
 }): ReactElement => {
   const form = useRef<HTMLFormElement>(null);
@@ -37,7 +40,8 @@ export const StepForm = ({
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        onSubmit();
+        onTried?.(true);
+        if (faults.length === 0) onNext();
       }}
     >
       {shows ? (

@@ -3,6 +3,7 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useEffect, useId, useState, type KeyboardEvent, type ReactElement } from "react";
 import { words } from "../strings/en.ts";
 import { visibleText } from "../strings/format.ts";
+import { useDebounced } from "./timers.ts";
 
 export interface Suggestion {
   readonly value: string;
@@ -36,15 +37,6 @@ export interface SuggestInputProps {
 
 const SETTLE_MS = 150;
 
-const useSettled = (text: string): string => {
-  const [settled, setSettled] = useState(text);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(text), SETTLE_MS);
-    return () => clearTimeout(timer);
-  }, [text]);
-  return settled;
-};
-
 const hasText = ({ value, label = "" }: Suggestion, text: string): boolean =>
   [value, label].some((one) => one.toLowerCase().includes(text.trim().toLowerCase()));
 
@@ -56,7 +48,7 @@ export const SuggestInput = ({ label, value, isFirst = false, suggest, onChange,
   // By what it is, not by its place: what is found a moment later may put another there.
   const [active, setActive] = useState<string>();
   useEffect(() => setText(value), [value]);
-  const typed = useSettled(text.trim());
+  const typed = useDebounced(text.trim(), SETTLE_MS);
   const { key, read } = suggest?.(typed) ?? nothing;
   const found = useQuery({
     queryKey: key,

@@ -6,7 +6,7 @@ import { answerDefinition, definitionQuery, type ReadDefinition } from "../../ap
 import { visibleText } from "../../strings/format.ts";
 import { definitionWords } from "../../strings/definitions.ts";
 import { DiffView } from "../../ui/diff-view.tsx";
-import { Fact, FactList } from "../../ui/fact-list.tsx";
+import { Fact, FactList, TextFact } from "../../ui/fact-list.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
@@ -23,10 +23,8 @@ const Definition = ({ read, onDone }: { readonly read: ReadDefinition; readonly 
   return (
     <div className="sp-stack">
       <FactList>
-        <Fact name={text.system}>
-          <Foreign text={read.system} isCode />
-        </Fact>
-        <Fact name={text.approvedDigest}>{before === null ? undefined : <Foreign text={before} isCode />}</Fact>
+        <TextFact name={text.system} text={read.system} isCode />
+        <TextFact name={text.approvedDigest} text={before ?? undefined} isCode />
         <Fact name={text.servedDigest}>{digest === null ? text.notServed : <Foreign text={digest} isCode />}</Fact>
       </FactList>
       {diff.length === 0 ? null : (

@@ -93,15 +93,12 @@ const Choice = ({ agents, form, onChange, onNext }: StepProps & { readonly agent
   const choose = (agentId: string): void => onChange({ ...form, agentId, tools: agentId === form.agentId ? form.tools : [] });
   if (choice === "none") return <NoChoice agents={agents} cans={cans} />;
   const fault = choice === "foreign" ? grantWords.agentForeignFault : grantWords.agentFault;
-  const isWrong = choice !== "chosen";
   return (
     <StepForm
-      faults={isWrong ? [{ field: "agent-choice", text: fault }] : []}
+      faults={choice === "chosen" ? [] : [{ field: "agent-choice", text: fault }]}
       hasTried={hasTried}
-      onSubmit={() => {
-        setTried(true);
-        if (!isWrong) onNext();
-      }}
+      onTried={setTried}
+      onNext={onNext}
       submit={
         <Button type="submit" disabled={choice === "waiting"}>
           {words.common.next}

@@ -1,11 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
 import type { ReactElement } from "react";
 import type { Delegation } from "#contract/delegations.ts";
 import { useClient } from "../../api/client-context.ts";
 import { agentToolsQuery } from "../../api/nodes.ts";
 import { words } from "../../strings/en.ts";
-import { visibleText } from "../../strings/format.ts";
+import { ToolLink } from "../../ui/links.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
 
@@ -16,9 +15,7 @@ const ToolLinks = ({ names }: { readonly names: readonly string[] }): ReactEleme
     <ul className="sp-list">
       {names.map((name) => (
         <li key={name}>
-          <Link className="sp-link sp-mono" to="/tools/$name" params={{ name }}>
-            {visibleText(name)}
-          </Link>
+          <ToolLink name={name} />
         </li>
       ))}
     </ul>

@@ -4,22 +4,19 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import { useRef, useState, type ReactElement } from "react";
 import { useClient } from "../../api/client-context.ts";
 import { askWhatIf, create } from "../../api/delegations.ts";
-import { GatewayError } from "../../api/gateway-error.ts";
+import { hasCode } from "../../api/gateway-error.ts";
 import { words } from "../../strings/en.ts";
 import { grantWords } from "../../strings/grant.ts";
 import { formatMoney, formatMoment, visibleText } from "../../strings/format.ts";
 import { ActButton } from "../../ui/act-button.tsx";
 import { Failure } from "../../ui/failure.tsx";
-import { Fact, FactList } from "../../ui/fact-list.tsx";
-import { Foreign } from "../../ui/foreign.tsx";
+import { Fact, FactList, TextFact } from "../../ui/fact-list.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
 import { draftOf } from "./grant-draft.ts";
 import type { StepProps } from "./step-props.ts";
 import { StepForm } from "../../ui/step-form.tsx";
 import { WhatIfView } from "./what-if-view.tsx";
-
-const codeOf = (error: unknown): string | undefined => (error instanceof GatewayError ? error.problem.code : undefined);
 
 /** What the delegation adds, by the code that will decide; then the button that grants exactly that. */
 export const CheckStep = ({ form, onBack, onCreated }: StepProps & { readonly onCreated: () => void }): ReactElement => {
@@ -55,19 +52,19 @@ export const CheckStep = ({ form, onBack, onCreated }: StepProps & { readonly on
       await navigate({ to: "/delegations/$id", params: { id: created.delegation_id } });
     },
     onError: async (error) => {
-      if (codeOf(error) !== "what_if_stale") return;
+      if (!hasCode(error, "what_if_stale")) return;
       setStale(true);
       await whatIf.refetch();
     },
   });
-  const isUnknown = codeOf(saving.error) === "outcome_unknown";
-  const showsFailure = saving.isError && codeOf(saving.error) !== "what_if_stale";
+  const isUnknown = hasCode(saving.error, "outcome_unknown");
+  const showsFailure = saving.isError && !hasCode(saving.error, "what_if_stale");
   const digest = whatIf.data?.what_if_digest;
   return (
     <StepForm
       faults={[]}
       hasTried={false}
-      onSubmit={() => {
+      onNext={() => {
         if (digest === undefined || saving.isPending || whatIf.isFetching) return;
         setStale(false);
         saving.mutate(digest);
@@ -81,9 +78,7 @@ export const CheckStep = ({ form, onBack, onCreated }: StepProps & { readonly on
     >
       {draft === undefined ? null : (
         <FactList>
-          <Fact name={grantWords.steps.agent}>
-            <Foreign text={draft.agent_id} isCode />
-          </Fact>
+          <TextFact name={grantWords.steps.agent} text={draft.agent_id} isCode />
           <Fact name={grantWords.steps.limits}>
             {words.common.facts(
               words.delegations.stepCount(draft.max_steps),
@@ -91,9 +86,7 @@ export const CheckStep = ({ form, onBack, onCreated }: StepProps & { readonly on
               draft.expires_at === undefined || draft.expires_at === null ? "" : formatMoment(draft.expires_at),
             )}
           </Fact>
-          <Fact name={grantWords.purpose}>
-            <Foreign text={draft.purpose} />
-          </Fact>
+          <TextFact name={grantWords.purpose} text={draft.purpose} />
         </FactList>
       )}
       <p className="sp-dim">{grantWords.checkLead}</p>

@@ -1,12 +1,13 @@
 import { Button } from "@mantine/core";
 import { useState, type ReactElement } from "react";
-import type { ReadDelegation } from "../../api/delegations.ts";
-import { Gate } from "../../decisions/gate.tsx";
+import { useClient } from "../../api/client-context.ts";
+import { pause, resume, type ReadDelegation } from "../../api/delegations.ts";
+import { Gate } from "../../decisions/use-can.ts";
 import { useSession } from "../../session/session-context.ts";
 import { words } from "../../strings/en.ts";
 import { visibleText } from "../../strings/format.ts";
 import { isLive } from "./facts.ts";
-import { PauseDialog, ResumeDialog, RevokeAllDialog, RevokeDialog } from "./revoke-dialogs.tsx";
+import { ReasonedDialog, RevokeAllDialog, RevokeDialog } from "./revoke-dialogs.tsx";
 
 type Open = "revoke" | "pause" | "resume" | "all";
 
@@ -20,6 +21,7 @@ export const DelegationActs = ({
 }): ReactElement | null => {
   const [open, setOpen] = useState<Open>();
   const { subject } = useSession();
+  const client = useClient();
   const { delegation, etag } = read;
   const close = (): void => setOpen(undefined);
   const done = (fact: string): void => {
@@ -31,8 +33,26 @@ export const DelegationActs = ({
   const dialogs = (
     <>
       {open === "revoke" ? <RevokeDialog id={id} onDone={done} onClose={close} /> : null}
-      {open === "pause" ? <PauseDialog id={id} onDone={done} onClose={close} /> : null}
-      {open === "resume" ? <ResumeDialog id={id} etag={etag} onDone={done} onClose={close} /> : null}
+      {open === "pause" ? (
+        <ReasonedDialog
+          title={words.delegations.pauseTitle}
+          sentence={words.delegations.pauseSentence}
+          verb={words.delegations.pause}
+          act={async (reason) => await pause(client, id, reason)}
+          onDone={() => done(words.delegations.pausedFact)}
+          onClose={close}
+        />
+      ) : null}
+      {open === "resume" ? (
+        <ReasonedDialog
+          title={words.delegations.resumeTitle}
+          sentence={words.delegations.resumeSentence}
+          verb={words.delegations.resume}
+          act={async (reason) => await resume(client, id, reason, etag)}
+          onDone={() => done(words.delegations.resumedFact)}
+          onClose={close}
+        />
+      ) : null}
       {open === "all" ? <RevokeAllDialog agentId={delegation.agent_id} agentName={agentName} onDone={done} onClose={close} /> : null}
     </>
   );

@@ -2,9 +2,9 @@ import type { ReactElement } from "react";
 import type { Delegation } from "#contract/delegations.ts";
 import { words } from "../../strings/en.ts";
 import { formatMoment, formatRelative } from "../../strings/format.ts";
-import { Fact, FactList } from "../../ui/fact-list.tsx";
+import { Fact, FactList, TextFact } from "../../ui/fact-list.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
-import { useClock } from "../../ui/use-clock.ts";
+import { useClock } from "../../ui/timers.ts";
 import { Who } from "../../ui/who.tsx";
 import { endingOf } from "./facts.ts";
 
@@ -14,9 +14,7 @@ export const DelegationFacts = ({ delegation }: { readonly delegation: Delegatio
   const { at, isOver } = endingOf(delegation);
   return (
     <FactList>
-      <Fact name={words.delegations.id}>
-        <Foreign text={delegation.delegation_id} isCode />
-      </Fact>
+      <TextFact name={words.delegations.id} text={delegation.delegation_id} isCode />
       <Fact name={words.delegations.from}>
         <Who id={delegation.delegator_id} name={delegation.delegator_name} />
       </Fact>

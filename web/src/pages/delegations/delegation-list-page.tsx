@@ -9,7 +9,7 @@ import { agentSuggestions } from "../../api/nodes.ts";
 import { useSession } from "../../session/session-context.ts";
 import { isFilteredBy, nodeText } from "../../shell/search.ts";
 import { words } from "../../strings/en.ts";
-import { visibleText } from "../../strings/format.ts";
+import { formatMoment, formatRelative, visibleText } from "../../strings/format.ts";
 import { DelegationMeters } from "../../ui/delegation-meters.tsx";
 import { Empty } from "../../ui/empty.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
@@ -20,8 +20,8 @@ import { QueryView } from "../../ui/query-view.tsx";
 import type { Column } from "../../ui/rows.tsx";
 import { StatusChip } from "../../ui/status-chip.tsx";
 import { SuggestInput } from "../../ui/suggest-input.tsx";
-import { useClock } from "../../ui/use-clock.ts";
-import { Ending } from "./ending.tsx";
+import { useClock } from "../../ui/timers.ts";
+import { endingOf } from "./facts.ts";
 import { RevokeAllDialog } from "./revoke-dialogs.tsx";
 
 const route = getRouteApi("/delegations");
@@ -39,6 +39,18 @@ const filterOf = (search: Search, subjectId: string): DelegationFilter => {
     agent_id: search.agent,
     attention: search.attention === undefined ? undefined : ("true" as const),
   };
+};
+
+/** In which time a delegation ends, or since when it is over. */
+const Ending = ({ delegation, now }: { readonly delegation: Delegation; readonly now: Date }): ReactElement => {
+  const { at, isOver } = endingOf(delegation);
+  if (at === null) return <>{isOver ? words.verdict.revoked : words.delegations.never}</>;
+  const relative = formatRelative(at, now);
+  return (
+    <time className="sp-nowrap" dateTime={at} title={formatMoment(at)}>
+      {isOver ? words.delegations.endedSince(relative) : relative}
+    </time>
+  );
 };
 
 const columnsAt = (now: Date): readonly Column<Delegation>[] => [
@@ -71,11 +83,7 @@ const columnsAt = (now: Date): readonly Column<Delegation>[] => [
     wraps: true,
     cell: (row) => <DelegationMeters delegation={row} />,
   },
-  {
-    key: "ends",
-    title: words.delegations.endsOrEnded,
-    cell: (row) => <Ending delegation={row} now={now} />,
-  },
+  { key: "ends", title: words.delegations.endsOrEnded, cell: (row) => <Ending delegation={row} now={now} /> },
 ];
 
 const AgentFilter = ({ value, onChange }: { readonly value: string; readonly onChange: (agent: string) => void }): ReactElement => {

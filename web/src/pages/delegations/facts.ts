@@ -10,5 +10,3 @@ export const endingOf = ({
   ended_at: ended,
 }: Pick<Delegation, "status" | "expires_at" | "ended_at">): { readonly at: string | null; readonly isOver: boolean } =>
   status === "revoked" || status === "expired" ? { at: ended ?? expires, isOver: true } : { at: expires, isOver: false };
-
-export const isReason = (text: string): boolean => text.trim().length >= 3 && text.trim().length <= 200;

@@ -19,7 +19,7 @@ export const grantForm = z.object({
 });
 export type GrantForm = z.infer<typeof grantForm>;
 
-export type GrantField = "agentId" | "tools" | "maxSteps" | "budget" | "end" | "purpose";
+export type GrantField = keyof GrantForm;
 
 const DAY_MS = 86_400_000;
 const MOST_DAYS = 365;

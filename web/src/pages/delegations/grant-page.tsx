@@ -1,6 +1,6 @@
 import { Button } from "@mantine/core";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
-import { useEffect, useRef, useState, type ReactElement } from "react";
+import { useEffect, useState, type ReactElement } from "react";
 import { useCans } from "../../decisions/use-cans.ts";
 import { useDraft } from "../../session/use-draft.ts";
 import { grantWords } from "../../strings/grant.ts";
@@ -11,7 +11,7 @@ import { CheckStep } from "./check-step.tsx";
 import { emptyForm, furthestStep, grantForm, steps, type GrantForm, type Step } from "./grant-draft.ts";
 import { LimitsStep } from "./limits-step.tsx";
 import type { StepProps } from "./step-props.ts";
-import { StepsBar } from "../../ui/steps-bar.tsx";
+import { Steps } from "../../ui/steps.tsx";
 import { ToolsStep } from "./tools-step.tsx";
 
 const route = getRouteApi("/delegations/new");
@@ -42,14 +42,6 @@ export const GrantPage = (): ReactElement => {
       draft.change({ ...form, agentId: search.agent, tools: search.tool === undefined ? [] : [search.tool] });
     // Only when the address changes.
   }, [search.agent, search.tool]);
-
-  const panel = useRef<HTMLElement>(null);
-  const shown = useRef(step);
-  useEffect(() => {
-    // The step that was left took the focus with it.
-    if (shown.current !== step) panel.current?.focus();
-    shown.current = step;
-  }, [step]);
 
   const at = steps.indexOf(step);
   const next = steps[at + 1];
@@ -82,13 +74,12 @@ export const GrantPage = (): ReactElement => {
           {grantWords.restored}
         </div>
       ) : null}
-      <StepsBar steps={steps} labels={grantWords.steps} current={step} reached={reached} onGo={go} />
-      <section ref={panel} className="sp-panel" tabIndex={-1} aria-label={grantWords.steps[step]}>
+      <Steps steps={steps} labels={grantWords.steps} current={step} reached={reached} onGo={go}>
         {step === "agent" ? <AgentStep {...props} /> : null}
         {step === "tools" ? <ToolsStep {...props} /> : null}
         {step === "limits" ? <LimitsStep {...props} /> : null}
         {step === "check" ? <CheckStep {...props} onCreated={draft.forget} /> : null}
-      </section>
+      </Steps>
     </Page>
   );
 };

@@ -30,12 +30,7 @@ export const HistoryPanel = ({ id }: { readonly id: string }): ReactElement => {
                   { key: "version", title: words.delegations.version, isNumber: true, cell: (row) => formatCount(row.version) },
                   { key: "at", title: words.delegations.when, cell: (row) => <span className="sp-nowrap">{formatMoment(row.at)}</span> },
                   { key: "actor", title: words.delegations.who, cell: (row) => <Foreign text={row.actor} isCode /> },
-                  {
-                    key: "reason",
-                    title: words.common.reason,
-                    wraps: true,
-                    cell: ({ reason }) => (reason === undefined ? null : <Foreign text={reason} />),
-                  },
+                  { key: "reason", title: words.common.reason, wraps: true, cell: ({ reason }) => reason && <Foreign text={reason} /> },
                   {
                     key: "change",
                     title: words.delegations.change,

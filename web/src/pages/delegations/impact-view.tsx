@@ -4,22 +4,8 @@ import { useClient } from "../../api/client-context.ts";
 import { impactQuery } from "../../api/delegations.ts";
 import { words } from "../../strings/en.ts";
 import { formatRelative } from "../../strings/format.ts";
-import { Fact, FactList } from "../../ui/fact-list.tsx";
-import { Foreign } from "../../ui/foreign.tsx";
+import { CodesFact, Fact, FactList } from "../../ui/fact-list.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
-
-const Ids = ({ ids, none }: { readonly ids: readonly string[]; readonly none: string }): ReactElement =>
-  ids.length === 0 ? (
-    <span className="sp-dim">{none}</span>
-  ) : (
-    <ul className="sp-list">
-      {ids.map((id) => (
-        <li key={id}>
-          <Foreign text={id} isCode />
-        </li>
-      ))}
-    </ul>
-  );
 
 export interface ImpactViewProps {
   readonly id: string;
@@ -34,24 +20,23 @@ export const ImpactView = ({ id, covers }: ImpactViewProps): ReactElement => {
     <QueryView query={query} service="membership">
       {(impact) => (
         <FactList>
-          <Fact name={covers === undefined ? words.delegations.impactTools : words.delegations.capabilities}>
-            {covers === undefined ? (
-              <Ids ids={[...new Set(impact.tools_lost.map((lost) => lost.tool_id))]} none={words.delegations.impactToolsNone} />
-            ) : covers.tools === null ? (
-              words.delegations.allTools
-            ) : (
-              <Ids ids={covers.tools} none={words.common.none} />
-            )}
-          </Fact>
-          <Fact name={words.delegations.impactRunning}>
-            <Ids
-              ids={impact.running_calls.map((call) => `${call.tool_id} (${formatRelative(call.since, new Date())})`)}
-              none={words.delegations.impactNone}
+          {covers === undefined ? (
+            <CodesFact
+              name={words.delegations.impactTools}
+              texts={[...new Set(impact.tools_lost.map((lost) => lost.tool_id))]}
+              none={words.delegations.impactToolsNone}
             />
-          </Fact>
-          <Fact name={words.delegations.impactChildren}>
-            <Ids ids={impact.children} none={words.delegations.impactNone} />
-          </Fact>
+          ) : covers.tools === null ? (
+            <Fact name={words.delegations.capabilities}>{words.delegations.allTools}</Fact>
+          ) : (
+            <CodesFact name={words.delegations.capabilities} texts={covers.tools} none={words.common.none} />
+          )}
+          <CodesFact
+            name={words.delegations.impactRunning}
+            texts={impact.running_calls.map((call) => `${call.tool_id} (${formatRelative(call.since, new Date())})`)}
+            none={words.delegations.impactNone}
+          />
+          <CodesFact name={words.delegations.impactChildren} texts={impact.children} none={words.delegations.impactNone} />
         </FactList>
       )}
     </QueryView>

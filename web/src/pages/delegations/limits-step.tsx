@@ -1,6 +1,5 @@
-import { Button, Textarea, TextInput } from "@mantine/core";
+import { Textarea, TextInput } from "@mantine/core";
 import { useState, type ReactElement } from "react";
-import { words } from "../../strings/en.ts";
 import { grantWords } from "../../strings/grant.ts";
 import { faultyFields, type GrantField, type GrantForm } from "./grant-draft.ts";
 import type { StepProps } from "./step-props.ts";
@@ -35,12 +34,9 @@ export const LimitsStep = ({ form, onChange, onNext, onBack }: StepProps): React
     <StepForm
       faults={wrong.map((name) => ({ field: `limit-${name}`, text: texts[name as Limit].fault }))}
       hasTried={hasTried}
-      onSubmit={() => {
-        setTried(true);
-        if (wrong.length === 0) onNext();
-      }}
+      onTried={setTried}
+      onNext={onNext}
       onBack={onBack}
-      submit={<Button type="submit">{words.common.next}</Button>}
     >
       <fieldset className="sp-form sp-bare">
         <legend>{grantWords.limitsLegend}</legend>

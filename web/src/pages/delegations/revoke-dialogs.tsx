@@ -2,19 +2,27 @@ import { useQuery } from "@tanstack/react-query";
 import type { ReactElement } from "react";
 import type { Delegation } from "#contract/delegations.ts";
 import { useClient } from "../../api/client-context.ts";
-import { delegationListQuery, pause, resume, revoke, revokeAllOf } from "../../api/delegations.ts";
+import { delegationListQuery, revoke, revokeAllOf } from "../../api/delegations.ts";
 import { useSession } from "../../session/session-context.ts";
 import { words } from "../../strings/en.ts";
 import { formatCount, formatMoment, visibleText } from "../../strings/format.ts";
+import { DialogWithReason, type ReasonedActProps } from "../../ui/dialog-with-reason.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
 import { StatusChip } from "../../ui/status-chip.tsx";
 import { isLive } from "./facts.ts";
 import { ImpactView, useIsImpactRead } from "./impact-view.tsx";
-import { ReasonedActDialog } from "./reasoned-act-dialog.tsx";
 
-export interface DialogProps {
+const { delegations: text } = words;
+const asked = { label: text.reasonLabel, hint: text.reasonHint, fault: text.reasonFault, least: 3, most: 200 };
+
+/** An act on a delegation. */
+export const ReasonedDialog = <T,>(props: ReasonedActProps<T>): ReactElement => (
+  <DialogWithReason {...props} asked={asked} rereads="delegations" />
+);
+
+interface DialogProps {
   /** Told with the server's fact, to be shown where the person is. */
   readonly onDone: (fact: string) => void;
   readonly onClose: () => void;
@@ -23,53 +31,18 @@ export interface DialogProps {
 export const RevokeDialog = ({ id, onDone, onClose }: DialogProps & { readonly id: string }): ReactElement => {
   const client = useClient();
   return (
-    <ReasonedActDialog
-      title={words.delegations.revokeTitle}
-      sentence={words.delegations.revokeSentence}
-      verb={words.delegations.revoke}
+    <ReasonedDialog
+      title={text.revokeTitle}
+      sentence={text.revokeSentence}
+      verb={text.revoke}
       isDangerous
       isReady={useIsImpactRead(id)}
       act={async (reason) => await revoke(client, id, reason)}
-      onDone={(done) =>
-        onDone(words.delegations.revokedFact(formatMoment(done.ended_at ?? new Date().toISOString()), formatCount(done.graph_version)))
-      }
+      onDone={(done) => onDone(text.revokedFact(formatMoment(done.ended_at ?? new Date().toISOString()), formatCount(done.graph_version)))}
       onClose={onClose}
     >
       <ImpactView id={id} />
-    </ReasonedActDialog>
-  );
-};
-
-export const PauseDialog = ({ id, onDone, onClose }: DialogProps & { readonly id: string }): ReactElement => {
-  const client = useClient();
-  return (
-    <ReasonedActDialog
-      title={words.delegations.pauseTitle}
-      sentence={words.delegations.pauseSentence}
-      verb={words.delegations.pause}
-      act={async (reason) => await pause(client, id, reason)}
-      onDone={() => onDone(words.delegations.pausedFact)}
-      onClose={onClose}
-    />
-  );
-};
-
-export const ResumeDialog = ({
-  id,
-  etag,
-  onDone,
-  onClose,
-}: DialogProps & { readonly id: string; readonly etag: string | undefined }): ReactElement => {
-  const client = useClient();
-  return (
-    <ReasonedActDialog
-      title={words.delegations.resumeTitle}
-      sentence={words.delegations.resumeSentence}
-      verb={words.delegations.resume}
-      act={async (reason) => await resume(client, id, reason, etag)}
-      onDone={() => onDone(words.delegations.resumedFact)}
-      onClose={onClose}
-    />
+    </ReasonedDialog>
   );
 };
 
@@ -94,30 +67,30 @@ export const RevokeAllDialog = ({
   const query = useQuery({ ...delegationListQuery(client, { user_id: subject.id, agent_id: agentId }), staleTime: 0 });
   const live = query.data?.items.filter(isLive) ?? [];
   return (
-    <ReasonedActDialog
-      title={words.delegations.manyTitle(agentName)}
-      sentence={words.delegations.manySentence}
-      verb={words.delegations.revoke}
+    <ReasonedDialog
+      title={text.manyTitle(agentName)}
+      sentence={text.manySentence}
+      verb={text.revoke}
       isDangerous
       isReady={query.isSuccess && live.length > 0}
       act={async (reason) => await revokeAllOf(client, agentId, subject.id, reason)}
-      onDone={(done) => onDone(words.delegations.manyFact(done.delegations.length, formatCount(done.graph_version)))}
+      onDone={(done) => onDone(text.manyFact(done.delegations.length, formatCount(done.graph_version)))}
       onClose={onClose}
     >
       <QueryView query={query} service="membership">
         {() =>
           live.length === 0 ? (
-            <p className="sp-dim">{words.delegations.manyNone}</p>
+            <p className="sp-dim">{text.manyNone}</p>
           ) : (
             <div className="sp-stack">
               {live.map((delegation) => (
                 <Held key={delegation.delegation_id} delegation={delegation} />
               ))}
-              <p>{words.delegations.manyAfter(agentName)}</p>
+              <p>{text.manyAfter(agentName)}</p>
             </div>
           )
         }
       </QueryView>
-    </ReasonedActDialog>
+    </ReasonedDialog>
   );
 };

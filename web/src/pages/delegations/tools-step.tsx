@@ -1,4 +1,4 @@
-import { Button, Checkbox, Radio } from "@mantine/core";
+import { Checkbox, Radio } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState, type ReactElement } from "react";
 import { useClient } from "../../api/client-context.ts";
@@ -52,12 +52,9 @@ export const ToolsStep = ({ form, onChange, onNext, onBack }: StepProps): ReactE
     <StepForm
       faults={isWrong ? [{ field: "tools-choice", text: grantWords.toolsFault }] : []}
       hasTried={hasTried}
-      onSubmit={() => {
-        setTried(true);
-        if (!isWrong) onNext();
-      }}
+      onTried={setTried}
+      onNext={onNext}
       onBack={onBack}
-      submit={<Button type="submit">{words.common.next}</Button>}
     >
       <QueryView query={query} service="membership">
         {(able) => (

@@ -4,21 +4,8 @@ import { words } from "../../strings/en.ts";
 import { grantWords } from "../../strings/grant.ts";
 import { formatCount } from "../../strings/format.ts";
 import { Chip } from "../../ui/chip.tsx";
-import { Fact, FactList } from "../../ui/fact-list.tsx";
+import { CodesFact, Fact, FactList } from "../../ui/fact-list.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
-
-const Names = ({ names, none }: { readonly names: readonly string[]; readonly none: string }): ReactElement =>
-  names.length === 0 ? (
-    <span className="sp-dim">{none}</span>
-  ) : (
-    <ul className="sp-list">
-      {names.map((name) => (
-        <li key={name}>
-          <Foreign text={name} isCode />
-        </li>
-      ))}
-    </ul>
-  );
 
 const Audiences = ({ rows }: { readonly rows: WhatIf["audiences"]["added"] }): ReactElement =>
   rows.length === 0 ? (
@@ -49,19 +36,9 @@ export const WhatIfView = ({ whatIf }: { readonly whatIf: WhatIf }): ReactElemen
         </ul>
       )}
       <FactList>
-        <Fact name={grantWords.added}>
-          <Names names={whatIf.tools.added} none={grantWords.noneAdded} />
-        </Fact>
-        {whatIf.tools.kept.length === 0 ? null : (
-          <Fact name={grantWords.kept}>
-            <Names names={whatIf.tools.kept} none={words.common.none} />
-          </Fact>
-        )}
-        {whatIf.tools.removed.length === 0 ? null : (
-          <Fact name={grantWords.removed}>
-            <Names names={whatIf.tools.removed} none={words.common.none} />
-          </Fact>
-        )}
+        <CodesFact name={grantWords.added} texts={whatIf.tools.added} none={grantWords.noneAdded} />
+        <CodesFact name={grantWords.kept} texts={whatIf.tools.kept} />
+        <CodesFact name={grantWords.removed} texts={whatIf.tools.removed} />
         <Fact name={grantWords.audiences}>
           <Audiences rows={whatIf.audiences.added} />
         </Fact>
@@ -70,9 +47,7 @@ export const WhatIfView = ({ whatIf }: { readonly whatIf: WhatIf }): ReactElemen
             <Audiences rows={whatIf.audiences.removed} />
           </Fact>
         )}
-        <Fact name={grantWords.tenants}>
-          <Names names={whatIf.tenant_ids} none={words.common.none} />
-        </Fact>
+        <CodesFact name={grantWords.tenants} texts={whatIf.tenant_ids} none={words.common.none} />
         <Fact name={grantWords.masked}>
           {masks.length === 0 ? (
             <span className="sp-dim">{grantWords.maskedNone}</span>
@@ -86,9 +61,7 @@ export const WhatIfView = ({ whatIf }: { readonly whatIf: WhatIf }): ReactElemen
             </ul>
           )}
         </Fact>
-        <Fact name={grantWords.stepUpTools}>
-          <Names names={whatIf.step_up_tools} none={words.common.none} />
-        </Fact>
+        <CodesFact name={grantWords.stepUpTools} texts={whatIf.step_up_tools} none={words.common.none} />
         <Fact name={grantWords.graphVersion}>{formatCount(whatIf.graph_version)}</Fact>
       </FactList>
     </div>

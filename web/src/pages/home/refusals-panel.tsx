@@ -1,14 +1,14 @@
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
 import type { ReactElement } from "react";
 import { useClient } from "../../api/client-context.ts";
 import { lastDecisionsQuery } from "../../api/decisions.ts";
 import { useSession } from "../../session/session-context.ts";
 import { words } from "../../strings/en.ts";
 import { formatMoment, formatRelative, visibleText } from "../../strings/format.ts";
+import { DecisionLink } from "../../ui/links.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
-import { useClock } from "../../ui/use-clock.ts";
+import { useClock } from "../../ui/timers.ts";
 
 /** Tool calls of mine and of my agents that were refused, newest first, each with its explanation. */
 export const RefusalsPanel = (): ReactElement => {
@@ -26,9 +26,7 @@ export const RefusalsPanel = (): ReactElement => {
             <ul className="sp-list">
               {decisions.map((decision) => (
                 <li key={decision.decision_id}>
-                  <Link className="sp-link" to="/why/$decisionId" params={{ decisionId: decision.decision_id }}>
-                    {visibleText(decision.sentence)}
-                  </Link>
+                  <DecisionLink id={decision.decision_id}>{visibleText(decision.sentence)}</DecisionLink>
                   <div className="sp-small sp-dim">
                     <time dateTime={decision.decided_at} title={formatMoment(decision.decided_at)}>
                       {words.common.facts(

@@ -1,11 +1,11 @@
 import type { ReactElement } from "react";
 import { useSession } from "../../session/session-context.ts";
 import { words } from "../../strings/en.ts";
-import { formatMoment, formatRelative, visibleText } from "../../strings/format.ts";
+import { formatMoment, formatRelative } from "../../strings/format.ts";
 import { Chip } from "../../ui/chip.tsx";
-import { Fact, FactList } from "../../ui/fact-list.tsx";
+import { Fact, FactList, TextFact } from "../../ui/fact-list.tsx";
 import { Panel } from "../../ui/panel.tsx";
-import { useClock } from "../../ui/use-clock.ts";
+import { useClock } from "../../ui/timers.ts";
 
 const Assurance = ({ acr }: { readonly acr: string | undefined }): ReactElement => {
   if (acr === "phishing_resistant") return <Chip tone="allow" icon="key" text={words.home.phishingResistant} />;
@@ -21,12 +21,8 @@ export const WhoPanel = (): ReactElement => {
   return (
     <Panel title={words.home.whoTitle}>
       <FactList>
-        <Fact name={words.home.id}>
-          <span className="sp-mono">{visibleText(session.subject.id)}</span>
-        </Fact>
-        <Fact name={words.home.tenant}>
-          <span className="sp-mono">{visibleText(session.tenant)}</span>
-        </Fact>
+        <TextFact name={words.home.id} text={session.subject.id} isCode />
+        <TextFact name={words.home.tenant} text={session.tenant} isCode />
         <Fact name={words.home.assurance}>
           <Assurance acr={session.acr} />
           {since === undefined ? null : (

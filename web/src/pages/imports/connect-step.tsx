@@ -1,8 +1,7 @@
-import { Button, NativeSelect, TextInput } from "@mantine/core";
+import { NativeSelect, TextInput } from "@mantine/core";
 import { useState, type ReactElement } from "react";
 import { useClient } from "../../api/client-context.ts";
 import { useCan } from "../../decisions/use-can.ts";
-import { words } from "../../strings/en.ts";
 import { systemWords } from "../../strings/systems.ts";
 import { StepForm } from "../../ui/step-form.tsx";
 import { SuggestInput } from "../../ui/suggest-input.tsx";
@@ -40,12 +39,9 @@ export const ConnectStep = ({ draft, onFields, onNext, onBack }: StepProps): Rea
     <StepForm
       faults={wrong.map((name) => ({ field: name, text: faultOf(name) }))}
       hasTried={hasTried}
-      onSubmit={() => {
-        setTried(true);
-        if (wrong.length === 0) onNext();
-      }}
+      onTried={setTried}
+      onNext={onNext}
       onBack={onBack}
-      submit={<Button type="submit">{words.common.next}</Button>}
     >
       <div className="sp-form">
         {field("title", text.heading, text.headingHint)}

@@ -58,9 +58,9 @@ export const DocumentStep = ({ draft, present, onChange, onFields, onNext }: Ste
     <StepForm
       faults={wrong.map((field) => ({ field, text: faults[field] ?? field }))}
       hasTried={hasTried}
-      onSubmit={() => {
-        setTried(true);
-        if (wrong.length === 0 && !looking.isPending) looking.mutate();
+      onTried={setTried}
+      onNext={() => {
+        if (!looking.isPending) looking.mutate();
       }}
       submit={
         <ActButton type="submit" isBusy={looking.isPending}>

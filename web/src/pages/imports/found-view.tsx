@@ -2,7 +2,7 @@ import type { ReactElement } from "react";
 import type { Looked } from "../../api/systems.ts";
 import { words } from "../../strings/en.ts";
 import { systemWords } from "../../strings/systems.ts";
-import { Fact, FactList } from "../../ui/fact-list.tsx";
+import { Fact, FactList, TextFact } from "../../ui/fact-list.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
 
 const text = systemWords.importing;
@@ -16,12 +16,8 @@ export const FoundView = ({
   <div>
     <h3>{text.found}</h3>
     <FactList>
-      <Fact name={text.heading}>
-        <Foreign text={title} />
-      </Fact>
-      <Fact name={text.form}>
-        <Foreign text={openapi} isCode />
-      </Fact>
+      <TextFact name={text.heading} text={title} />
+      <TextFact name={text.form} text={openapi} isCode />
       <Fact name={text.server}>{servers.length === 0 ? words.common.none : <Foreign text={servers.join(", ")} isCode />}</Fact>
       <Fact name={text.sign}>
         {security.length === 0 ? (

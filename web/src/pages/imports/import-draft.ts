@@ -6,35 +6,6 @@ import type { DraftShape } from "../../session/use-draft.ts";
 export const steps = ["document", "pick", "connect", "check"] as const;
 export type Step = (typeof steps)[number];
 
-/** All that is typed or chosen; texts, so that they may be kept as they are. */
-export interface ImportFields {
-  readonly provider: string;
-  readonly instance: string;
-  /** paste, file, url */
-  readonly how: string;
-  readonly text: string;
-  readonly url: string;
-  readonly network: string;
-  /** all, some */
-  readonly takes: string;
-  readonly title: string;
-  readonly baseUrl: string;
-  readonly networks: string;
-  /** none, bearer, api_key, basic, oauth2_client */
-  readonly auth: string;
-  readonly in: string;
-  readonly name: string;
-  readonly token: string;
-  readonly value: string;
-  readonly username: string;
-  readonly password: string;
-  readonly tokenUrl: string;
-  readonly clientId: string;
-  readonly clientSecret: string;
-  /** With blanks between them. */
-  readonly scopes: string;
-}
-
 export interface ImportDraft {
   readonly fields: ImportFields;
   readonly picks: readonly string[];
@@ -42,17 +13,21 @@ export interface ImportDraft {
   readonly looked?: Looked;
 }
 
-const noFields: ImportFields = {
+/** All that is typed or chosen; texts, so that they may be kept as they are. */
+const noFields = {
   provider: "",
   instance: "",
+  /** paste, file, url */
   how: "paste",
   text: "",
   url: "",
   network: "",
+  /** all, some */
   takes: "all",
   title: "",
   baseUrl: "",
   networks: "",
+  /** none, bearer, api_key, basic, oauth2_client */
   auth: "none",
   in: "header",
   name: "",
@@ -63,8 +38,10 @@ const noFields: ImportFields = {
   tokenUrl: "",
   clientId: "",
   clientSecret: "",
+  /** With blanks between them. */
   scopes: "",
 };
+export type ImportFields = Readonly<typeof noFields>;
 
 /** An empty form; for a system that is there its name stands already. */
 export const emptyImport = (system: string | undefined): ImportDraft => {

@@ -1,13 +1,13 @@
 import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
-import { useEffect, useRef, useState, type ReactElement } from "react";
+import { useState, type ReactElement } from "react";
 import { useClient } from "../../api/client-context.ts";
 import { systemListQuery, type ImportTarget, type Looked, type SystemRow } from "../../api/systems.ts";
 import { useDraft } from "../../session/use-draft.ts";
 import { systemWords } from "../../strings/systems.ts";
 import { Page } from "../../ui/page.tsx";
-import { StepsBar } from "../../ui/steps-bar.tsx";
+import { Steps } from "../../ui/steps.tsx";
 import { RestoredNotice } from "../systems/restored-notice.tsx";
 import { useSay } from "../systems/said.tsx";
 import { CheckStep } from "./check-step.tsx";
@@ -48,13 +48,6 @@ export const ImportPage = (): ReactElement => {
   const step = own.indexOf(wanted) <= own.indexOf(reached) ? wanted : reached;
   const at = own.indexOf(step);
   const go = (to: Step): void => void leave({ to: "/systems/import", search: { step: to, ...(system === undefined ? {} : { system }) } });
-  const panel = useRef<HTMLElement>(null);
-  const shown = useRef<Step>(step);
-  useEffect(() => {
-    // The step that was left took the focus with it.
-    if (shown.current !== step) panel.current?.focus();
-    shown.current = step;
-  }, [step]);
   const onBack = (): void => go(own[at - 1] ?? "document");
   const props: StepProps = {
     draft: draft.value,
@@ -91,8 +84,7 @@ export const ImportPage = (): ReactElement => {
       }
     >
       {draft.wasRestored && draft.value !== initial ? <RestoredNotice /> : null}
-      <StepsBar steps={own} labels={text.steps} current={step} reached={reached} onGo={go} />
-      <section ref={panel} className="sp-panel" tabIndex={-1} aria-label={text.steps[step]}>
+      <Steps steps={own} labels={text.steps} current={step} reached={reached} onGo={go}>
         {step === "document" || looked === undefined ? <DocumentStep {...props} /> : null}
         {step === "pick" && looked !== undefined ? <PickStep {...props} looked={looked} /> : null}
         {step === "connect" && looked !== undefined ? <ConnectStep {...props} /> : null}
@@ -107,7 +99,7 @@ export const ImportPage = (): ReactElement => {
             }}
           />
         ) : null}
-      </section>
+      </Steps>
     </Page>
   );
 };

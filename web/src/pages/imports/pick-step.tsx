@@ -15,7 +15,7 @@ import { Foreign } from "../../ui/foreign.tsx";
 import { PagedRows } from "../../ui/paged-rows.tsx";
 import type { Column } from "../../ui/rows.tsx";
 import { StepForm } from "../../ui/step-form.tsx";
-import { useDebounced } from "../../ui/use-debounced.ts";
+import { useDebounced } from "../../ui/timers.ts";
 import { FoundView } from "./found-view.tsx";
 import { faultyFields } from "./import-draft.ts";
 import type { StepProps } from "./step-props.ts";
@@ -143,12 +143,9 @@ export const PickStep = ({
     <StepForm
       faults={isWrong ? [{ field: "picks", text: text.pickedFault }] : []}
       hasTried={hasTried}
-      onSubmit={() => {
-        setTried(true);
-        if (!isWrong) onNext();
-      }}
+      onTried={setTried}
+      onNext={onNext}
       onBack={onBack}
-      submit={<Button type="submit">{words.common.next}</Button>}
     >
       <FoundView looked={looked} />
       {present === undefined ? null : <p>{text.updates(present.name)}</p>}

@@ -2,11 +2,11 @@ import { Link } from "@tanstack/react-router";
 import type { ReactElement } from "react";
 import type { DifferenceClass } from "#contract/replay.ts";
 import { words } from "../../strings/en.ts";
-import { formatCount, formatMoment } from "../../strings/format.ts";
+import { formatCount } from "../../strings/format.ts";
 import { policyWords } from "../../strings/policies.ts";
 import { Verdict } from "../../ui/chip.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
-import { Rows } from "../../ui/rows.tsx";
+import { Moment, Rows } from "../../ui/rows.tsx";
 
 type Side = DifferenceClass["active"];
 
@@ -78,15 +78,7 @@ export const ClassList = ({
             </ul>
           ),
       },
-      {
-        key: "last",
-        title: policyWords.classes.last,
-        cell: (kind) => (
-          <time className="sp-nowrap" dateTime={kind.last_seen}>
-            {formatMoment(kind.last_seen)}
-          </time>
-        ),
-      },
+      { key: "last", title: policyWords.classes.last, cell: (kind) => <Moment at={kind.last_seen} /> },
     ]}
   />
 );

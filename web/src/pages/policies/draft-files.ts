@@ -2,19 +2,12 @@ import { z } from "zod";
 import { policyFileChanges } from "#contract/policies.ts";
 
 /** Unsaved work on a version: texts by path, `null` for a removed file, and what it is for. */
-export interface PolicyDraft {
-  readonly files: Readonly<Record<string, string | null>>;
-  readonly message: string;
-}
+const kept = z.object({ files: z.record(z.string(), z.string().nullable()), message: z.string() });
+export type PolicyDraft = Readonly<z.infer<typeof kept>>;
 
 export const emptyDraft: PolicyDraft = { files: {}, message: "" };
 
-const kept = z.object({ files: z.record(z.string(), z.string().nullable()), message: z.string() });
-
-export const readPolicyDraft = (value: unknown): PolicyDraft | undefined => {
-  const read = kept.safeParse(value);
-  return read.success ? read.data : undefined;
-};
+export const readPolicyDraft = (value: unknown): PolicyDraft | undefined => kept.safeParse(value).data;
 
 export type FileState = "same" | "changed" | "added" | "removed";
 

@@ -6,7 +6,7 @@ import type { ReplyOf } from "#contract/endpoint.ts";
 import type { PolicyReport } from "#contract/policies.ts";
 import type { readRollout } from "#contract/rollouts.ts";
 import { useClient } from "../../api/client-context.ts";
-import { GatewayError } from "../../api/gateway-error.ts";
+import { hasCode } from "../../api/gateway-error.ts";
 import { activeVersionQuery, POLICIES, saveDraft, versionQuery } from "../../api/policies.ts";
 import { useDraft } from "../../session/use-draft.ts";
 import { policyWords } from "../../strings/policies.ts";
@@ -59,7 +59,7 @@ const Editing = ({ version }: { readonly version: ReplyOf<typeof readRollout> })
   const marks = [...(report?.errors ?? []), ...(report?.lint ?? [])].flatMap((fault) =>
     fault.file === open && fault.line !== undefined ? [{ line: fault.line, column: fault.column }] : [],
   );
-  const isUnknown = saving.error instanceof GatewayError && saving.error.problem.code === "outcome_unknown";
+  const isUnknown = hasCode(saving.error, "outcome_unknown");
   return (
     <form className="sp-stack" onSubmit={submit} noValidate>
       {wasRestored && hasChanges ? (

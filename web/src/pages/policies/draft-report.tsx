@@ -8,7 +8,7 @@ import { Panel } from "../../ui/panel.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
 import type { PolicyDraft } from "./draft-files.ts";
 import { ReportView } from "./report-view.tsx";
-import { useDebounced } from "../../ui/use-debounced.ts";
+import { useDebounced } from "../../ui/timers.ts";
 
 const SETTLED_MS = 400;
 

@@ -4,7 +4,7 @@ import type { MatrixDifference } from "#contract/rollouts.ts";
 import type { ReadMatrix } from "../../api/policies.ts";
 import { policyWords } from "../../strings/policies.ts";
 import { Chip, type Tone } from "../../ui/chip.tsx";
-import { Fact, FactList } from "../../ui/fact-list.tsx";
+import { FactList, TextFact } from "../../ui/fact-list.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
 import type { IconName } from "../../ui/icon.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
@@ -48,9 +48,7 @@ const Difference = ({ matrix }: { readonly matrix: MatrixDifference }): ReactEle
       </>
     )}
     <FactList isSmall>
-      <Fact name={policyWords.matrix.digest}>
-        <Foreign text={matrix.digest} isCode />
-      </Fact>
+      <TextFact name={policyWords.matrix.digest} text={matrix.digest} isCode />
     </FactList>
   </div>
 );

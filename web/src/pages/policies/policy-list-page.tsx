@@ -6,12 +6,12 @@ import type { z } from "zod";
 import type { policyRow } from "#contract/policies.ts";
 import { useClient } from "../../api/client-context.ts";
 import { lastRetiredQuery, policyListQuery } from "../../api/policies.ts";
-import { Gate } from "../../decisions/gate.tsx";
+import { Gate } from "../../decisions/use-can.ts";
 import { words } from "../../strings/en.ts";
 import { policyWords } from "../../strings/policies.ts";
 import { Empty } from "../../ui/empty.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
-import { Page } from "../../ui/page.tsx";
+import { DoneNotice, Page } from "../../ui/page.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
 import { Rows, type Column } from "../../ui/rows.tsx";
@@ -126,11 +126,7 @@ export const PolicyListPage = (): ReactElement => {
         </>
       }
     >
-      {fact === undefined ? null : (
-        <div className="sp-notice" data-tone="allow" role="status">
-          {fact}
-        </div>
-      )}
+      <DoneNotice>{fact}</DoneNotice>
       <div className="sp-stack">
         <VersionList />
         <RuleList />

@@ -5,13 +5,12 @@ import type { ReplyOf } from "#contract/endpoint.ts";
 import type { readPolicy } from "#contract/policies.ts";
 import { useClient } from "../../api/client-context.ts";
 import { policyQuery } from "../../api/policies.ts";
-import { Gate } from "../../decisions/gate.tsx";
+import { Gate } from "../../decisions/use-can.ts";
 import { words } from "../../strings/en.ts";
 import { visibleText } from "../../strings/format.ts";
 import { policyWords } from "../../strings/policies.ts";
 import { CopyButton } from "../../ui/copy-button.tsx";
-import { Fact, FactList } from "../../ui/fact-list.tsx";
-import { Foreign } from "../../ui/foreign.tsx";
+import { FactList, TextFact } from "../../ui/fact-list.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
@@ -39,9 +38,7 @@ const Rule = ({ policy }: { readonly policy: Policy }): ReactElement => (
         </div>
         <FactList>
           {factsOf(policy).map(([name, value]) => (
-            <Fact key={name} name={name}>
-              {value === undefined ? undefined : <Foreign text={value} isCode />}
-            </Fact>
+            <TextFact key={name} name={name} text={value} isCode />
           ))}
         </FactList>
       </div>

@@ -4,7 +4,7 @@ import { getRouteApi } from "@tanstack/react-router";
 import { useState, type FormEvent, type ReactElement } from "react";
 import { useClient } from "../../api/client-context.ts";
 import { beginReplay, endReplay, POLICIES, replayQuery, type ReplayAsk } from "../../api/policies.ts";
-import { Gate } from "../../decisions/gate.tsx";
+import { Gate } from "../../decisions/use-can.ts";
 import { formatCount } from "../../strings/format.ts";
 import { policyWords } from "../../strings/policies.ts";
 import { ActButton } from "../../ui/act-button.tsx";

@@ -5,7 +5,7 @@ import type { PolicyReport } from "#contract/policies.ts";
 import type { Rollout } from "#contract/rollouts.ts";
 import { useClient } from "../../api/client-context.ts";
 import { dropDraft, putInShadow, takeOutOfShadow } from "../../api/policies.ts";
-import { Gate } from "../../decisions/gate.tsx";
+import { Gate } from "../../decisions/use-can.ts";
 import { policyWords } from "../../strings/policies.ts";
 import { ActivateDialog, PolicyDialog, RollBackDialog } from "./version-dialogs.tsx";
 

@@ -4,21 +4,13 @@ import type { ReactElement } from "react";
 import type { Rollout } from "#contract/rollouts.ts";
 import { useClient } from "../../api/client-context.ts";
 import { versionPagesQuery } from "../../api/policies.ts";
-import { formatMoment } from "../../strings/format.ts";
 import { policyWords } from "../../strings/policies.ts";
 import { Empty } from "../../ui/empty.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
 import { PagedRows } from "../../ui/paged-rows.tsx";
 import { Panel } from "../../ui/panel.tsx";
-import type { Column } from "../../ui/rows.tsx";
+import { Moment, type Column } from "../../ui/rows.tsx";
 import { StateChip } from "./state-chip.tsx";
-
-const Moment = ({ at }: { readonly at: string | undefined }): ReactElement | null =>
-  at === undefined ? null : (
-    <time className="sp-nowrap" dateTime={at}>
-      {formatMoment(at)}
-    </time>
-  );
 
 const columns: readonly Column<Rollout>[] = [
   {
@@ -34,7 +26,7 @@ const columns: readonly Column<Rollout>[] = [
   { key: "message", title: policyWords.message, wraps: true, cell: ({ message }) => <Foreign text={message} /> },
   { key: "by", title: policyWords.by, cell: ({ created_by: by }) => <Foreign text={by} isCode /> },
   { key: "created", title: policyWords.created, cell: ({ created_at: at }) => <Moment at={at} /> },
-  { key: "activated", title: policyWords.activated, cell: ({ activated_at: at }) => <Moment at={at} /> },
+  { key: "activated", title: policyWords.activated, cell: ({ activated_at: at }) => at && <Moment at={at} /> },
 ];
 
 /** All versions, newest first, with where each stands. */

@@ -9,9 +9,8 @@ import { words } from "../../strings/en.ts";
 import { formatMoment, visibleText } from "../../strings/format.ts";
 import { policyWords } from "../../strings/policies.ts";
 import { CopyButton } from "../../ui/copy-button.tsx";
-import { Fact, FactList } from "../../ui/fact-list.tsx";
-import { Foreign } from "../../ui/foreign.tsx";
-import { Page } from "../../ui/page.tsx";
+import { Fact, FactList, TextFact } from "../../ui/fact-list.tsx";
+import { DoneNotice, Page } from "../../ui/page.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
 import { FileList } from "./file-list.tsx";
@@ -33,14 +32,10 @@ const Facts = ({ version }: { readonly version: Version }): ReactElement => (
         <StateChip state={version.state} />
       </div>
       <FactList>
-        <Fact name={policyWords.by}>
-          <Foreign text={version.created_by} isCode />
-        </Fact>
+        <TextFact name={policyWords.by} text={version.created_by} isCode />
         <Fact name={policyWords.created}>{formatMoment(version.created_at)}</Fact>
         {version.activated_at === undefined ? null : <Fact name={policyWords.activated}>{formatMoment(version.activated_at)}</Fact>}
-        <Fact name={policyWords.oneVersion.digest}>
-          <Foreign text={version.digest} isCode />
-        </Fact>
+        <TextFact name={policyWords.oneVersion.digest} text={version.digest} isCode />
       </FactList>
     </div>
   </section>
@@ -111,11 +106,7 @@ export const VersionPage = (): ReactElement => {
         </>
       }
     >
-      {fact === undefined ? null : (
-        <div className="sp-notice" data-tone="allow" role="status">
-          {fact}
-        </div>
-      )}
+      <DoneNotice>{fact}</DoneNotice>
       <QueryView query={query} service="pdp" rows={8}>
         {(version) => <VersionView version={version} />}
       </QueryView>

@@ -6,13 +6,12 @@ import { accessRequestStatus, type AccessRequestTask } from "#contract/access-re
 import { requestPagesQuery } from "../../api/access-requests.ts";
 import { useClient } from "../../api/client-context.ts";
 import { words } from "../../strings/en.ts";
-import { formatMoment } from "../../strings/format.ts";
 import { requestWords } from "../../strings/requests.ts";
 import { Empty } from "../../ui/empty.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
 import { Page } from "../../ui/page.tsx";
 import { PagedRows } from "../../ui/paged-rows.tsx";
-import type { Column } from "../../ui/rows.tsx";
+import { Moment, type Column } from "../../ui/rows.tsx";
 import { RequestStatusChip } from "./status-chip.tsx";
 
 const route = getRouteApi("/requests");
@@ -34,25 +33,8 @@ const columns: readonly Column<AccessRequestTask>[] = [
     cell: (row) => <Foreign text={[row.subject, row.agent].flatMap((one) => (one === undefined ? [] : [one.name ?? one.id])).join(", ")} />,
   },
   { key: "status", title: requestWords.status, cell: (row) => <RequestStatusChip status={row.status} /> },
-  {
-    key: "asked",
-    title: requestWords.asked,
-    cell: (row) => (
-      <time className="sp-nowrap" dateTime={row.created_at}>
-        {formatMoment(row.created_at)}
-      </time>
-    ),
-  },
-  {
-    key: "until",
-    title: requestWords.until,
-    cell: (row) =>
-      row.status === "pending" ? (
-        <time className="sp-nowrap" dateTime={row.expires_at}>
-          {formatMoment(row.expires_at)}
-        </time>
-      ) : null,
-  },
+  { key: "asked", title: requestWords.asked, cell: (row) => <Moment at={row.created_at} /> },
+  { key: "until", title: requestWords.until, cell: (row) => (row.status === "pending" ? <Moment at={row.expires_at} /> : null) },
 ];
 
 /** Requests that a denial be lifted: one's own, or those that wait for one's answer. */

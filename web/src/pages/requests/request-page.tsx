@@ -11,8 +11,9 @@ import { requestWords } from "../../strings/requests.ts";
 import { ActButton } from "../../ui/act-button.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { Failure } from "../../ui/failure.tsx";
-import { Fact, FactList } from "../../ui/fact-list.tsx";
+import { Fact, FactList, TextFact } from "../../ui/fact-list.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
+import { DecisionLink } from "../../ui/links.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
@@ -36,16 +37,10 @@ const Facts = ({ task }: { readonly task: AccessRequestTask }): ReactElement => 
         </p>
       )}
       <FactList>
-        <Fact name={requestWords.who}>
-          <Foreign text={nameOf(task.subject)} />
-        </Fact>
-        <Fact name={requestWords.agent}>{task.agent && <Foreign text={nameOf(task.agent)} />}</Fact>
-        <Fact name={requestWords.action}>
-          <Foreign text={task.action.name} isCode />
-        </Fact>
-        <Fact name={requestWords.resource}>
-          <Foreign text={`${task.resource.type} ${task.resource.id ?? task.resource.ref ?? ""}`} isCode />
-        </Fact>
+        <TextFact name={requestWords.who} text={nameOf(task.subject)} />
+        <TextFact name={requestWords.agent} text={task.agent && nameOf(task.agent)} />
+        <TextFact name={requestWords.action} text={task.action.name} isCode />
+        <TextFact name={requestWords.resource} text={`${task.resource.type} ${task.resource.id ?? task.resource.ref ?? ""}`} isCode />
         <Fact name={requestWords.justification}>
           {task.justification === undefined ? (
             <span className="sp-dim">{requestWords.justificationNone}</span>
@@ -53,18 +48,14 @@ const Facts = ({ task }: { readonly task: AccessRequestTask }): ReactElement => 
             <Foreign text={task.justification} />
           )}
         </Fact>
-        <Fact name={requestWords.approvers}>
-          <Foreign text={task.approvers.join(", ") || words.common.none} isCode />
-        </Fact>
+        <TextFact name={requestWords.approvers} text={task.approvers.join(", ") || words.common.none} isCode />
         <Fact name={requestWords.asked}>{formatMoment(task.created_at)}</Fact>
         <Fact name={requestWords.until}>{task.status === "pending" ? formatMoment(task.expires_at) : undefined}</Fact>
-        <Fact name={requestWords.answeredBy}>{task.answered_by && <Foreign text={nameOf(task.answered_by)} />}</Fact>
+        <TextFact name={requestWords.answeredBy} text={task.answered_by && nameOf(task.answered_by)} />
         <Fact name={requestWords.answeredAt}>{task.answered_at === undefined ? undefined : formatMoment(task.answered_at)}</Fact>
-        <Fact name={requestWords.comment}>{task.comment === undefined ? undefined : <Foreign text={task.comment} />}</Fact>
+        <TextFact name={requestWords.comment} text={task.comment} />
         <Fact name={requestWords.decision}>
-          <Link className="sp-link sp-mono" to="/why/$decisionId" params={{ decisionId: task.evaluation_id }}>
-            {task.evaluation_id}
-          </Link>
+          <DecisionLink id={task.evaluation_id} />
         </Fact>
       </FactList>
     </div>

@@ -4,16 +4,17 @@ import { Link } from "@tanstack/react-router";
 import type { ReactElement } from "react";
 import { useClient } from "../../api/client-context.ts";
 import { actsQuery, usesQuery, type SecretAct, type SecretStory } from "../../api/secrets.ts";
-import { GatewayError } from "../../api/gateway-error.ts";
+import { hasCode } from "../../api/gateway-error.ts";
 import { words } from "../../strings/en.ts";
 import { secretWords } from "../../strings/secrets.ts";
 import { formatMoment, formatRelative, visibleText } from "../../strings/format.ts";
 import { Chip, type Tone } from "../../ui/chip.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
+import { DelegationLink, ToolLink } from "../../ui/links.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
 import { Rows, type Column } from "../../ui/rows.tsx";
-import { useClock } from "../../ui/use-clock.ts";
+import { useClock } from "../../ui/timers.ts";
 import { Who } from "../../ui/who.tsx";
 import { splitKey } from "./secret-place.ts";
 
@@ -33,10 +34,7 @@ const Actor = ({ act }: { readonly act: Act }): ReactElement => {
       <Who id={textOf(actor["subject_id"]) ?? textOf(actor["subject_ref"]) ?? words.common.unknown} />
       {tool === undefined ? null : (
         <div className="sp-small">
-          {text.forTool}{" "}
-          <Link className="sp-link sp-mono" to="/tools/$name" params={{ name: tool }}>
-            {visibleText(tool)}
-          </Link>
+          {text.forTool} <ToolLink name={tool} />
         </div>
       )}
       {agent === undefined ? null : (
@@ -46,10 +44,7 @@ const Actor = ({ act }: { readonly act: Act }): ReactElement => {
       )}
       {delegation === undefined ? null : (
         <div className="sp-small">
-          {text.underDelegation}{" "}
-          <Link className="sp-link sp-mono" to="/delegations/$id" params={{ id: delegation }}>
-            {visibleText(delegation)}
-          </Link>
+          {text.underDelegation} <DelegationLink id={delegation} />
         </div>
       )}
     </>
@@ -116,7 +111,7 @@ const SHOWN = 12;
 export const ActsPanel = ({ uris, story }: { readonly uris: readonly string[]; readonly story: SecretStory | undefined }): ReactElement => {
   const query = useQuery(actsQuery(useClient(), uris));
   const now = useClock(10_000);
-  const isUnnamed = query.error instanceof GatewayError && query.error.problem.code === "unprocessable";
+  const isUnnamed = hasCode(query.error, "unprocessable");
   return (
     <Panel
       title={text.title}

@@ -3,6 +3,7 @@ import type { ReactElement } from "react";
 import { useStanding } from "../../decisions/use-can.ts";
 import { secretWords } from "../../strings/secrets.ts";
 import { visibleText } from "../../strings/format.ts";
+import { DecisionLink } from "../../ui/links.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { Reveal } from "./reveal.tsx";
 import { ActButtons, useActs, type ActName } from "./secret-acts.tsx";
@@ -18,12 +19,7 @@ const Value = ({ uri, version }: { readonly uri: string; readonly version: strin
   if (can !== "denied" || isStepUp) return <Reveal key={`${uri} ${version ?? ""}`} uri={uri} version={version} />;
   return (
     <p className="sp-dim">
-      {text.reveal.denied}{" "}
-      {decisionId === undefined ? null : (
-        <Link className="sp-link" to="/why/$decisionId" params={{ decisionId }}>
-          {text.plan.why}
-        </Link>
-      )}
+      {text.reveal.denied} {decisionId === undefined ? null : <DecisionLink id={decisionId}>{text.plan.why}</DecisionLink>}
     </p>
   );
 };

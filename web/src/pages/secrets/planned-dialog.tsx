@@ -1,16 +1,13 @@
-import { Button } from "@mantine/core";
-import { Link } from "@tanstack/react-router";
 import { useEffect, useRef, type ReactElement, type ReactNode } from "react";
 import { SECRETS, type Looked } from "../../api/secrets.ts";
 import { readStepUp } from "../../session/step-up.ts";
-import { useStepUp } from "../../session/step-up-provider.tsx";
-import { words } from "../../strings/en.ts";
 import { secretWords } from "../../strings/secrets.ts";
 import { visibleText } from "../../strings/format.ts";
 import { ActDialog, type ActDialogProps } from "../../ui/act-dialog.tsx";
 import { Chip, Verdict } from "../../ui/chip.tsx";
+import { StepUpButton } from "../../ui/failure.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
-import { Icon } from "../../ui/icon.tsx";
+import { DecisionLink } from "../../ui/links.tsx";
 
 const text = secretWords.plan;
 
@@ -44,7 +41,6 @@ export const checkOf = (looked: Looked, uri: string): Check => ({
 const CheckLine = ({ check }: { readonly check: Check }): ReactElement => {
   const isDenied = check.status >= 300;
   const isStepUp = check.code === "step_up_required";
-  const isDecided = check.decisionId !== undefined;
   return (
     <li>
       {isStepUp ? (
@@ -56,10 +52,8 @@ const CheckLine = ({ check }: { readonly check: Check }): ReactElement => {
       {!isDenied ? null : (
         <span className="sp-small">
           {" "}
-          {isDecided ? (
-            <Link className="sp-link" to="/why/$decisionId" params={{ decisionId: check.decisionId ?? "" }}>
-              {text.why}
-            </Link>
+          {check.decisionId !== undefined ? (
+            <DecisionLink id={check.decisionId}>{text.why}</DecisionLink>
           ) : (
             <span className="sp-dim">{text.codes[check.code ?? ""] ?? text.code(check.code ?? String(check.status))}</span>
           )}
@@ -70,7 +64,6 @@ const CheckLine = ({ check }: { readonly check: Check }): ReactElement => {
 };
 
 const PlanView = ({ plan }: { readonly plan: Plan }): ReactElement => {
-  const askStepUp = useStepUp();
   const stepUp = plan.checks.some(({ code }) => code === "step_up_required") ? readStepUp({ code: "step_up_required" }) : undefined;
   return (
     <section className="sp-remedy" aria-label={text.title} role="status">
@@ -89,9 +82,7 @@ const PlanView = ({ plan }: { readonly plan: Plan }): ReactElement => {
       </ul>
       {stepUp === undefined ? null : (
         <div>
-          <Button leftSection={<Icon name="key" />} onClick={() => askStepUp(stepUp)}>
-            {words.stepUp.way}
-          </Button>
+          <StepUpButton stepUp={stepUp} />
         </div>
       )}
     </section>

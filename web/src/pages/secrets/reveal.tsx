@@ -7,9 +7,9 @@ import { useSession } from "../../session/session-context.ts";
 import { secretWords } from "../../strings/secrets.ts";
 import { visibleText } from "../../strings/format.ts";
 import { ActButton } from "../../ui/act-button.tsx";
-import { Fact, FactList } from "../../ui/fact-list.tsx";
+import { FactList, TextFact } from "../../ui/fact-list.tsx";
 import { Failure } from "../../ui/failure.tsx";
-import { useClock } from "../../ui/use-clock.ts";
+import { useClock } from "../../ui/timers.ts";
 
 const text = secretWords.reveal;
 const LOGGED_MS = 1_500;
@@ -38,9 +38,7 @@ const Value = ({ shown, onHide }: { readonly shown: Shown; readonly onHide: () =
         <span className="sp-small sp-dim">{text.left(left)}</span>
       </div>
       <FactList isSmall>
-        <Fact name={text.audit}>
-          <span className="sp-mono">{shown.auditId}</span>
-        </Fact>
+        <TextFact name={text.audit} text={shown.auditId} isCode />
       </FactList>
     </div>
   );

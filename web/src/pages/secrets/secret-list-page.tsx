@@ -10,12 +10,12 @@ import { visibleText } from "../../strings/format.ts";
 import { Chip } from "../../ui/chip.tsx";
 import { Empty } from "../../ui/empty.tsx";
 import { Late } from "../../ui/late.tsx";
-import { Page } from "../../ui/page.tsx";
+import { DoneNotice, Page } from "../../ui/page.tsx";
 import { PagedRows } from "../../ui/paged-rows.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
 import type { Column } from "../../ui/rows.tsx";
-import { useDebounced } from "../../ui/use-debounced.ts";
+import { useDebounced } from "../../ui/timers.ts";
 import type { Done } from "./planned-dialog.tsx";
 import { mountOf, pathOf, treeOf, type TreeNode } from "./secret-place.ts";
 
@@ -154,13 +154,13 @@ const Places = ({ mounts }: { readonly mounts: readonly Mount[] }): ReactElement
     within === undefined ? mounts.map((mount) => ({ mount, prefix: mount.uri })) : [{ mount: within, prefix: under ?? within.uri }];
   return (
     <div className="sp-stack">
-      {fact === undefined ? null : (
-        <div className="sp-notice" data-tone="allow" role="status">
+      <DoneNotice>
+        {fact && (
           <Link className="sp-link" to="/secrets/one" search={{ uri: fact.uri }}>
             {visibleText(fact.said)}
           </Link>
-        </div>
-      )}
+        )}
+      </DoneNotice>
       <div className="sp-filters" role="search" aria-label={words.common.filters}>
         <TextInput
           data-filter=""

@@ -9,13 +9,11 @@ import { secretWords } from "../../strings/secrets.ts";
 import { formatMoment, visibleText } from "../../strings/format.ts";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { Empty } from "../../ui/empty.tsx";
-import { Fact, FactList } from "../../ui/fact-list.tsx";
-import { Foreign } from "../../ui/foreign.tsx";
+import { Fact, FactList, TextFact } from "../../ui/fact-list.tsx";
 import { Late } from "../../ui/late.tsx";
-import { Page } from "../../ui/page.tsx";
+import { DoneNotice, Page } from "../../ui/page.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
-import { Who } from "../../ui/who.tsx";
 import { ActsPanel, UsesPanel } from "./acts-panel.tsx";
 import { KeyPanel } from "./key-panel.tsx";
 import type { Done } from "./planned-dialog.tsx";
@@ -93,19 +91,9 @@ const Facts = ({
 }): ReactElement => (
   <Panel title={text.facts}>
     <FactList>
-      <Fact name={text.place}>
-        <Foreign text={mount?.uri ?? words.common.unknown} isCode />
-      </Fact>
-      {story?.owner === undefined ? null : (
-        <Fact name={text.owner}>
-          <Who id={story.owner} />
-        </Fact>
-      )}
-      {story?.created_by === undefined ? null : (
-        <Fact name={text.createdBy}>
-          <Who id={story.created_by} />
-        </Fact>
-      )}
+      <TextFact name={text.place} text={mount?.uri ?? words.common.unknown} isCode />
+      <TextFact name={text.owner} text={story?.owner} isCode />
+      <TextFact name={text.createdBy} text={story?.created_by} isCode />
       {detail === undefined ? null : (
         <>
           <Fact name={text.current}>{detail.current_version}</Fact>
@@ -114,9 +102,7 @@ const Facts = ({
           <Fact name={text.most}>{detail.max_versions}</Fact>
           {detail.delete_version_after === "0s" ? null : <Fact name={text.ends}>{detail.delete_version_after}</Fact>}
           {Object.entries(detail.custom_metadata).map(([name, value]) => (
-            <Fact key={name} name={visibleText(name)}>
-              <Foreign text={value} />
-            </Fact>
+            <TextFact key={name} name={visibleText(name)} text={value} />
           ))}
         </>
       )}
@@ -175,11 +161,7 @@ const Secret = ({
   };
   return (
     <div className="sp-stack">
-      {fact === undefined ? null : (
-        <div className="sp-notice" data-tone="allow" role="status">
-          {visibleText(fact)}
-        </div>
-      )}
+      <DoneNotice>{fact && visibleText(fact)}</DoneNotice>
       <ActButtons acts={acts} onOpen={open} />
       <div className="sp-split">
         <div className="sp-stack">

@@ -1,4 +1,3 @@
-import { Link } from "@tanstack/react-router";
 import type { ReactElement, ReactNode } from "react";
 import type { ConfigDiff, ConfigWritten, DecisionsChanged, DefinitionChange } from "#contract/configs.ts";
 import { words } from "../../strings/en.ts";
@@ -6,6 +5,7 @@ import { visibleText } from "../../strings/format.ts";
 import { systemWords } from "../../strings/systems.ts";
 import { Chip } from "../../ui/chip.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
+import { DelegationLink } from "../../ui/links.tsx";
 
 const text = systemWords.report;
 const MOST_NAMES = 200;
@@ -89,9 +89,7 @@ const Affected = ({ rows, why }: { readonly rows: readonly AffectedRow[]; readon
         {rows.slice(0, MOST_NAMES).map(({ delegation_id: id, user_id: person, agent_id: agent, tool }) => (
           <li key={`${id} ${tool}`}>
             <Foreign text={tool} isCode /> <span className="sp-dim">{visibleText(text.affectedOf(agent, person))}</span>{" "}
-            <Link className="sp-link sp-mono" to="/delegations/$id" params={{ id }}>
-              {visibleText(id)}
-            </Link>
+            <DelegationLink id={id} />
           </li>
         ))}
       </ul>

@@ -2,6 +2,7 @@ import { skipToken, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, type ReactElement } from "react";
 import { systemWords } from "../../strings/systems.ts";
 import { Foreign } from "../../ui/foreign.tsx";
+import { DoneNotice } from "../../ui/page.tsx";
 
 /** How an act on a system ended, and what who did it is to know. */
 export interface Said {
@@ -26,9 +27,7 @@ export const SaidNotice = ({ name }: { readonly name: string }): ReactElement | 
   const { sentence, warnings = [] } = said;
   return (
     <>
-      <div className="sp-notice" data-tone="allow" role="status">
-        {sentence}
-      </div>
+      <DoneNotice>{sentence}</DoneNotice>
       {warnings.length === 0 ? null : (
         <section className="sp-panel" aria-label={systemWords.report.warnings}>
           <h2>{systemWords.report.warnings}</h2>

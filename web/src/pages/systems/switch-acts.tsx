@@ -5,7 +5,7 @@ import type { SwitchedOff } from "#contract/switched-off.ts";
 import { useClient } from "../../api/client-context.ts";
 import { SYSTEMS } from "../../api/systems.ts";
 import { switchOff, switchOn } from "../../api/tool-standing.ts";
-import { Gate } from "../../decisions/gate.tsx";
+import { Gate } from "../../decisions/use-can.ts";
 import { switchWords } from "../../strings/switches.ts";
 import { ActDialog } from "../../ui/act-dialog.tsx";
 import { ReasonedDialog } from "./reasoned-dialog.tsx";

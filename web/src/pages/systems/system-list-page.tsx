@@ -4,7 +4,7 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import type { ReactElement } from "react";
 import { useClient } from "../../api/client-context.ts";
 import { systemListQuery, type SystemRow } from "../../api/systems.ts";
-import { Gate } from "../../decisions/gate.tsx";
+import { Gate } from "../../decisions/use-can.ts";
 import { words } from "../../strings/en.ts";
 import { formatCount, formatMoment } from "../../strings/format.ts";
 import { definitionWords } from "../../strings/definitions.ts";

@@ -3,8 +3,9 @@ import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useState, type ReactElement } from "react";
 import type { ConfigWritten } from "#contract/configs.ts";
+import { isObject } from "#contract/is-object.ts";
 import { useClient } from "../../api/client-context.ts";
-import { GatewayError } from "../../api/gateway-error.ts";
+import { hasCode } from "../../api/gateway-error.ts";
 import {
   publishOver,
   removalQuery,
@@ -14,15 +15,14 @@ import {
   type ReadSystem,
   type VersionRow,
 } from "../../api/systems.ts";
-import { Gate } from "../../decisions/gate.tsx";
-import { useCan } from "../../decisions/use-can.ts";
+import { Gate, useCan } from "../../decisions/use-can.ts";
 import { useDraft } from "../../session/use-draft.ts";
 import { formatMoment, visibleText } from "../../strings/format.ts";
 import { words } from "../../strings/en.ts";
 import { systemWords } from "../../strings/systems.ts";
 import { ActButton } from "../../ui/act-button.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
-import { Fact, FactList } from "../../ui/fact-list.tsx";
+import { Fact, FactList, TextFact } from "../../ui/fact-list.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Panel } from "../../ui/panel.tsx";
@@ -49,15 +49,14 @@ const route = getRouteApi("/systems/$name");
 const text = systemWords.one;
 const edit = { type: "system", action: "edit" };
 
-const ownerOf = (document: unknown): string | undefined => {
-  const owner = typeof document === "object" && document !== null && "owner" in document ? document.owner : undefined;
-  return typeof owner === "string" ? owner : undefined;
+const textIn = (document: unknown, name: "owner" | "title"): string | undefined => {
+  const text = isObject(document) ? document[name] : undefined;
+  return typeof text === "string" ? text : undefined;
 };
 
 const Facts = ({ system }: { readonly system: ReadSystem }): ReactElement => {
   const { name, state, version, author, at, reason, degraded, document, switched_off: off } = system;
   const say = useSay();
-  const owner = ownerOf(document);
   const serving = degraded?.serving_version ?? undefined;
   return (
     <Panel title={text.facts} aside={<StateChip system={system} />}>
@@ -69,14 +68,12 @@ const Facts = ({ system }: { readonly system: ReadSystem }): ReactElement => {
         )}
         <FactList>
           <Fact name={systemWords.version}>{version}</Fact>
-          <Fact name={text.author}>
-            <Foreign text={author} isCode />
-          </Fact>
+          <TextFact name={text.author} text={author} isCode />
           <Fact name={text.at}>
             <time dateTime={at}>{formatMoment(at)}</time>
           </Fact>
-          <Fact name={text.reason}>{reason === "" ? undefined : <Foreign text={reason} />}</Fact>
-          <Fact name={text.owner}>{owner === undefined ? undefined : <Foreign text={owner} isCode />}</Fact>
+          <TextFact name={text.reason} text={reason || undefined} />
+          <TextFact name={text.owner} text={textIn(document, "owner")} isCode />
         </FactList>
         {state === "off" ? <p className="sp-dim">{text.off}</p> : null}
         {degraded === undefined ? null : (
@@ -238,17 +235,16 @@ export const SystemPage = (): ReactElement => {
   const query = useQuery(systemQuery(client, name));
   // What was taken away is not there any more, though what was read of it before still is in memory.
   const system = query.isError ? undefined : query.data;
-  const isAbsent = query.error instanceof GatewayError && query.error.problem.code === "not_found";
+  const isAbsent = hasCode(query.error, "not_found");
   // One that was taken away has its versions still, the newest of which says so.
   const versions = useInfiniteQuery(versionPagesQuery(client, name));
   const [newest] = versions.data?.pages[0]?.versions ?? [];
   const gone = isAbsent && newest?.deleted === true ? newest : undefined;
   const isAskingWhy = isAbsent && versions.isFetching;
-  const document = system?.document;
-  const title = typeof document === "object" && document !== null && "title" in document ? document.title : undefined;
+  const title = textIn(system?.document, "title");
   return (
     <Page
-      title={typeof title === "string" ? visibleText(title) : text.title}
+      title={title === undefined ? text.title : visibleText(title)}
       lead={<span className="sp-mono">{visibleText(name)}</span>}
       actions={
         <>

@@ -9,6 +9,7 @@ import { toolListQuery } from "../../api/tools.ts";
 import { visibleText } from "../../strings/format.ts";
 import { systemWords } from "../../strings/systems.ts";
 import { Foreign } from "../../ui/foreign.tsx";
+import { ToolLink } from "../../ui/links.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
 import { Rows } from "../../ui/rows.tsx";
@@ -67,15 +68,7 @@ export const ToolsPanel = ({ system }: { readonly system: ReadSystem }): ReactEl
                   rows={rows}
                   keyOf={({ tool }) => tool.name}
                   columns={[
-                    {
-                      key: "name",
-                      title: systemWords.importing.tool,
-                      cell: ({ tool }) => (
-                        <Link className="sp-link sp-mono" to="/tools/$name" params={{ name: tool.name }}>
-                          {tool.name}
-                        </Link>
-                      ),
-                    },
+                    { key: "name", title: systemWords.importing.tool, cell: ({ tool }) => <ToolLink name={tool.name} /> },
                     {
                       key: "description",
                       title: systemWords.heading,

@@ -8,7 +8,7 @@ import { Chip } from "../../ui/chip.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
 import type { Mark } from "../../ui/source-editor.tsx";
-import { useDebounced } from "../../ui/use-debounced.ts";
+import { useDebounced } from "../../ui/timers.ts";
 import { ConfigFaults } from "./config-faults.tsx";
 import { EffectsView } from "./effects-view.tsx";
 

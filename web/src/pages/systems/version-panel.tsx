@@ -4,9 +4,9 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import type { ReactElement } from "react";
 import { useClient } from "../../api/client-context.ts";
 import { rollBackTo, rollbackQuery, versionPagesQuery, versionTextQuery, type ReadSystem, type VersionRow } from "../../api/systems.ts";
-import { Gate } from "../../decisions/gate.tsx";
+import { Gate } from "../../decisions/use-can.ts";
 import { words } from "../../strings/en.ts";
-import { formatCount, formatMoment } from "../../strings/format.ts";
+import { formatCount } from "../../strings/format.ts";
 import { systemWords } from "../../strings/systems.ts";
 import { DiffView } from "../../ui/diff-view.tsx";
 import { Empty } from "../../ui/empty.tsx";
@@ -14,7 +14,7 @@ import { Foreign } from "../../ui/foreign.tsx";
 import { PagedRows } from "../../ui/paged-rows.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
-import type { Column } from "../../ui/rows.tsx";
+import { Moment, type Column } from "../../ui/rows.tsx";
 import { SourceEditor } from "../../ui/source-editor.tsx";
 import { ConfigFaults } from "./config-faults.tsx";
 import { EffectsView } from "./effects-view.tsx";
@@ -130,15 +130,7 @@ export const VersionPanel = ({ name, system }: VersionsProps): ReactElement => {
     },
     { key: "by", title: text.by, cell: ({ author }) => <Foreign text={author} isCode /> },
     { key: "reason", title: text.reason, wraps: true, cell: ({ reason }) => <Foreign text={reason} /> },
-    {
-      key: "at",
-      title: text.at,
-      cell: ({ at }) => (
-        <time className="sp-nowrap" dateTime={at}>
-          {formatMoment(at)}
-        </time>
-      ),
-    },
+    { key: "at", title: text.at, cell: ({ at }) => <Moment at={at} /> },
     {
       key: "note",
       title: text.note,

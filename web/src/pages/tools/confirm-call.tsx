@@ -17,7 +17,7 @@ export const ConfirmCall = ({
   readonly onCall: () => void;
   readonly onClose: () => void;
 }): ReactElement => (
-  <Modal opened onClose={onClose} title={toolWords.confirmTitle} closeButtonProps={{ "aria-label": words.common.close }}>
+  <Modal opened onClose={onClose} title={toolWords.confirmTitle}>
     <div className="sp-stack">
       <p>{toolWords.confirmSentence(visibleText(name))}</p>
       <pre className="sp-code" tabIndex={0}>

@@ -1,4 +1,4 @@
-import { lazyRouteComponent, Link } from "@tanstack/react-router";
+import { lazyRouteComponent } from "@tanstack/react-router";
 import type { ReactElement } from "react";
 import type { ToolExplanation } from "#contract/tools.ts";
 import { words } from "../../strings/en.ts";
@@ -6,6 +6,7 @@ import { toolWords } from "../../strings/tools.ts";
 import { Chip, Verdict } from "../../ui/chip.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
 import { Late } from "../../ui/late.tsx";
+import { DecisionLink } from "../../ui/links.tsx";
 import { Rows } from "../../ui/rows.tsx";
 import type { ExplainFor } from "./check-for.ts";
 
@@ -34,9 +35,7 @@ const Because = ({ door, isAgain }: { readonly door: Door; readonly isAgain: boo
     )}
     {door.decision_id === undefined ? null : (
       <div className="sp-small">
-        <Link className="sp-link sp-mono" to="/why/$decisionId" params={{ decisionId: door.decision_id }}>
-          {door.decision_id}
-        </Link>
+        <DecisionLink id={door.decision_id} />
       </div>
     )}
   </>

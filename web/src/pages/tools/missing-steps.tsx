@@ -2,7 +2,7 @@ import { Button } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import { useState, type ReactElement } from "react";
 import type { MissingStep, ToolExplanation } from "#contract/tools.ts";
-import { Gate } from "../../decisions/gate.tsx";
+import { Gate } from "../../decisions/use-can.ts";
 import { useSession } from "../../session/session-context.ts";
 import { toolWords } from "../../strings/tools.ts";
 import { Foreign } from "../../ui/foreign.tsx";

@@ -4,7 +4,7 @@ import { lazyRouteComponent } from "@tanstack/react-router";
 import { useState, type ReactElement } from "react";
 import { useClient } from "../../api/client-context.ts";
 import { explain } from "../../api/tools.ts";
-import { Gate } from "../../decisions/gate.tsx";
+import { Gate } from "../../decisions/use-can.ts";
 import { idText } from "../../shell/search.ts";
 import { toolWords } from "../../strings/tools.ts";
 import { Late } from "../../ui/late.tsx";

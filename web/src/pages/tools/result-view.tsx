@@ -1,19 +1,18 @@
-import { Button, SegmentedControl } from "@mantine/core";
-import { Link } from "@tanstack/react-router";
+import { SegmentedControl } from "@mantine/core";
 import { useState, type ReactElement } from "react";
 import type { MaskedPlace } from "#contract/masked-places.ts";
 import { readToolOffer } from "../../api/access-requests.ts";
 import type { Called } from "../../api/tools.ts";
 import { readStepUp } from "../../session/step-up.ts";
-import { useStepUp } from "../../session/step-up-provider.tsx";
 import { words } from "../../strings/en.ts";
 import { toolWords } from "../../strings/tools.ts";
 import { formatCount, visibleText } from "../../strings/format.ts";
 import { Chip, Verdict } from "../../ui/chip.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
-import { Fact, FactList } from "../../ui/fact-list.tsx";
+import { Fact, FactList, TextFact } from "../../ui/fact-list.tsx";
+import { Faults, StepUpButton } from "../../ui/failure.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
-import { Icon } from "../../ui/icon.tsx";
+import { DecisionLink } from "../../ui/links.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { Rows } from "../../ui/rows.tsx";
 import { Tree } from "../../ui/tree.tsx";
@@ -119,14 +118,7 @@ const Parts = ({ parts, masked }: { readonly parts: readonly ResultPart[]; reado
   );
 };
 
-const DecisionLink = ({ id }: { readonly id: string }): ReactElement => (
-  <Link className="sp-link sp-mono" to="/why/$decisionId" params={{ decisionId: id }}>
-    {id}
-  </Link>
-);
-
 const Refused = ({ outcome }: { readonly outcome: Extract<CallOutcome, { kind: "refused" }> }): ReactElement => {
-  const askStepUp = useStepUp();
   const stepUp = readStepUp(outcome.data);
   const requestable = readToolOffer(outcome.data);
   const isUnknown = outcome.code === "outcome_unknown" || outcome.code === "upstream_outcome_unknown";
@@ -143,15 +135,7 @@ const Refused = ({ outcome }: { readonly outcome: Extract<CallOutcome, { kind: "
         </p>
       )}
       {isUnknown ? <p>{toolWords.outcomeUnknown}</p> : null}
-      {outcome.faults.length === 0 ? null : (
-        <ul className="sp-fault-list">
-          {outcome.faults.map((fault) => (
-            <li key={`${fault.path} ${fault.message}`}>
-              <Foreign text={fault.path} isCode /> <Foreign text={fault.message} />
-            </li>
-          ))}
-        </ul>
-      )}
+      <Faults faults={outcome.faults} />
       {requestable === undefined ? null : (
         <div className="sp-remedy">
           <RequestForm key={requestable.denial.denial.evaluation_id} requestable={requestable} />
@@ -159,9 +143,7 @@ const Refused = ({ outcome }: { readonly outcome: Extract<CallOutcome, { kind: "
       )}
       {stepUp === undefined ? null : (
         <div>
-          <Button leftSection={<Icon name="key" />} onClick={() => askStepUp(stepUp)}>
-            {words.stepUp.way}
-          </Button>
+          <StepUpButton stepUp={stepUp} />
         </div>
       )}
     </div>
@@ -195,19 +177,9 @@ export const ResultView = ({ called }: { readonly called: Called }): ReactElemen
         {outcome?.kind === "done" ? <Parts parts={outcome.parts} masked={outcome.masked} /> : null}
         {refused === undefined ? null : <Refused outcome={refused} />}
         <FactList isSmall>
-          {refused === undefined ? null : (
-            <Fact name={words.failure.code}>
-              <span className="sp-mono">{visibleText(refused.code)}</span>
-            </Fact>
-          )}
-          {decisionId === undefined ? null : (
-            <Fact name={words.failure.decision}>
-              <DecisionLink id={decisionId} />
-            </Fact>
-          )}
-          <Fact name={words.failure.correlation}>
-            <span className="sp-mono">{visibleText(refused?.correlationId ?? called.correlationId)}</span>
-          </Fact>
+          <TextFact name={words.failure.code} text={refused?.code} isCode />
+          <Fact name={words.failure.decision}>{decisionId && <DecisionLink id={decisionId} />}</Fact>
+          <TextFact name={words.failure.correlation} text={refused?.correlationId ?? called.correlationId} isCode />
         </FactList>
         <div className="sp-actions">
           <CopyButton label={words.common.copyJson} text={() => JSON.stringify(called.response, undefined, 2)} />

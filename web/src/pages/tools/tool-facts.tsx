@@ -4,7 +4,7 @@ import type { ToolDescriptor } from "#contract/tools.ts";
 import { words } from "../../strings/en.ts";
 import { toolWords } from "../../strings/tools.ts";
 import { whyWords } from "../../strings/why.ts";
-import { Fact, FactList } from "../../ui/fact-list.tsx";
+import { Fact, FactList, TextFact } from "../../ui/fact-list.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { Tree } from "../../ui/tree.tsx";
@@ -62,25 +62,11 @@ export const ToolFacts = ({ tool }: { readonly tool: ToolDescriptor }): ReactEle
       </Panel>
       <Panel title={whyWords.details}>
         <FactList>
-          <Fact name={toolWords.name}>
-            <Foreign text={tool.name} isCode />
-          </Fact>
+          <TextFact name={toolWords.name} text={tool.name} isCode />
           <Fact name={toolWords.source}>{tool.source}</Fact>
-          {systemOf(tool) === "" ? null : (
-            <Fact name={toolWords.from}>
-              <Foreign text={systemOf(tool)} />
-            </Fact>
-          )}
-          {tool.metadata?.env === undefined ? null : (
-            <Fact name={toolWords.env}>
-              <Foreign text={tool.metadata.env} />
-            </Fact>
-          )}
-          {tagsOf(tool).length === 0 ? null : (
-            <Fact name={toolWords.tags}>
-              <Foreign text={tagsOf(tool).join(", ")} />
-            </Fact>
-          )}
+          <TextFact name={toolWords.from} text={systemOf(tool) || undefined} />
+          <TextFact name={toolWords.env} text={tool.metadata?.env} />
+          <TextFact name={toolWords.tags} text={tagsOf(tool).join(", ") || undefined} />
         </FactList>
         {claims.length === 0 ? null : (
           <>

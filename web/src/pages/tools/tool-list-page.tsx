@@ -1,6 +1,6 @@
 import { NativeSelect, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { getRouteApi, Link } from "@tanstack/react-router";
+import { getRouteApi } from "@tanstack/react-router";
 import { useEffect, useState, type ReactElement } from "react";
 import type { ToolDescriptor } from "#contract/tools.ts";
 import { useClient } from "../../api/client-context.ts";
@@ -10,6 +10,7 @@ import { toolWords } from "../../strings/tools.ts";
 import { visibleText } from "../../strings/format.ts";
 import { Chip } from "../../ui/chip.tsx";
 import { Empty } from "../../ui/empty.tsx";
+import { ToolLink } from "../../ui/links.tsx";
 import { Page } from "../../ui/page.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
 import { Rows, type Column } from "../../ui/rows.tsx";
@@ -20,15 +21,7 @@ const route = getRouteApi("/tools");
 type Search = ReturnType<typeof route.useSearch>;
 
 const columns: readonly Column<ToolDescriptor>[] = [
-  {
-    key: "name",
-    title: toolWords.name,
-    cell: (tool) => (
-      <Link className="sp-link sp-mono" to="/tools/$name" params={{ name: tool.name }}>
-        {visibleText(tool.name)}
-      </Link>
-    ),
-  },
+  { key: "name", title: toolWords.name, cell: (tool) => <ToolLink name={tool.name} /> },
   {
     key: "title",
     title: toolWords.tool,

@@ -6,16 +6,17 @@ import type { ToolExplanation } from "#contract/tools.ts";
 import { useClient } from "../../api/client-context.ts";
 import { lastDecisionsQuery } from "../../api/decisions.ts";
 import { toolCallersQuery, toolHoldersQuery, toolStandingQuery } from "../../api/tool-standing.ts";
-import { Gate } from "../../decisions/gate.tsx";
+import { Gate } from "../../decisions/use-can.ts";
 import { formatMoment, formatMoney, formatRelative, visibleText } from "../../strings/format.ts";
 import { standingWords } from "../../strings/tool-standing.ts";
 import { Chip } from "../../ui/chip.tsx";
-import { Fact, FactList } from "../../ui/fact-list.tsx";
+import { Fact, FactList, TextFact } from "../../ui/fact-list.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
 import { Late } from "../../ui/late.tsx";
+import { DecisionLink } from "../../ui/links.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
-import { useClock } from "../../ui/use-clock.ts";
+import { useClock } from "../../ui/timers.ts";
 import { OffBy } from "../../ui/switched-off.tsx";
 import { SwitchActs } from "../systems/switch-acts.tsx";
 
@@ -47,7 +48,7 @@ const Facts = ({ tool, about }: { readonly tool: string; readonly about: About }
           </Link>
         )}
       </Fact>
-      <Fact name={text.owner}>{owner === undefined ? undefined : <Foreign text={owner} isCode />}</Fact>
+      <TextFact name={text.owner} text={owner} isCode />
       <Fact name={text.digest}>
         <Foreign text={about.digest} isCode />{" "}
         {about.state === "quarantined" ? (
@@ -111,9 +112,7 @@ const LastDecisions = ({ tool }: { readonly tool: string }): ReactElement => {
             <ul className="sp-list">
               {decisions.map((decision) => (
                 <li key={decision.decision_id}>
-                  <Link className="sp-link" to="/why/$decisionId" params={{ decisionId: decision.decision_id }}>
-                    {visibleText(decision.sentence)}
-                  </Link>{" "}
+                  <DecisionLink id={decision.decision_id}>{visibleText(decision.sentence)}</DecisionLink>{" "}
                   <time className="sp-small sp-dim" dateTime={decision.decided_at} title={formatMoment(decision.decided_at)}>
                     {formatRelative(decision.decided_at, now)}
                   </time>

@@ -3,13 +3,8 @@ import type { DraftShape } from "../../session/use-draft.ts";
 import { collectFields, collectRaw, valuesOf, type Collected, type FormModel } from "./schema-form.ts";
 
 /** What is filled in for a try: fields or JSON, both as text. */
-export interface TryValue {
-  readonly mode: "fields" | "json";
-  readonly values: Readonly<Record<string, string>>;
-  readonly json: string;
-}
-
 const kept = z.object({ mode: z.enum(["fields", "json"]), values: z.record(z.string(), z.string()), json: z.string() });
+export type TryValue = Readonly<z.infer<typeof kept>>;
 
 export const emptyTry = (model: FormModel): TryValue => ({
   mode: model.kind === "fields" ? "fields" : "json",

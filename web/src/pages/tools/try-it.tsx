@@ -5,7 +5,7 @@ import { useMemo, useState, type ReactElement } from "react";
 import type { ToolDescriptor } from "#contract/tools.ts";
 import { useClient } from "../../api/client-context.ts";
 import { callTool, explain, type Called } from "../../api/tools.ts";
-import { Gate } from "../../decisions/gate.tsx";
+import { Gate } from "../../decisions/use-can.ts";
 import { readStepUp } from "../../session/step-up.ts";
 import { useStepUp } from "../../session/step-up-provider.tsx";
 import { useDraft } from "../../session/use-draft.ts";

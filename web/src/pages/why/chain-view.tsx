@@ -1,5 +1,5 @@
 import { Link } from "@tanstack/react-router";
-import { Fragment, type ReactElement } from "react";
+import type { ReactElement } from "react";
 import type { DecisionRecord } from "#contract/decisions.ts";
 import { whyWords } from "../../strings/why.ts";
 import { visibleText } from "../../strings/format.ts";
@@ -56,11 +56,7 @@ export const ChainView = ({ record }: { readonly record: DecisionRecord }): Reac
                 </div>
                 <NodeName node={node} />
               </div>
-              {link === undefined ? null : (
-                <Fragment>
-                  <LinkMark link={link} />
-                </Fragment>
-              )}
+              {link === undefined ? null : <LinkMark link={link} />}
             </li>
           );
         })}

@@ -23,17 +23,8 @@ export const ChecksPanel = ({ record }: { readonly record: DecisionRecord }): Re
         columns={[
           { key: "name", title: whyWords.check, cell: (check) => whyWords.checkNames[check.name] ?? check.name },
           { key: "outcome", title: whyWords.outcome, cell: (check) => <Verdict of={check.outcome} /> },
-          {
-            key: "input",
-            title: whyWords.input,
-            wraps: true,
-            cell: (check) => (check.input === undefined ? null : <Foreign text={check.input} isCode />),
-          },
-          {
-            key: "source",
-            title: whyWords.source,
-            cell: (check) => (check.source === undefined ? null : <Foreign text={sourceText(check.source)} isCode />),
-          },
+          { key: "input", title: whyWords.input, wraps: true, cell: ({ input }) => input && <Foreign text={input} isCode /> },
+          { key: "source", title: whyWords.source, cell: ({ source }) => source && <Foreign text={sourceText(source)} isCode /> },
         ]}
       />
     </Panel>

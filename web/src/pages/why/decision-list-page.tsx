@@ -36,18 +36,8 @@ const columns: readonly Column<DecisionRecord>[] = [
       </Link>
     ),
   },
-  {
-    key: "who",
-    title: whyWords.who,
-    sort: "subject",
-    cell: ({ subject }) => (subject === undefined ? null : <Who {...subject} isShort />),
-  },
-  {
-    key: "agent",
-    title: whyWords.agent,
-    sort: "agent",
-    cell: ({ agent }) => (agent === undefined ? null : <Who {...agent} isShort />),
-  },
+  { key: "who", title: whyWords.who, sort: "subject", cell: ({ subject }) => subject && <Who {...subject} isShort /> },
+  { key: "agent", title: whyWords.agent, sort: "agent", cell: ({ agent }) => agent && <Who {...agent} isShort /> },
   { key: "action", title: whyWords.action, sort: "action", cell: (row) => <Foreign text={row.action} isCode /> },
   {
     key: "resource",

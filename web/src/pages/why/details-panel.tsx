@@ -3,8 +3,7 @@ import type { DecisionRecord } from "#contract/decisions.ts";
 import { words } from "../../strings/en.ts";
 import { whyWords } from "../../strings/why.ts";
 import { formatCount, formatMoment } from "../../strings/format.ts";
-import { Fact, FactList } from "../../ui/fact-list.tsx";
-import { Foreign } from "../../ui/foreign.tsx";
+import { FactList, TextFact } from "../../ui/fact-list.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { Tree } from "../../ui/tree.tsx";
 import { resourceText } from "./verdict-of.ts";
@@ -37,9 +36,7 @@ export const DetailsPanel = ({ record }: { readonly record: DecisionRecord }): R
     <div className="sp-stack">
       <FactList>
         {rowsOf(record).map(([name, value]) => (
-          <Fact key={name} name={name}>
-            {value === undefined ? undefined : <Foreign text={value} isCode />}
-          </Fact>
+          <TextFact key={name} name={name} text={value} isCode />
         ))}
       </FactList>
       {record.errors === undefined || record.errors.length === 0 ? null : (

@@ -1,26 +1,32 @@
 import { reasons } from "#contract/authzen.ts";
 import { decisionSorts } from "#contract/decisions.ts";
 import type { DecisionFilter } from "../../api/decisions.ts";
+import { isFilteredBy } from "../../shell/search.ts";
 import { momentText } from "./search-values.ts";
 
 /** The part of the address that the list of decisions is filtered by. */
-export interface ListSearch {
-  readonly whose?: string | undefined;
-  readonly subject?: string | undefined;
-  readonly agent?: string | undefined;
-  readonly action?: string | undefined;
-  readonly type?: string | undefined;
-  readonly resource?: string | undefined;
-  readonly verdict?: string | undefined;
-  readonly asked?: string | undefined;
-  readonly reason?: string | undefined;
-  readonly correlation?: string | undefined;
-  readonly span?: string | undefined;
-  readonly from?: string | undefined;
-  readonly to?: string | undefined;
-  readonly sort?: string | undefined;
-  readonly order?: string | undefined;
-}
+export type ListSearch = Readonly<
+  Partial<
+    Record<
+      | "whose"
+      | "subject"
+      | "agent"
+      | "action"
+      | "type"
+      | "resource"
+      | "verdict"
+      | "asked"
+      | "reason"
+      | "correlation"
+      | "span"
+      | "from"
+      | "to"
+      | "sort"
+      | "order",
+      string
+    >
+  >
+>;
 
 const HOUR_MS = 3_600_000;
 const spanMs: Readonly<Record<string, number>> = { hour: HOUR_MS, day: 24 * HOUR_MS, week: 168 * HOUR_MS, month: 720 * HOUR_MS };
@@ -71,7 +77,7 @@ export const filterOf = (search: ListSearch, now: Date): DecisionFilter => {
 };
 
 /** Whether anything narrows the list: order and the life of its rows do not. */
-export const isNarrowed = ({ sort: _sort, order: _order, ...search }: ListSearch & { readonly live?: string | undefined }): boolean => {
-  const { live: _live, ...filters } = search;
-  return Object.values(filters).some((value) => value !== undefined && value !== "");
+export const isNarrowed = (search: ListSearch & { readonly live?: string | undefined }): boolean => {
+  const { sort: _sort, order: _order, live: _live, ...filters } = search;
+  return isFilteredBy(filters);
 };

@@ -2,9 +2,10 @@ import { TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useState, type FormEvent, type ReactElement } from "react";
 import type { DecisionRecord } from "#contract/decisions.ts";
+import type { ReplyOf } from "#contract/endpoint.ts";
 import { policyVersion } from "#contract/policies.ts";
+import { replayDecision } from "#contract/replay.ts";
 import { useClient } from "../../api/client-context.ts";
-import { decideAgain, type DecisionReplay } from "../../api/replay-decision.ts";
 import { words } from "../../strings/en.ts";
 import { whyWords } from "../../strings/why.ts";
 import { ActButton } from "../../ui/act-button.tsx";
@@ -15,7 +16,7 @@ import { Panel } from "../../ui/panel.tsx";
 import { Rows } from "../../ui/rows.tsx";
 import { shownVerdictOf } from "./verdict-of.ts";
 
-const Compared = ({ replay }: { readonly replay: DecisionReplay }): ReactElement => (
+const Compared = ({ replay }: { readonly replay: ReplyOf<typeof replayDecision> }): ReactElement => (
   <div className="sp-stack">
     <p role="status">
       <strong>
@@ -58,7 +59,8 @@ export const DecisionReplayPanel = ({ record }: { readonly record: DecisionRecor
   const [hasFault, setFault] = useState(false);
   const seesAll = record.pep !== undefined;
   const replaying = useMutation({
-    mutationFn: async (asked: string) => await decideAgain(client, record.decision_id, asked === "" ? undefined : asked),
+    mutationFn: async (asked: string) =>
+      await client.ask(replayDecision, { params: { id: record.decision_id }, body: asked === "" ? {} : { version: asked } }),
   });
   const submit = (event: FormEvent): void => {
     event.preventDefault();
