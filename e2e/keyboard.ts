@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import type { Locator } from "playwright-core";
 import { until } from "#testing/until.ts";
 
+const UNSEEN = "has the focus where nobody sees it";
+
 /**
  * Why somebody at a keyboard could not go on with the element that has the focus, or nothing: Tab does not lead there, it is switched off, something lies over it, or nothing shows that it has the focus (an outline of it or closely around it, or a border in the accent).
  */
@@ -12,7 +14,7 @@ const faultOfFocus = `(() => {
   const { left, top, right, bottom } = element.getBoundingClientRect();
   const [x, y] = [Math.max(left, 0) + Math.min(right, innerWidth), Math.max(top, 0) + Math.min(bottom, innerHeight)];
   const seen = document.elementFromPoint(x / 2, y / 2);
-  if (seen === null || !(element.contains(seen) || seen.contains(element))) return "has the focus where nobody sees it";
+  if (seen === null || !(element.contains(seen) || seen.contains(element))) return "${UNSEEN}";
   const probe = document.body.appendChild(document.createElement("i"));
   probe.style.color = "var(--sp-accent)";
   const accent = getComputedStyle(probe).color;
@@ -33,6 +35,8 @@ export const focusOn = async (target: Locator): Promise<void> => {
     await target.focus();
     const isThere = (await target.and(page.locator(":focus")).count()) === 1;
     const fault = isThere ? String(await page.evaluate(faultOfFocus)) : "does not take the focus";
+    // What came above it since may have moved it away: the browser shows it when the focus comes, and not again.
+    if (fault === UNSEEN) await target.blur();
     return fault === "" ? "" : `${String(target)} ${fault}`;
   };
   await until(find, (fault) => fault === "");

@@ -150,7 +150,7 @@ operations:
   const agent = await fetchToken(port, { user: "ben", agent: "agent:hr-assistant" });
   const called = await done(send(agent)("crud", "POST", "/execute", { tool: "people.demo.get_employee", arguments: { id: "e1" } }));
   assert.equal(called.success, true, JSON.stringify(called));
-  await give({ expires_at: new Date(Date.now() + 1_500).toISOString() });
+  const ending = await give({ expires_at: new Date(Date.now() + 3_000).toISOString() });
 
   // An agent is switched off and on; a file of nodes comes in. The system above has told of the registry.
   for (const act of ["suspend", "resume"])
@@ -192,4 +192,9 @@ operations:
   failed.searchParams.set("state", begun.url.searchParams.get("state") ?? "");
   failed.searchParams.set("iss", begun.url.origin);
   await browser.open(failed.href);
+
+  await until(
+    () => done(asBen("membership", "GET", `/api/v1/delegations/${ending.delegation_id}`)),
+    ({ status }) => status === "expired",
+  );
 };
