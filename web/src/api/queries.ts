@@ -15,6 +15,7 @@ interface Page {
   readonly nextCursor?: string | undefined;
   readonly next_cursor?: string | undefined;
 }
+const nextOf = (page: Page): string | undefined => page.nextCursor ?? page.next_cursor;
 
 /** A list that is read page by page, as far as somebody wants to see. */
 export const pagesQuery = <P extends Page>(queryKey: QueryKey, read: (cursor: string | undefined, signal: AbortSignal) => Promise<P>) =>
@@ -22,7 +23,7 @@ export const pagesQuery = <P extends Page>(queryKey: QueryKey, read: (cursor: st
     queryKey,
     queryFn: async ({ pageParam, signal }) => await read(pageParam || undefined, signal),
     initialPageParam: "",
-    getNextPageParam: (page) => page.nextCursor ?? page.next_cursor,
+    getNextPageParam: nextOf,
   });
 
 /** The items of all pages; no further page is read once there are `most`. */
@@ -36,7 +37,7 @@ export const readAll = async <P extends Page, T>(
   do {
     const page = await read(cursor);
     items.push(...itemsOf(page));
-    cursor = page.nextCursor;
+    cursor = nextOf(page);
   } while (cursor !== undefined && items.length < most);
   return items;
 };
