@@ -4,7 +4,7 @@ import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from "nod
 import { basename, join, relative } from "node:path";
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
-import { build, type Manifest } from "vite";
+import type { Manifest } from "vite";
 import { isAlive } from "#store/is-alive.ts";
 import { requireOptions } from "./options.ts";
 
@@ -163,6 +163,8 @@ const missingEntries = (manifest: Manifest): readonly string[] =>
   budgets.flatMap((budget) => (budget.entry === undefined || manifest[budget.entry] !== undefined ? [] : [budget.entry]));
 
 const buildInto = async (folder: string): Promise<readonly Weight[]> => {
+  // Loaded by a start that builds, and by no other.
+  const { build } = await import("vite");
   await build({ configFile: join(root, "web", "vite.config.ts"), configLoader: "native", logLevel: "warn", build: { outDir: folder } });
   const manifest = JSON.parse(await readFile(join(folder, ".vite", "manifest.json"), "utf8")) as Manifest;
   const unknown = missingEntries(manifest);

@@ -1,7 +1,6 @@
 // `npm run doctor`: would a start succeed? Takes the options of `npm start`, changes nothing, exits 1 if something must be mended.
 import { helpText, parseCommandLine, UsageError, type CommandLine } from "#house/command-line.ts";
 import { npmStartEnvironment } from "#house/settings.ts";
-import { examineStart } from "#house/start/examine-start.ts";
 import { silentLog } from "#telemetry/log.ts";
 
 const readOptions = (): CommandLine => {
@@ -25,6 +24,7 @@ ${helpText}`);
 }
 if (!process.env["ENVIRONMENT"]) console.log("ENVIRONMENT is unset: looking as npm start would run, as dev.");
 const environment = npmStartEnvironment(process.env);
+const { examineStart } = await import("#house/start/examine-start.ts");
 await using examined = await examineStart({
   commandLine,
   environment,

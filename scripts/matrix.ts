@@ -1,12 +1,13 @@
 // `npm run matrix`: writes what the policies decide in the demo world to src/pdp/lifecycle/matrix/matrix.txt, to be reviewed as a difference.
 import { readFile, writeFile } from "node:fs/promises";
-import { matrixFactsFile } from "#pdp/lifecycle/matrix/matrix-facts.ts";
-import { drawDemoMatrix, matrixFile } from "#testing/decision-matrix.ts";
 import { requireOptions } from "./options.ts";
 
 requireOptions(
   "npm run matrix\n\nWrites what the policies decide in the demo world to src/pdp/lifecycle/matrix/matrix.txt, to be reviewed as a difference. No options.\n",
 );
+
+const { matrixFactsFile } = await import("#pdp/lifecycle/matrix/matrix-facts.ts");
+const { drawDemoMatrix, matrixFile } = await import("#testing/decision-matrix.ts");
 
 const closing: (() => Promise<void>)[] = [];
 try {

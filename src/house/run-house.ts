@@ -1,6 +1,6 @@
 import { constants } from "node:os";
 import { helpText, parseCommandLine, UsageError } from "./command-line.ts";
-import { startHouse, type House, type StartOptions } from "./house.ts";
+import type { House, StartOptions } from "./house.ts";
 import { StartRefused } from "./start-refused.ts";
 
 /** As in sysexits.h; a refused start brings its own: 69 a port is taken or a service is away, 73 the data folder, 78 configuration. */
@@ -23,8 +23,11 @@ const readCommandLine = () => {
 };
 
 const start = async (prepare: StartOptions["prepare"]): Promise<House> => {
+  const commandLine = readCommandLine();
+  // All that the house is made of is loaded here: most of a second that whoever asks for help or mistypes an option does not wait.
+  const { startHouse } = await import("./house.ts");
   try {
-    return await startHouse({ commandLine: readCommandLine(), environment: process.env, say, prepare });
+    return await startHouse({ commandLine, environment: process.env, say, prepare });
   } catch (error) {
     if (error instanceof StartRefused) {
       for (const line of error.lines) say(line);

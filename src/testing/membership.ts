@@ -23,6 +23,7 @@ import { silentLog } from "#telemetry/log.ts";
 import { createMetrics, type Metrics } from "#telemetry/metrics.ts";
 import { cleanUp } from "./clean-up.ts";
 import { testDatabase } from "./database.ts";
+import { doneOnce } from "./first-state.ts";
 import { testAudiences, testIdentity, type TestIdentity } from "./identity.ts";
 
 /** Rooms whose tables a graph needs. */
@@ -72,8 +73,12 @@ export const graphWorld = async (database: Database, options: { readonly demo?: 
     },
   });
   const write = createWriteGraph({ change, metrics });
-  await seedHouse(write);
-  if (options.demo !== false) await seedDemo({ change, metrics, now: () => new Date() });
+  const seeded = await doneOnce(database, options.demo === false ? "house" : "demo", async () => {
+    await seedHouse(write);
+    if (options.demo !== false) await seedDemo({ change, metrics, now: () => new Date() });
+    return [...entries];
+  });
+  if (entries.length === 0) entries.push(...structuredClone(seeded));
   let count = 0;
   return {
     database,
