@@ -6,7 +6,6 @@ import { availableParallelism, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { installPrograms, programsNamedIn } from "#testing/programs.ts";
-import { shortLived } from "#testing/short-lived.ts";
 import { startPostgresServer, type PostgresServer } from "#testing/postgres-server.ts";
 import { buildWebIfNeeded } from "./build-web.ts";
 import { requireOptions } from "./options.ts";
@@ -77,7 +76,6 @@ const runTests = (environment: NodeJS.ProcessEnv): Promise<number> =>
       process.execPath,
       [
         "--disable-warning=ExperimentalWarning",
-        ...shortLived,
         ...(isProfiled ? ["--import", pathToFileURL(join(root, "scripts/tests/usage.ts")).href] : []),
         "--test",
         `--test-concurrency=${concurrency}`,

@@ -14,14 +14,8 @@ const SHARED_HOUSE = /^import .* from "\.\/shared-house\.ts";$/m;
 /** Those of the whole house start processes of their own and take long enough each to be told apart, unless they share one house. */
 export const isAlone = (file: string, text: string): boolean => (file.startsWith("e2e/") ? !SHARED_HOUSE.test(text) : ALONE.test(text));
 
-/**
- * The engine of policies computes for long in these: WebAssembly that is compiled a second time for speed pays there, and nowhere else (see
- * `shortLived`). They share processes with one another alone.
- */
-const computesLong = (file: string): boolean => file.startsWith("src/pdp/");
-
 /** Only files of one kind share a process; kinds whose processes take longest come first. */
-const kindOf = (file: string): number => (file.startsWith("e2e/") ? 0 : computesLong(file) ? 1 : 2);
+const kindOf = (file: string): number => (file.startsWith("e2e/") ? 0 : file.startsWith("src/pdp/") ? 1 : 2);
 
 /**
  * Splits test files into groups that share a process each, neighbours together: to load the modules of a service, its engine of policies and
@@ -46,19 +40,9 @@ export const batchesOf = (
   return places.toSorted((one, other) => one.at - other.at).map(({ batch }) => batch);
 };
 
-/** Undoes `--liftoff-only`, ahead of the first module of WebAssembly. */
-const compiledForSpeed =
-  'import { setFlagsFromString } from "node:v8";\nsetFlagsFromString("--no-liftoff-only");\nsetFlagsFromString("--wasm-dynamic-tiering");\n';
-
 /** What Node's test runner is given for a group: a file in `folder` that loads all of them ahead of the first test. It takes files by name. */
 export const entryOf = (batch: readonly string[], folder: string, number: number): string => {
   const entry = join(folder, `${String(number).padStart(4, "0")}.test.mjs`);
-  const modules = batch.map((file) => pathToFileURL(resolve(file)).href);
-  if (batch.every(computesLong)) {
-    const first = join(folder, "compiled-for-speed.mjs");
-    writeFileSync(first, compiledForSpeed);
-    modules.unshift(pathToFileURL(first).href);
-  }
-  writeFileSync(entry, modules.map((url) => `import ${JSON.stringify(url)};\n`).join(""));
+  writeFileSync(entry, batch.map((file) => `import ${JSON.stringify(pathToFileURL(resolve(file)).href)};\n`).join(""));
   return entry;
 };

@@ -123,6 +123,23 @@ for (const [name, policy, says] of refused) {
   });
 }
 
+test("what was said of a policy is said anew where its schema, its place or its words are others, and again where they are the same", () => {
+  const withOwner = (files["schema.cedarschema"] ?? "").replace(/(entity PluginRoute[^{;]*)\{/, "$1{ owner: Person, ");
+  const reads = `${head}permit (principal, action == Action::"plugin.route:view", resource) when { resource.owner == principal };`;
+  for (const [more, told] of [
+    [{ "extra.cedar": reads }, ["policies/extra.cedar:1"]],
+    [{ "extra.cedar": reads, "schema.cedarschema": withOwner }, []],
+    [{ "extra.cedar": `\n${reads}` }, ["policies/extra.cedar:2"]],
+    [{ "other.cedar": reads }, ["policies/other.cedar:1"]],
+    [{ "extra.cedar": reads.replace("resource.owner == principal", "true") }, []],
+    [{ "extra.cedar": reads }, ["policies/extra.cedar:1"]],
+  ] as const)
+    assert.deepEqual(
+      [...new Set(faultsOf(more).map((fault) => fault.split(":", 2).join(":")))],
+      told,
+    );
+});
+
 test("limits may stand where more of them permits more", () => {
   const good = [
     "permit (S) when { context has delegation && context.delegation.steps_left > 2 };",

@@ -2,7 +2,8 @@ import type { PolicyJson } from "@cedar-policy/cedar-wasm/nodejs";
 import { policySetTextToParts, policyToJson } from "#pdp/cedar-program.ts";
 import { findTooDeep } from "./depth.ts";
 import { readsOf, type Reads } from "./expression.ts";
-import { placeWithin, shownFile, walkPlaces, type Findings } from "./findings.ts";
+import { noFindings, placeWithin, shownFile, walkPlaces, type Findings } from "./findings.ts";
+import { perText } from "./per-text.ts";
 import type { PolicyFiles } from "./policy-files.ts";
 import { cedarFault } from "./schema.ts";
 
@@ -44,29 +45,45 @@ export const readPolicies = (files: PolicyFiles, findings: Findings): readonly P
   const policies: Policy[] = [];
   for (const [name, text] of Object.entries(files)) {
     if (!name.endsWith(".cedar")) continue;
-    const file = shownFile(name);
-    const tooDeep = findTooDeep(text, "policies");
-    if (tooDeep !== undefined) {
-      findings.errors.push({ path: file, file, ...tooDeep });
-      continue;
-    }
-    const parts = policySetTextToParts(text);
-    if (parts.type === "failure") {
-      findings.errors.push(...parts.errors.map((error) => cedarFault(file, text, error)));
-      continue;
-    }
-    if (parts.policy_templates.length > 0)
-      findings.errors.push({ path: file, file, message: "holds a policy with a slot (?principal, ?resource), which nothing links" });
-    const placeAt = walkPlaces(text);
-    let from = 0;
-    for (const part of inOrder(text, parts.policies)) {
-      from = text.indexOf(part, from);
-      const policy = readPolicy(part, file, placeAt(from), findings);
-      from += part.length;
-      if (policy !== undefined) policies.push(policy);
-    }
+    const read = readings([name, text], () => readFile(shownFile(name), text));
+    policies.push(...read.policies);
+    findings.errors.push(...read.findings.errors);
+    findings.lint.push(...read.findings.lint);
   }
   return policies;
+};
+
+interface ReadFile {
+  readonly policies: readonly Policy[];
+  readonly findings: Findings;
+}
+const readings = perText<ReadFile>();
+
+const readFile = (file: string, text: string): ReadFile => {
+  const policies: Policy[] = [];
+  const findings = noFindings();
+  const read = { policies, findings };
+  const tooDeep = findTooDeep(text, "policies");
+  if (tooDeep !== undefined) {
+    findings.errors.push({ path: file, file, ...tooDeep });
+    return read;
+  }
+  const parts = policySetTextToParts(text);
+  if (parts.type === "failure") {
+    findings.errors.push(...parts.errors.map((error) => cedarFault(file, text, error)));
+    return read;
+  }
+  if (parts.policy_templates.length > 0)
+    findings.errors.push({ path: file, file, message: "holds a policy with a slot (?principal, ?resource), which nothing links" });
+  const placeAt = walkPlaces(text);
+  let from = 0;
+  for (const part of inOrder(text, parts.policies)) {
+    from = text.indexOf(part, from);
+    const policy = readPolicy(part, file, placeAt(from), findings);
+    from += part.length;
+    if (policy !== undefined) policies.push(policy);
+  }
+  return read;
 };
 
 /** The parser gives them in an order of its own; equal texts keep theirs. */

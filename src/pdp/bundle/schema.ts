@@ -1,6 +1,7 @@
 import type { DetailedError, SchemaJson } from "@cedar-policy/cedar-wasm/nodejs";
 import { schemaToJsonWithResolvedTypes } from "#pdp/cedar-program.ts";
 import { findTooDeep } from "./depth.ts";
+import { perText } from "./per-text.ts";
 import { placeInText, shownFile, type Finding } from "./findings.ts";
 
 /** The type of a value, as far as we have to make one. */
@@ -50,6 +51,8 @@ interface NamespaceJson {
 export const schemaFile = "schema.cedarschema";
 const file = shownFile(schemaFile);
 
+const resolved = perText<ReturnType<typeof schemaToJsonWithResolvedTypes>>();
+
 /** The schema of a bundle in both its forms; `undefined` with a fault when it cannot be read. */
 export const readSchema = (text: string | undefined, faults: Finding[]): Schema | undefined => {
   if (text === undefined) {
@@ -61,7 +64,7 @@ export const readSchema = (text: string | undefined, faults: Finding[]): Schema 
     faults.push({ path: file, file, ...tooDeep });
     return undefined;
   }
-  const read = schemaToJsonWithResolvedTypes(text);
+  const read = resolved([text], () => schemaToJsonWithResolvedTypes(text));
   if (read.type === "failure") {
     faults.push(...read.errors.map((error) => cedarFault(file, text, error)));
     return undefined;

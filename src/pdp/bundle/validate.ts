@@ -4,17 +4,21 @@ import { inPieces } from "#pdp/in-pieces.ts";
 import { soleActions } from "./expression.ts";
 import { placeWithin, type Findings } from "./findings.ts";
 import type { Policy } from "./policies.ts";
+import { perText } from "./per-text.ts";
 import { hintOf, type Schema } from "./schema.ts";
 
 /** Policies that are validated at once: Cedar looks at each of them under each action, and reads the types anew each time. */
 const AT_ONCE = 16;
 
 interface Part {
-  readonly schema: Parameters<typeof validate>[0]["schema"];
+  /** Whose types are told: all, unless these are named. */
+  readonly actions?: readonly string[];
   readonly policies: readonly Policy[];
 }
 
-/** Policies with the part of the schema that they speak of. Those that may speak of any action go together, with all of it. */
+const validations = perText<ReturnType<typeof validate>>();
+
+/** Policies with the part of the schema that they speak of. Those that may speak of any action go with all of it. */
 const partsOf = (schema: Schema, policies: readonly Policy[]): readonly Part[] => {
   const wide: Policy[] = [];
   const narrow: { readonly policy: Policy; readonly actions: readonly string[] }[] = [];
@@ -24,13 +28,14 @@ const partsOf = (schema: Schema, policies: readonly Policy[]): readonly Part[] =
     if (actions === undefined || actions.length === 0 || !actions.every((action) => schema.actions.has(action))) wide.push(policy);
     else narrow.push({ policy, actions });
   }
-  // Also without any of them: it is here that the schema as a whole is looked at.
-  const parts: Part[] = [{ schema: schema.text, policies: wide }];
-  for (const some of inPieces(narrow, AT_ONCE)) {
-    const actions = [...new Set(some.flatMap((one) => one.actions))];
-    parts.push({ schema: schema.withActions(actions) ?? schema.text, policies: some.map(({ policy }) => policy) });
-  }
-  return parts;
+  return [
+    // Also without any of them: it is here that the schema as a whole is looked at.
+    { policies: wide },
+    // Those of one file, some at a time: what was said of one file still holds when another changes.
+    ...[...Map.groupBy(narrow, ({ policy }) => policy.file).values()]
+      .flatMap((ofFile) => inPieces(ofFile, AT_ONCE))
+      .map((some) => ({ actions: [...new Set(some.flatMap((one) => one.actions))], policies: some.map(({ policy }) => policy) })),
+  ];
 };
 
 /**
@@ -42,9 +47,14 @@ export const validateStrictly = (schema: Schema, policies: readonly Policy[], fi
   const single = [...byId.values()].toReversed();
   const errors: ValidationError[] = [];
   const warnings: ValidationError[] = [];
-  for (const part of partsOf(schema, single)) {
-    const texts = Object.fromEntries(part.policies.map((policy) => [policy.id, policy.text]));
-    const answer = validate({ schema: part.schema, policies: { staticPolicies: texts }, validationSettings: { mode: "strict" } });
+  for (const { actions, policies: some } of partsOf(schema, single)) {
+    const answer = validations([schema.text, JSON.stringify(actions ?? null), ...some.flatMap(({ id, text }) => [id, text])], () =>
+      validate({
+        schema: (actions === undefined ? undefined : schema.withActions(actions)) ?? schema.text,
+        policies: { staticPolicies: Object.fromEntries(some.map(({ id, text }) => [id, text])) },
+        validationSettings: { mode: "strict" },
+      }),
+    );
     if (answer.type === "failure") {
       for (const error of answer.errors) findings.errors.push({ path: "policies", message: error.message, ...hintOf(error) });
       return;
