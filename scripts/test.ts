@@ -56,8 +56,8 @@ const files = values["changed"] === true ? chooseChanged() : named;
 /** What a test file may need at most: a house, a Chromium, itself. */
 const FILE_BYTES = 2.5 * 2 ** 30;
 
-/** One more than there are processors: most files wait at times, for a process that starts or a clock. */
-const concurrency = Math.max(1, Math.min(availableParallelism() + 1, Math.floor(totalmem() / FILE_BYTES)));
+/** Two more than there are processors: most files wait at times, for a process that starts or a clock. */
+const concurrency = Math.max(1, Math.min(availableParallelism() + 2, Math.floor(totalmem() / FILE_BYTES)));
 
 const isProfiled = values["profile"] === true;
 const textOf = (file: string): string => readFileSync(join(root, file), "utf8");
