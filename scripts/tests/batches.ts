@@ -14,9 +14,6 @@ const SHARED_HOUSE = /^import .* from "\.\/shared-house\.ts";$/m;
 /** Those of the whole house start processes of their own and take long enough each to be told apart, unless they share one house. */
 export const isAlone = (file: string, text: string): boolean => (file.startsWith("e2e/") ? !SHARED_HOUSE.test(text) : ALONE.test(text));
 
-/** Only files of one kind share a process; kinds whose processes take longest come first. */
-const kindOf = (file: string): number => (file.startsWith("e2e/") ? 0 : file.startsWith("src/pdp/") ? 1 : 2);
-
 /**
  * Splits test files into groups that share a process each, neighbours together: to load the modules of a service, its engine of policies and
  * its databases costs more than most files' tests. Those that stay apart wait for processes that they start, and are spread among the others,
@@ -27,11 +24,13 @@ export const batchesOf = (
   processes: number,
   isApart: (file: string) => boolean,
 ): readonly (readonly string[])[] => {
-  const alone = files.filter(isApart);
+  // Backwards: what waits longest stands at the end of its folder, and nothing is left to run beside what begins last.
+  const alone = files.filter(isApart).toReversed();
   const others = files.filter((file) => !isApart(file));
   const size = Math.max(1, Math.min(MOST_TOGETHER, Math.ceil(others.length / processes)));
-  const kinds = [...Map.groupBy(others, kindOf)].toSorted(([one], [other]) => one - other);
-  const together = kinds.flatMap(([, group]) =>
+  // Those that share a house share no process with others.
+  const kinds = Map.groupBy(others, (file) => file.startsWith("e2e/"));
+  const together = [kinds.get(true) ?? [], kinds.get(false) ?? []].flatMap((group) =>
     Array.from({ length: Math.ceil(group.length / size) }, (_, n) => group.slice(n * size, (n + 1) * size)),
   );
   const places = [alone.map((file) => [file]), together].flatMap((batches) =>

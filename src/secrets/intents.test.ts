@@ -239,8 +239,10 @@ suite("what is about to be done to a store", () => {
     });
     const kept = new Map((await rows()).map((row) => [row.uri, row]));
     const entries = await house.entries();
+    // Half a second is for those who write: what is there is asked by who waits.
+    const patient = kvProvider(kvServer({ URL: bao.url, TOKEN: bao.rootToken }));
     for (const [n, { status, intentId }] of answers) {
-      const isThere = (await stateOf(kv, uriOf(n))) === "new 1";
+      const isThere = (await stateOf(patient, uriOf(n))) === "new 1";
       const row = kept.get(uriOf(n));
       if (status === 201) assert.ok(isThere, `${n} was acknowledged`);
       if (status === 504) assert.equal(intentId, row?.id);
