@@ -3,8 +3,9 @@ import { after, before, describe, test } from "node:test";
 import type { Browser } from "playwright-core";
 import { findingsOf } from "./axe.ts";
 import { launchBrowser, openPage } from "./browser.ts";
+import { sharedHouse } from "./shared-house.ts";
 import { signIn } from "./sign-in.ts";
-import { startTestHouse, type TestHouse } from "./test-house.ts";
+import type { TestHouse } from "./test-house.ts";
 
 const screens = [
   { name: "home", path: "/", ready: /Hello, Ben/ },
@@ -34,12 +35,9 @@ describe("for everybody", () => {
   let house: TestHouse;
   let browser: Browser;
   before(async () => {
-    [house, browser] = await Promise.all([startTestHouse(), launchBrowser()]);
+    [house, browser] = await Promise.all([sharedHouse(), launchBrowser()]);
   });
-  after(async () => {
-    await browser?.close();
-    await house?.stop();
-  });
+  after(() => browser?.close());
 
   for (const colorScheme of ["light", "dark"] as const) {
     test(`axe finds nothing serious on any screen, ${colorScheme}, wide and narrow`, async () => {

@@ -7,8 +7,9 @@ import type { Browser, BrowserContext, Page } from "playwright-core";
 import { cleanUp } from "#testing/clean-up.ts";
 import { until } from "#testing/until.ts";
 import { launchBrowser, openPage } from "./browser.ts";
+import { sharedHouse } from "./shared-house.ts";
 import { signIn, signInPerson, type Person } from "./sign-in.ts";
-import { startTestHouse, type TestHouse } from "./test-house.ts";
+import type { TestHouse } from "./test-house.ts";
 
 /** Of the house, each with the row or part of the gateway that its requests are counted under. */
 const readable = {
@@ -121,7 +122,7 @@ describe("a page of another site, in a browser that is signed in at the house", 
   let site: number;
   before(async () => {
     const t = { after: (close: () => unknown) => void closing.push(close) };
-    [house, browser, site] = await Promise.all([startTestHouse(), launchBrowser(), openSite(t)]);
+    [house, browser, site] = await Promise.all([sharedHouse(), launchBrowser(), openSite(t)]);
     const opened = await openPage(browser);
     own = opened.page;
     context = own.context();
@@ -131,7 +132,6 @@ describe("a page of another site, in a browser that is signed in at the house", 
   after(async () => {
     await browser?.close();
     for (const close of closing) await close();
-    await house?.stop();
   });
 
   const json = async (path: string): Promise<Record<string, unknown>> => {

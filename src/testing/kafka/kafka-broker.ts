@@ -125,7 +125,7 @@ const startReal = async (t: Pick<TestContext, "after">, jar: string): Promise<Re
       Object.entries({ ...settings, ...more }).map(([name, value]) => `${name}=${value}\n`),
     );
   await write();
-  const java = ["-Xmx384m", "-XX:TieredStopAtLevel=1", "-cp", `${dirname(jar)}/*`];
+  const java = ["-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", `${dirname(jar)}/*`];
   await run("java", [...java, "kafka.tools.StorageTool", "format", "--standalone", "-t", "c2FsbHlwb3J0LXRlc3QtMQ", "-c", file]);
   let child: ChildProcess | undefined;
   let isLimited = true;
