@@ -6,6 +6,7 @@ import { availableParallelism, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { installPrograms, programsNamedIn } from "#testing/programs.ts";
+import { shortLived } from "#testing/short-lived.ts";
 import { startPostgresServer, type PostgresServer } from "#testing/postgres-server.ts";
 import { buildWebIfNeeded } from "./build-web.ts";
 import { requireOptions } from "./options.ts";
@@ -56,8 +57,8 @@ const files = values["changed"] === true ? chooseChanged() : named;
 /** What a test file may need at most: a house, a Chromium, itself. */
 const FILE_BYTES = 2.5 * 2 ** 30;
 
-/** Two more than there are processors: most files wait at times, for a process that starts or a clock. */
-const concurrency = Math.max(1, Math.min(availableParallelism() + 2, Math.floor(totalmem() / FILE_BYTES)));
+/** One more than there are processors: most files wait at times, for a process that starts or a clock. */
+const concurrency = Math.max(1, Math.min(availableParallelism() + 1, Math.floor(totalmem() / FILE_BYTES)));
 
 const isProfiled = values["profile"] === true;
 const textOf = (file: string): string => readFileSync(join(root, file), "utf8");
@@ -76,6 +77,7 @@ const runTests = (environment: NodeJS.ProcessEnv): Promise<number> =>
       process.execPath,
       [
         "--disable-warning=ExperimentalWarning",
+        ...shortLived,
         ...(isProfiled ? ["--import", pathToFileURL(join(root, "scripts/tests/usage.ts")).href] : []),
         "--test",
         `--test-concurrency=${concurrency}`,

@@ -17,13 +17,15 @@ test("neighbours share a process, those of the whole house do not and are spread
   assert.deepEqual(batches.flat().toSorted(), files.toSorted());
 });
 
-test("files that share a house share a process with no others, and begin first", () => {
-  const batches = batchesOf([...named("http", 7), "e2e/a.test.ts", "e2e/b.test.ts", ...named("secrets", 6)], 2, () => false);
-  const rooms = batches.map((batch) => [batch.length, ...new Set(batch.map((file) => file.split("/").at(-2)))]);
+test("files that share a house, and those for which WebAssembly is compiled for speed, share a process with no others", () => {
+  const files = [...named("http", 7), "e2e/a.test.ts", "e2e/b.test.ts", ...named("crud", 6), ...named("pdp", 9), ...named("secrets", 4)];
+  const rooms = batchesOf(files, 2, () => false).map((batch) => [batch.length, ...new Set(batch.map((file) => file.split("/").at(-2)))]);
   assert.deepEqual(rooms, [
     [2, "e2e"],
-    [8, "http", "secrets"],
-    [5, "secrets"],
+    [12, "pdp", "secrets"],
+    [1, "secrets"],
+    [12, "http", "crud"],
+    [1, "crud"],
   ]);
 });
 
@@ -50,4 +52,6 @@ test("a file that names several loads each of them, in order", (t) => {
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const text = readFileSync(entryOf(["/a/one.test.ts", "/a/two words.test.ts"], folder, 7), "utf8");
   assert.equal(text, 'import "file:///a/one.test.ts";\nimport "file:///a/two%20words.test.ts";\n');
+  const ofEngine = readFileSync(entryOf(["src/pdp/0.test.ts", "src/events/1.test.ts"], folder, 8), "utf8");
+  assert.match(ofEngine, /^import "file:.*compiled-for-speed\.mjs";\nimport "file:.*0\.test\.ts";\n/);
 });

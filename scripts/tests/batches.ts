@@ -15,6 +15,15 @@ const SHARED_HOUSE = /^import .* from "\.\/shared-house\.ts";$/m;
 export const isAlone = (file: string, text: string): boolean => (file.startsWith("e2e/") ? !SHARED_HOUSE.test(text) : ALONE.test(text));
 
 /**
+ * The embedded database and the engine of policies compute for long in the tests of these rooms: WebAssembly that is compiled a second time
+ * for speed pays there, and nowhere else (see `shortLived`). They share processes with one another alone.
+ */
+const computesLong = (file: string): boolean => /^src\/(?:events|membership|pdp|secrets)\//.test(file);
+
+/** Only files of one kind share a process; kinds whose processes take longest come first. */
+const kindOf = (file: string): number => (file.startsWith("e2e/") ? 0 : computesLong(file) ? 1 : 2);
+
+/**
  * Splits test files into groups that share a process each, neighbours together: to load the modules of a service, its engine of policies and
  * its databases costs more than most files' tests. Those that stay apart wait for processes that they start, and are spread among the others,
  * which compute. `processes` is how many run at a time; few files are spread over all of them.
@@ -28,9 +37,8 @@ export const batchesOf = (
   const alone = files.filter(isApart).toReversed();
   const others = files.filter((file) => !isApart(file));
   const size = Math.max(1, Math.min(MOST_TOGETHER, Math.ceil(others.length / processes)));
-  // Those that share a house share no process with others.
-  const kinds = Map.groupBy(others, (file) => file.startsWith("e2e/"));
-  const together = [kinds.get(true) ?? [], kinds.get(false) ?? []].flatMap((group) =>
+  const kinds = [...Map.groupBy(others, kindOf)].toSorted(([one], [other]) => one - other);
+  const together = kinds.flatMap(([, group]) =>
     Array.from({ length: Math.ceil(group.length / size) }, (_, n) => group.slice(n * size, (n + 1) * size)),
   );
   const places = [alone.map((file) => [file]), together].flatMap((batches) =>
@@ -39,9 +47,19 @@ export const batchesOf = (
   return places.toSorted((one, other) => one.at - other.at).map(({ batch }) => batch);
 };
 
+/** Undoes `--liftoff-only`, ahead of the first module of WebAssembly. */
+const compiledForSpeed =
+  'import { setFlagsFromString } from "node:v8";\nsetFlagsFromString("--no-liftoff-only");\nsetFlagsFromString("--wasm-dynamic-tiering");\n';
+
 /** What Node's test runner is given for a group: a file in `folder` that loads all of them ahead of the first test. It takes files by name. */
 export const entryOf = (batch: readonly string[], folder: string, number: number): string => {
   const entry = join(folder, `${String(number).padStart(4, "0")}.test.mjs`);
-  writeFileSync(entry, batch.map((file) => `import ${JSON.stringify(pathToFileURL(resolve(file)).href)};\n`).join(""));
+  const modules = batch.map((file) => pathToFileURL(resolve(file)).href);
+  if (batch.every(computesLong)) {
+    const first = join(folder, "compiled-for-speed.mjs");
+    writeFileSync(first, compiledForSpeed);
+    modules.unshift(pathToFileURL(first).href);
+  }
+  writeFileSync(entry, modules.map((url) => `import ${JSON.stringify(url)};\n`).join(""));
   return entry;
 };
