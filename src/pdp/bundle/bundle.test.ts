@@ -134,10 +134,7 @@ test("what was said of a policy is said anew where its schema, its place or its 
     [{ "extra.cedar": reads.replace("resource.owner == principal", "true") }, []],
     [{ "extra.cedar": reads }, ["policies/extra.cedar:1"]],
   ] as const)
-    assert.deepEqual(
-      [...new Set(faultsOf(more).map((fault) => fault.split(":", 2).join(":")))],
-      told,
-    );
+    assert.deepEqual([...new Set(faultsOf(more).map((fault) => fault.split(":", 2).join(":")))], told);
 });
 
 test("limits may stand where more of them permits more", () => {
