@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 
-/** Texts whose answers are held; what is made of a text is some times as large as it is. */
-const MOST_CHARACTERS = 8 * 2 ** 20;
+/** Texts whose answers are held: thousands of policies. What is made of a text is many times as large as it is. */
+const MOST_CHARACTERS = 4 * 2 ** 20;
 
 /**
  * Holds what a pure look at texts answered: of a bundle in which one policy changed the rest is not looked at anew. An answer is shared

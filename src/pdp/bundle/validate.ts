@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { ValidationError } from "@cedar-policy/cedar-wasm/nodejs";
 import { validate } from "#pdp/cedar-program.ts";
 import { inPieces } from "#pdp/in-pieces.ts";
@@ -47,8 +48,10 @@ export const validateStrictly = (schema: Schema, policies: readonly Policy[], fi
   const single = [...byId.values()].toReversed();
   const errors: ValidationError[] = [];
   const warnings: ValidationError[] = [];
+  // Not the schema itself beside each part: large ones would leave no room for others.
+  const types = createHash("sha256").update(schema.text).digest("base64");
   for (const { actions, policies: some } of partsOf(schema, single)) {
-    const answer = validations([schema.text, JSON.stringify(actions ?? null), ...some.flatMap(({ id, text }) => [id, text])], () =>
+    const answer = validations([types, JSON.stringify(actions ?? null), ...some.flatMap(({ id, text }) => [id, text])], () =>
       validate({
         schema: (actions === undefined ? undefined : schema.withActions(actions)) ?? schema.text,
         policies: { staticPolicies: Object.fromEntries(some.map(({ id, text }) => [id, text])) },
