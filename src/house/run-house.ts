@@ -1,5 +1,5 @@
 import { constants } from "node:os";
-import { helpText, parseCommandLine, UsageError } from "./command-line.ts";
+import { helpText, parseCommandLine, UsageError, type CommandLine } from "./command-line.ts";
 import type { House, StartOptions } from "./house.ts";
 import { StartRefused } from "./start-refused.ts";
 
@@ -10,7 +10,7 @@ const say = (line: string): void => {
   process.stderr.write(`${line}\n`);
 };
 
-const readCommandLine = () => {
+const readCommandLine = (): CommandLine => {
   try {
     return parseCommandLine(process.argv.slice(2));
   } catch (error) {
@@ -22,11 +22,10 @@ const readCommandLine = () => {
   }
 };
 
-const start = async (prepare: StartOptions["prepare"]): Promise<House> => {
-  const commandLine = readCommandLine();
-  // All that the house is made of is loaded here: most of a second that whoever asks for help or mistypes an option does not wait.
-  const { startHouse } = await import("./house.ts");
+const start = async (commandLine: CommandLine, prepare: StartOptions["prepare"]): Promise<House> => {
   try {
+    // All that the house is made of is loaded here: most of a second that whoever asks for help or mistypes an option does not wait.
+    const { startHouse } = await import("./house.ts");
     return await startHouse({ commandLine, environment: process.env, say, prepare });
   } catch (error) {
     if (error instanceof StartRefused) {
@@ -44,7 +43,8 @@ const start = async (prepare: StartOptions["prepare"]): Promise<House> => {
  * `prepare`: done once nothing stands in the way of the start, before anything is opened.
  */
 export const runHouse = async (prepare?: StartOptions["prepare"]): Promise<void> => {
-  if (readCommandLine().help) {
+  const commandLine = readCommandLine();
+  if (commandLine.help) {
     process.stdout.write(helpText);
     return;
   }
@@ -76,7 +76,7 @@ export const runHouse = async (prepare?: StartOptions["prepare"]): Promise<void>
   process.on("SIGHUP", () => void started.then((house) => house.reload()));
   process.on("SIGINT", () => stop("SIGINT"));
   process.on("SIGTERM", () => stop("SIGTERM"));
-  const started = start(prepare);
+  const started = start(commandLine, prepare);
   await started;
   isStarted = true;
 };

@@ -15,8 +15,9 @@ const start = workerData as WorkerStart;
 const reply = (message: WorkerReply): void => port.postMessage(message);
 const { serialize } = protocol;
 
-// Small log segments: the data folder of a small house stays small, and so do the snapshots of the tests. Buffers beyond 16 MiB made no
-// statement faster, and cost 120 MiB of memory (128 is what it takes unasked) and a quarter of the processor time of opening it.
+// Small log segments: the data folder of a small house stays small, and so do the snapshots of the tests. 16 MiB of
+// buffers instead of PostgreSQL's 128: 120 MiB of memory less and an opening a quarter cheaper, for random reads and writes over a table of
+// 100 MiB that take 5 % longer; where the rows in use fit, nothing does.
 const options = {
   extensions: { pg_trgm },
   startParams: [...PGlite.defaultStartParams, "-c", "shared_buffers=16MB"],

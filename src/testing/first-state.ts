@@ -86,7 +86,7 @@ export const restoreFirstState = async (database: Database, { shape, rows, seque
 };
 
 /** What some work left of which rows, by its name and the rows that it began with. */
-const left = new Map<string, { readonly scripts: readonly string[]; readonly answer: unknown }>();
+const laid = new Map<string, { readonly scripts: readonly string[]; readonly answer: unknown }>();
 
 /**
  * Work that does the same to the same rows: done where a process meets these rows for the first time, and laid as its rows from then on, in a
@@ -94,12 +94,12 @@ const left = new Map<string, { readonly scripts: readonly string[]; readonly ans
  */
 export const doneOnce = async <Answer>(database: Database, name: string, work: () => Promise<Answer>): Promise<Answer> => {
   const key = [name, await rowsAsScript(database), await sequencesAsScript(database)].join("\n");
-  const known = left.get(key);
+  const known = laid.get(key);
   if (known !== undefined) {
     await layRows(database, known.scripts);
     return known.answer as Answer;
   }
   const answer = await work();
-  left.set(key, { scripts: [await rowsAsScript(database), await sequencesAsScript(database)], answer });
+  laid.set(key, { scripts: [await rowsAsScript(database), await sequencesAsScript(database)], answer });
   return answer;
 };

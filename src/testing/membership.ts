@@ -78,7 +78,7 @@ export const graphWorld = async (database: Database, options: { readonly demo?: 
     if (options.demo !== false) await seedDemo({ change, metrics, now: () => new Date() });
     return [...entries];
   });
-  if (entries.length === 0) entries.push(...structuredClone(seeded));
+  entries.splice(0, entries.length, ...structuredClone(seeded));
   let count = 0;
   return {
     database,

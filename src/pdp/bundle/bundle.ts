@@ -56,8 +56,8 @@ const inspect = (files: PolicyFiles, digest: string): Inspected => {
 const recent = new LRUCache<string, Inspected>({ max: 4 });
 
 /**
- * Parses, validates strictly and lints the files of a bundle, and says all that is wrong with them. Cost: up to a second, once for the
- * same files; what is given is shared and changed by nobody.
+ * Parses, validates strictly and lints the files of a bundle, and says all that is wrong with them. Cost: up to a second, and little for
+ * files that were looked at before; what is given is shared and changed by nobody.
  */
 export const inspectBundle = (files: PolicyFiles): Inspected => {
   const digest = digestOf(files);
