@@ -40,6 +40,12 @@ export interface Upstream {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/**
+ * A request follows the signal that it was given only while somebody holds the request: collected while its answer streams, what serves it
+ * would not hear that the caller has left. So who holds the signal holds it.
+ */
+const following = new WeakMap<AbortSignal, Request>();
+
 /** An upstream that is a function of this process. A URL that reads the path otherwise than we did is refused. */
 export const peerUpstream = (name: string, peer: Peer): Upstream => {
   const url = new URL(`http://${name}.internal`);
@@ -54,7 +60,9 @@ export const peerUpstream = (name: string, peer: Peer): Upstream => {
         init.body = call.body;
         init.duplex = "half";
       }
-      return withSignal(peer(new Request(target, init)), call.signal);
+      const request = new Request(target, init);
+      following.set(call.signal, request);
+      return withSignal(peer(request), call.signal);
     },
     retire: async () => {},
     [Symbol.asyncDispose]: async () => {},

@@ -31,9 +31,13 @@ const waitingClients = (t: TestContext, house: CrudHouse) => {
   const told: number[] = [];
   const leave = new AbortController();
   t.after(() => leave.abort());
+  /** As a server holds them: what is collected follows its signal no more. */
+  const sent: Request[] = [];
   const send = async (path: string, init: RequestInit, as: As): Promise<Response> => {
     const headers = { accept, authorization: `Bearer ${await house.token(as)}`, ...(init.headers as Record<string, string>) };
-    return house.crud.fetch(new Request(`http://house.internal${path}`, { signal: leave.signal, ...init, headers }));
+    const request = new Request(`http://house.internal${path}`, { signal: leave.signal, ...init, headers });
+    sent.push(request);
+    return house.crud.fetch(request);
   };
   const post = (path: string, body: unknown, as: As, headers: Record<string, string> = {}) =>
     send(path, { method: "POST", headers: { "content-type": "application/json", ...headers }, body: JSON.stringify(body) }, as);

@@ -1,0 +1,29 @@
+import assert from "node:assert/strict";
+import { setImmediate } from "node:timers/promises";
+import { test } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { HeaderLines } from "#gateway/answer.ts";
+import { peerUpstream } from "./upstream.ts";
+
+test("who serves a stream hears that its caller has left, however long ago the request was last looked at", async () => {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  const heard: unknown[] = [];
+  const upstream = peerUpstream("crud", async (request) => {
+    AbortSignal.any([request.signal, new AbortController().signal]).addEventListener("abort", () => heard.push("left"));
+    return new Response(new ReadableStream());
+  });
+  const caller = new AbortController();
+  // The caller's signal is one of several, as on a call with a deadline.
+  const signal = AbortSignal.any([caller.signal, new AbortController().signal]);
+  const call = { method: "GET", path: "/mcp", query: "", body: undefined, isStream: true, retry: "never" } as const;
+  const answer = await upstream.send({ ...call, headers: new HeaderLines(), signal });
+  for (let n = 0; n < 5; n++) {
+    collect();
+    await setImmediate();
+  }
+  caller.abort();
+  assert.deepEqual(heard, ["left"]);
+  assert.ok(answer.body);
+});
