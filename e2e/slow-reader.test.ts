@@ -5,6 +5,7 @@ import { createServer, type ServerResponse } from "node:http";
 import { connect, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { createDatabaseSessionStore } from "#gateway/sessions/database-session-store.ts";
 import { createSessionKeys } from "#gateway/sessions/session-keys.ts";
 import { sseHeaders } from "#http/sse.ts";
@@ -123,7 +124,9 @@ routes:
   const ten = () => Promise.all(Array.from({ length: 10 }, open));
   // What the first ones need in code and buffers is no growth.
   const clients = await ten();
+  // For up to two minutes; the kernel takes milliseconds to write its table.
   const heldOf = async (): Promise<readonly number[]> => {
+    await sleep(500);
     const held = await heldPorts(port);
     return clients.filter((client) => held.has(client));
   };

@@ -3,6 +3,7 @@ import type { EntityUidJson, PolicyJson } from "@cedar-policy/cedar-wasm/nodejs"
 import { Problem } from "#contract/problem.ts";
 import type { Bundle } from "./bundle/bundle.ts";
 import type { Policy } from "./bundle/policies.ts";
+import type { Schema } from "./bundle/schema.ts";
 import { cedarGeneration, preparsePolicySet, preparseSchema, statefulIsAuthorized } from "./cedar-program.ts";
 import { requestOf, type CedarRequest, type PolicySlice } from "./cedar-request.ts";
 import { inPieces } from "./in-pieces.ts";
@@ -57,57 +58,67 @@ const takeName = (() => {
 
 const WARM_SLICE_MS = 8;
 
+/** The policies that can apply to some actions, as Cedar is asked of them. */
+interface Split {
+  readonly name: string;
+  readonly slice: PolicySlice;
+  /** One, perhaps of none, at the least. */
+  readonly sets: readonly (readonly Policy[])[];
+}
+
+const isSame = (some: readonly Policy[], others: readonly Policy[]): boolean =>
+  some.length === others.length && some.every((policy, at) => policy === others[at]);
+
 /**
  * Cedar over one bundle. `minimal` (the default) puts before Cedar only the policies of the action and the parents they
- * name; `whole` puts everything, for the test that the answer is the same.
+ * name; `whole` puts everything, for the test that the answer is the same. What Cedar has parsed is shared by the actions that have it in common.
  */
 export const createEngine = (bundle: Bundle, slicing: "minimal" | "whole" = "minimal"): Engine => {
   const slot = takeName();
-  const slices = new Map<string, PolicySlice>();
-  const split = new Map<string, readonly (readonly Policy[])[]>();
+  const splits: Split[] = [];
+  const ofAction = new Map<string, Split>();
   const prepared = new Set<string>();
-  const schemas = new Set<string>();
+  const schemas = new Map<Schema["text"] | ReturnType<Schema["ofAction"]>, string>();
   let generation = 0;
   /** What Cedar was given ahead of a question is given again to one that was loaded since. */
   const prepareProgram = (): void => {
     if (generation === cedarGeneration()) return;
     prepared.clear();
     schemas.clear();
-    if (slicing === "whole") parsed(preparseSchema(slot.name, bundle.schema.text));
     generation = cedarGeneration();
   };
 
-  const slice = (action: string): PolicySlice => {
-    const held = slices.get(action);
+  const makeSplit = (policies: readonly Policy[]): Split => {
+    const union = (pick: (policy: Policy) => ReadonlySet<string>) => new Set(policies.flatMap((policy) => [...pick(policy)]));
+    const perSet = slicing === "whole" ? policies.length : PER_SET;
+    const split: Split = {
+      name: `${slot.name}/${splits.length}`,
+      slice: {
+        policies,
+        context: union((policy) => policy.reads.context),
+        groups: union((policy) => policy.reads.groups),
+        entities: union((policy) => policy.reads.entities),
+      },
+      sets: policies.length === 0 ? [policies] : inPieces(policies, perSet),
+    };
+    splits.push(split);
+    return split;
+  };
+  const splitOf = (action: string): Split => {
+    const held = ofAction.get(action);
     if (held !== undefined) return held;
     const groups = bundle.schema.actions.get(action)?.groups ?? new Set<string>();
     const policies = [...bundle.policies.values()].filter((policy) => slicing === "whole" || admits(policy.json, action, groups));
-    const union = (pick: (policy: Policy) => ReadonlySet<string>) => new Set(policies.flatMap((policy) => [...pick(policy)]));
-    const made: PolicySlice = {
-      policies,
-      context: union((policy) => policy.reads.context),
-      groups: union((policy) => policy.reads.groups),
-      entities: union((policy) => policy.reads.entities),
-    };
-    slices.set(action, made);
-    return made;
+    const split = splits.find(({ slice }) => isSame(slice.policies, policies)) ?? makeSplit(policies);
+    ofAction.set(action, split);
+    return split;
   };
+  const slice = (action: string): PolicySlice => splitOf(action).slice;
 
-  /** Policies of an action as Cedar is asked of them; one set, perhaps of none, at the least. */
-  const sets = (action: string): readonly (readonly Policy[])[] => {
-    const held = split.get(action);
-    if (held !== undefined) return held;
-    const { policies } = slice(action);
-    const perSet = slicing === "whole" ? policies.length : PER_SET;
-    const made = policies.length === 0 ? [policies] : inPieces(policies, perSet);
-    split.set(action, made);
-    return made;
-  };
-
-  /** Name in Cedar of one of the sets of an action without what is left out of it. */
-  const prepare = (action: string, at: number, set: readonly Policy[], omit: ReadonlySet<string>): string => {
+  /** Name in Cedar of one of the sets of a split without what is left out of it. */
+  const prepare = (split: Split, at: number, set: readonly Policy[], omit: ReadonlySet<string>): string => {
     const omitted = omit.size === 0 ? [] : set.filter((policy) => omit.has(policy.id)).map(({ id }) => id);
-    const name = `${slot.name}/${action}/${at}/${omitted.toSorted().join(",")}`;
+    const name = `${split.name}/${at}/${omitted.toSorted().join(",")}`;
     if (!prepared.has(name)) {
       const left = set.filter((policy) => !omit.has(policy.id));
       parsed(preparsePolicySet(name, { staticPolicies: Object.fromEntries(left.map((policy) => [policy.id, policy.text])) }));
@@ -120,13 +131,14 @@ export const createEngine = (bundle: Bundle, slicing: "minimal" | "whole" = "min
   const wholeSlice = slicing === "whole";
   const toRequest = (question: Question): CedarRequest =>
     requestOf(question, bundle.schema, wholeSlice ? undefined : slice(question.pair.key));
+  /** Name in Cedar of the schema that a question of this action is put under. */
   const schemaOf = (action: string): string => {
-    if (wholeSlice) return slot.name;
-    const name = `${slot.name}/${action}`;
-    if (!schemas.has(name)) {
-      parsed(preparseSchema(name, bundle.schema.ofAction(action)));
-      schemas.add(name);
-    }
+    const schema = wholeSlice ? bundle.schema.text : bundle.schema.ofAction(action);
+    const known = schemas.get(schema);
+    if (known !== undefined) return known;
+    const name = `${slot.name}/${schemas.size}`;
+    parsed(preparseSchema(name, schema));
+    schemas.set(schema, name);
     return name;
   };
   const judgeRequest: Engine["judgeRequest"] = (action, request, omit = none) => {
@@ -134,12 +146,13 @@ export const createEngine = (bundle: Bundle, slicing: "minimal" | "whole" = "min
     const permits: string[] = [];
     const forbids: string[] = [];
     const errors: string[] = [];
-    for (const [at, set] of sets(action).entries()) {
+    const split = splitOf(action);
+    for (const [at, set] of split.sets.entries()) {
       const answer = statefulIsAuthorized({
         ...request,
         preparsedSchemaName: schemaOf(action),
         validateRequest: true,
-        preparsedPolicySetId: prepare(action, at, set, omit),
+        preparsedPolicySetId: prepare(split, at, set, omit),
       });
       if (answer.type === "failure") throw new Problem("engine_failed", { cause: answer.errors.map((error) => error.message).join("; ") });
       const { decision, diagnostics } = answer.response;
@@ -158,9 +171,10 @@ export const createEngine = (bundle: Bundle, slicing: "minimal" | "whole" = "min
   const warm = async (): Promise<void> => {
     let started = performance.now();
     for (const action of bundle.schema.actions.keys()) {
-      for (const [at, set] of sets(action).entries()) {
+      const split = splitOf(action);
+      for (const [at, set] of split.sets.entries()) {
         prepareProgram();
-        prepare(action, at, set, none);
+        prepare(split, at, set, none);
         schemaOf(action);
         if (performance.now() - started < WARM_SLICE_MS) continue;
         await nextTurn();

@@ -1,5 +1,6 @@
 import type { DetailedError, SchemaJson } from "@cedar-policy/cedar-wasm/nodejs";
 import { schemaToJsonWithResolvedTypes } from "#pdp/cedar-program.ts";
+import { inPieces } from "#pdp/in-pieces.ts";
 import { findTooDeep } from "./depth.ts";
 import { perText } from "./per-text.ts";
 import { placeInText, shownFile, type Finding } from "./findings.ts";
@@ -31,7 +32,10 @@ export interface Schema extends SchemaSource {
   /** Attributes of an entity type. */
   readonly attributes: (entityType: string) => Readonly<Record<string, Shape & { readonly required?: boolean }>>;
   readonly entityTypes: ReadonlySet<string>;
-  /** The schema of one action with all that it can reach: Cedar's work on a question grows with the schema it is given. */
+  /**
+   * A schema that holds this action with all that it can reach, the same object for some that reach the same: Cedar's work on a question grows
+   * with the schema it is given, and that on a bundle with the number of schemas.
+   */
   readonly ofAction: (action: string) => SchemaJson<string> | string;
   /** The schema with every type but these actions alone; `undefined` where it has more than one namespace. */
   readonly withActions: (actions: readonly string[]) => SchemaJson<string> | undefined;
@@ -47,6 +51,9 @@ interface NamespaceJson {
   readonly entityTypes: Readonly<Record<string, { readonly shape?: Shape }>>;
   readonly actions: Readonly<Record<string, ActionJson>>;
 }
+
+/** Actions that share a schema: questions take no measurable time more than with one each, to read the shipped policies a third. */
+const PER_PART = 16;
 
 export const schemaFile = "schema.cedarschema";
 const file = shownFile(schemaFile);
@@ -103,13 +110,27 @@ export const schemaOf = ({ text, json }: SchemaSource): Schema => {
     const shape = namespace.entityTypes[entityType]?.shape;
     return shape !== undefined && "attributes" in shape ? shape.attributes : {};
   };
-  const ofAction: Schema["ofAction"] = (action) =>
-    isWhole ? ({ "": partOf(namespace, [action, ...groupsOf(action)]) } as unknown as SchemaJson<string>) : text;
+  const named = (part: NamespaceJson): SchemaJson<string> => ({ "": part }) as unknown as SchemaJson<string>;
+  const parts = new Map<string, SchemaJson<string>>();
+  const fillParts = (): void => {
+    const alone = [...actions.keys()].map((id) => ({ id, part: partOf(namespace, [id, ...groupsOf(id)]) }));
+    const reachingSame = Map.groupBy(alone, ({ part: { commonTypes, entityTypes } }) => JSON.stringify([commonTypes, entityTypes]));
+    for (const some of [...reachingSame.values()].flatMap((all) => inPieces(all, PER_PART))) {
+      const part = named(Object.assign({}, some[0]?.part, { actions: Object.assign({}, ...some.map(({ part }) => part.actions)) }));
+      for (const { id } of some) parts.set(id, part);
+    }
+  };
+  const ofAction: Schema["ofAction"] = (action) => {
+    if (!isWhole) return text;
+    if (parts.size === 0) fillParts();
+    const part = parts.get(action) ?? named(partOf(namespace, [action, ...groupsOf(action)]));
+    parts.set(action, part);
+    return part;
+  };
   const withActions: Schema["withActions"] = (wanted) => {
     if (!isWhole) return undefined;
     const ids = new Set(wanted.flatMap((id) => [id, ...groupsOf(id)]));
-    const kept = { ...namespace, actions: actionsOf(namespace, ids) };
-    return { "": kept } as unknown as SchemaJson<string>;
+    return named({ ...namespace, actions: actionsOf(namespace, ids) });
   };
   return { text, json, actions, attributes, entityTypes: new Set(Object.keys(namespace.entityTypes)), ofAction, withActions };
 };
