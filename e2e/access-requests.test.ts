@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rm } from "node:fs/promises";
 import { test } from "node:test";
 import type { AccessRequestOffer, AccessRequestReply } from "#contract/access-requests.ts";
 import type { EvaluationReply } from "#contract/authzen.ts";
@@ -11,7 +9,7 @@ import { createPglite } from "#store/pglite.ts";
 import { statement } from "#store/database.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { connectMcp, resultOf } from "./mcp-client.ts";
-import { awayKafka, startTestHouse } from "./test-house.ts";
+import { awayKafka, makeDataFolder, startTestHouse } from "./test-house.ts";
 import { fetchToken } from "./tokens.ts";
 
 const toldOf = statement<{ readonly type: string; readonly text: string }>(
@@ -33,7 +31,7 @@ type ToolOffer = AccessRequestOffer & {
 };
 
 test("a page is opened to cleo by ada's approval, and one salary above the limit to ben, through the gateway", async () => {
-  const data = await mkdtemp(join(tmpdir(), "sallyport-requests-"));
+  const data = await makeDataFolder();
   const house = await startTestHouse({ data, environment: { LOG_LEVEL: "debug", ...awayKafka } });
   try {
     const { port, origin } = house;

@@ -1,13 +1,11 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rm } from "node:fs/promises";
 import { test } from "node:test";
 import type { EvaluationReply } from "#contract/authzen.ts";
 import { createPglite } from "#store/pglite.ts";
 import { statement } from "#store/database.ts";
 import { silentLog } from "#telemetry/log.ts";
-import { awayKafka, startTestHouse, type TestHouse } from "./test-house.ts";
+import { awayKafka, makeDataFolder, startTestHouse, type TestHouse } from "./test-house.ts";
 import { fetchToken } from "./tokens.ts";
 
 const onRecord = statement<{
@@ -31,7 +29,7 @@ const questions = {
 type Kind = keyof typeof questions;
 
 test("a SIGKILL in the middle of 1,000 decisions loses no denial and no act that was answered, and of permits to view only the last", async () => {
-  const data = await mkdtemp(join(tmpdir(), "sallyport-kill-decisions-"));
+  const data = await makeDataFolder();
   const houses: TestHouse[] = [];
   try {
     const house = await startTestHouse({ data, environment: awayKafka });

@@ -1,13 +1,11 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rm } from "node:fs/promises";
 import { test } from "node:test";
 import { createPglite } from "#store/pglite.ts";
 import { statement } from "#store/database.ts";
 import { silentLog } from "#telemetry/log.ts";
-import { startTestHouse, type TestHouse } from "./test-house.ts";
+import { makeDataFolder, startTestHouse, type TestHouse } from "./test-house.ts";
 import { fetchToken } from "./tokens.ts";
 
 interface ActRow {
@@ -49,7 +47,7 @@ const KILL_AFTER = 60;
 const PRICE_MICRO = 2000n;
 
 test("a SIGKILL in the middle of 200 tool calls loses nothing that was acknowledged and charges nothing twice", async () => {
-  const data = await mkdtemp(join(tmpdir(), "sallyport-kill-"));
+  const data = await makeDataFolder();
   const houses: TestHouse[] = [];
   const start = async (): Promise<TestHouse> => {
     const started = await startTestHouse({ data });

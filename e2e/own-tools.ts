@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rm } from "node:fs/promises";
 import type { TestContext } from "node:test";
 import { gunzipSync } from "node:zlib";
 import { cleanUp } from "#testing/clean-up.ts";
@@ -11,6 +9,7 @@ import { serverUpstream } from "#testing/http-upstream.ts";
 import { startForeignProvider } from "./foreign-provider.ts";
 import { startOwnHouse } from "./own-house.ts";
 import { runScript } from "./run-script.ts";
+import { makeDataFolder } from "./test-house.ts";
 
 const examples = new URL("../src/crud/imports/documents/oas-examples.json.gz", import.meta.url);
 
@@ -54,7 +53,7 @@ defaults: { timeout: PT10S, dataScope: none }
 
 /** A house without the demo: Ada is its administrator, Ben a member who controls `agent:helper`, and something answers where tools lead. */
 export const startOwnTools = async (t: TestContext) => {
-  const data = await mkdtemp(join(tmpdir(), "sallyport-own-"));
+  const data = await makeDataFolder();
   cleanUp(t, () => rm(data, { recursive: true, force: true }));
   const port = await findFreePorts();
   const provider = await startForeignProvider([`http://localhost:${port}`]);

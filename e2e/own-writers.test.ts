@@ -1,7 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rm } from "node:fs/promises";
 import { test } from "node:test";
 import { endpointTable } from "#contract/endpoints.ts";
 import { cleanUp } from "#testing/clean-up.ts";
@@ -9,6 +7,7 @@ import { findFreePorts } from "#testing/free-port.ts";
 import { startForeignProvider } from "./foreign-provider.ts";
 import { startOwnHouse } from "./own-house.ts";
 import { runScript } from "./run-script.ts";
+import { makeDataFolder } from "./test-house.ts";
 
 /**
  * Every writer of membership under the shipped policies alone, tried by whoever should not have it: a member, somebody without a role, a
@@ -145,7 +144,7 @@ const attemptsAt = ({ credential, scimToken, link, limit, delegation, assignment
 ];
 
 test("without the demo a plain member, their agent, a stranger and a directory become no more than they are", async (t) => {
-  const data = await mkdtemp(join(tmpdir(), "sallyport-own-"));
+  const data = await makeDataFolder();
   cleanUp(t, () => rm(data, { recursive: true, force: true }));
   const port = await findFreePorts();
   const provider = await startForeignProvider([`http://localhost:${port}`]);

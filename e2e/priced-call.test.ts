@@ -1,14 +1,12 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rm } from "node:fs/promises";
 import { test } from "node:test";
 import type { EffectiveBudget } from "#contract/budgets.ts";
 import type { RpcResponse } from "#contract/json-rpc.ts";
 import { createPglite } from "#store/pglite.ts";
 import { statement } from "#store/database.ts";
 import { silentLog } from "#telemetry/log.ts";
-import { awayKafka, startTestHouse } from "./test-house.ts";
+import { awayKafka, makeDataFolder, startTestHouse } from "./test-house.ts";
 import { fetchToken } from "./tokens.ts";
 
 const outbox = statement<{ readonly type: string; readonly row: string }>(
@@ -26,7 +24,7 @@ const SECRET = "yaml://secret/people/demo";
 const micro = (usd: number): number => Math.round(usd * 1e6);
 
 test("one priced call moves Ben's budget row by exactly its price; secret, argument and subject stand raw in no event or log line", async () => {
-  const data = await mkdtemp(join(tmpdir(), "sallyport-priced-"));
+  const data = await makeDataFolder();
   const house = await startTestHouse({
     data,
     environment: { LOG_LEVEL: "debug", PDP_EVENTS: "all", TENANT_SALT: "0123456789abcdef0123456789abcdef", ...awayKafka },

@@ -10,7 +10,7 @@ import { after, test } from "node:test";
 import { findFreePorts } from "#testing/free-port.ts";
 import { until } from "#testing/until.ts";
 import { houseCommand, runCommand } from "./run-script.ts";
-import { makeDataFolder, startTestHouse } from "./test-house.ts";
+import { makeDataFolder, startTestHouse, type TestHouse } from "./test-house.ts";
 import { fetchToken } from "./tokens.ts";
 
 const folders: string[] = [];
@@ -25,7 +25,11 @@ const preparedFolder = async (): Promise<string> => {
   folders.push(folder);
   return folder;
 };
+let demo: Promise<TestHouse> | undefined;
+/** As shipped, for tests that only look at it. */
+const demoHouse = (): Promise<TestHouse> => (demo ??= startTestHouse());
 after(async () => {
+  if (demo !== undefined) assert.equal(await (await demo).stop(), 0);
   for (const folder of folders) await rm(folder, { recursive: true, force: true });
 });
 
@@ -40,15 +44,10 @@ const run = async (
 };
 
 test("a second start on the same folder is refused and names the process that holds it", async () => {
-  const data = await preparedFolder();
-  const house = await startTestHouse({ data });
-  try {
-    const second = await run(["--data", data, "--port", String(await findFreePorts())]);
-    assert.equal(second.code, 73, second.output);
-    assert.match(second.output, new RegExp(`\\b${house.process.pid}\\b`));
-  } finally {
-    assert.equal(await house.stop(), 0);
-  }
+  const house = await demoHouse();
+  const second = await run(["--data", house.data, "--port", String(await findFreePorts())]);
+  assert.equal(second.code, 73, second.output);
+  assert.match(second.output, new RegExp(`\\b${house.process.pid}\\b`));
 });
 
 test("a folder whose keys are lost is not gone on with, and one whose keys are put back is", async () => {
@@ -117,18 +116,14 @@ test("without the demo the house starts clean: no sign-ins are told, its page sa
 });
 
 test("the log leads a newcomer to the page, the sign-ins and the second factor", async () => {
-  const house = await startTestHouse();
-  try {
-    // Line by line: the house counts as started with the first of them.
-    const output = await until(house.output, (said) => said.includes("An agent's token:"));
-    assert.match(output, new RegExp(`Open http://localhost:${house.port} and sign in`));
-    for (const name of ["ada", "ben", "cleo", "dan", "eve"]) assert.match(output, new RegExp(`\\b${name}\\b`));
-    assert.match(output, /password sallyport/);
-    assert.match(output, /TOTP secret [A-Z2-7]{32}/);
-    assert.match(output, /Opening the embedded database/);
-  } finally {
-    assert.equal(await house.stop(), 0);
-  }
+  const house = await demoHouse();
+  // Line by line: the house counts as started with the first of them.
+  const output = await until(house.output, (said) => said.includes("An agent's token:"));
+  assert.match(output, new RegExp(`Open http://localhost:${house.port} and sign in`));
+  for (const name of ["ada", "ben", "cleo", "dan", "eve"]) assert.match(output, new RegExp(`\\b${name}\\b`));
+  assert.match(output, /password sallyport/);
+  assert.match(output, /TOTP secret [A-Z2-7]{32}/);
+  assert.match(output, /Opening the embedded database/);
 });
 
 test("a subset on the embedded database is refused with the advice to share one PostgreSQL", async () => {
@@ -178,12 +173,12 @@ test("without ENVIRONMENT a house that decides starts, and one that permits ever
   assert.match(shipped, /^enable_authorization: true$/m);
   await writeFile(file, shipped);
   const args = ["--no-demo", "--config", config];
-  const house = await startTestHouse({ data: join(folder, "deciding"), environment, arguments: args });
+  const house = await startTestHouse({ data: await preparedFolder(), environment, arguments: args });
   assert.equal(await house.stop(), 0);
 
   await writeFile(file, shipped.replace("enable_authorization: true", "enable_authorization: false"));
   const port = String(await findFreePorts());
-  const { code, output } = await run(["--port", port, "--data", join(folder, "permitting"), ...args], environment);
+  const { code, output } = await run(["--port", port, "--data", await preparedFolder(), ...args], environment);
   assert.equal(code, 78, output);
   const faults = output.split("\n").filter((line) => line !== "" && !/^(?:Opening|Prepared|Loading) /.test(line));
   assert.deepEqual(faults, [`${file}#/enable_authorization: may be false in dev and test alone`]);

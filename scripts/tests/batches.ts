@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 
 /** Test files that share a process. */
-const MOST_TOGETHER = 12;
+const MOST_TOGETHER = 20;
 
 /** What a test file says that looks at its whole process: its threads, its memory, its loop. */
 const ALONE = /^\/\/ A process of its own: /m;

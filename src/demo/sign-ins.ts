@@ -19,7 +19,7 @@ const person = (login: string, name: string, role: string, tenant: string, passw
   totpSecret: demoTotpSecret,
 });
 
-/** The persons, agents and service clients of the demo world. Hashes of `demoPassword`, each with a salt of its own. */
+/** The persons, agents and service clients of the demo world. Hashes of `demoPassword`, each with a salt of its own, and cheap: it is no secret. */
 export const demoSignIns: SignIns = {
   passwordHint: demoPassword,
   persons: [
@@ -28,35 +28,35 @@ export const demoSignIns: SignIns = {
       "Ada Admin",
       "platform administrator, Acme",
       "tenant:acme",
-      "scrypt:15:nXpko8GICQkWCOzle1FpYg:HBs13CTHEHOfw6F7b4pBSo8R1WPSfa0VSqf5p0kul14",
+      "scrypt:10:nXpko8GICQkWCOzle1FpYg:0UKYiu7cJ7vYsSzCd7SOCcaAExq4fRo9x90BVSGFR8U",
     ),
     person(
       "ben",
       "Ben Baker",
       "HR manager, Acme",
       "tenant:acme",
-      "scrypt:15:CBWfVcuOcnBm2dO7BsjR5Q:fu7axBgJ_UtvqLFddWJPWO8smZCPyeR3BSeZ5GqWlGs",
+      "scrypt:10:CBWfVcuOcnBm2dO7BsjR5Q:nh9wQUQbze5Pi1_MVWqDMqq9mcFYt9-mcG-r5K77KWA",
     ),
     person(
       "cleo",
       "Cleo Chen",
       "analyst, Acme",
       "tenant:acme",
-      "scrypt:15:eZEDNnETyyur2QKL6d_hww:z_Mi2ScNH0zPbgebTtr5nmXm3zVsXjKDPBWPaqO3dhI",
+      "scrypt:10:eZEDNnETyyur2QKL6d_hww:HcI55eX-KDTbyceel9Q_nmf4mkyznfKbXqKxvEIGeT4",
     ),
     person(
       "dan",
       "Dan Diaz",
       "contractor, Acme: sees the home page only",
       "tenant:acme",
-      "scrypt:15:2uBMCQWA7bG-DQIHzZTMkg:ZUK15Erv9QRrx-Mij6aWeqUaUtyAaAXDQYTddbR-cU4",
+      "scrypt:10:2uBMCQWA7bG-DQIHzZTMkg:5U47kYTKF5QOe3zWvNtqY-AeFDSDIGjPk4XwCWQABGo",
     ),
     person(
       "eve",
       "Eve Evans",
       "staff, Globex",
       "tenant:globex",
-      "scrypt:15:Dm5VALIrkRA5_RkAtlHzYA:el8Ib6B9TGv8kqvFpdEaGZJ7IC26nDUiuZKVMyUZbrI",
+      "scrypt:10:Dm5VALIrkRA5_RkAtlHzYA:S_bs3LNuLJd6HeLIf_fmgn5xTxai06dx1bMEI2tJdAg",
     ),
   ],
   agents: [

@@ -16,7 +16,7 @@ export interface Person {
   /** What this person is for, in a few words. */
   readonly role: string;
   readonly tenant: string;
-  /** Made by `hashPassword`. */
+  /** As `isPassword` reads it. */
   readonly passwordHash: string;
   /** Base32 secret of the one-time codes (RFC 6238); without one there is no strong sign-in. */
   readonly totpSecret?: string;

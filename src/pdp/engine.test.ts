@@ -31,6 +31,20 @@ test("the policies of one action with the parents they name decide as all polici
   assert.ok(seen.permits > 0 && seen.denials > 0, JSON.stringify(seen));
 });
 
+test("actions that have types and policies in common share what is made of them for Cedar", () => {
+  const { actions, ofAction } = bundle.schema;
+  const schemas = new Map([...actions.keys()].map((action) => [action, ofAction(action)]));
+  assert.ok(new Set(schemas.values()).size * 3 < actions.size, "a schema for many actions");
+  for (const [action, schema] of schemas) {
+    assert.ok(typeof schema === "object" && schema[""] !== undefined && action in schema[""].actions, action);
+    for (const group of actions.get(action)?.groups ?? []) assert.ok(group in schema[""].actions, `${group} of ${action}`);
+  }
+  const slices = new Set([...actions.keys()].map((action) => engine.slice(action)));
+  const policies = new Set([...slices].map((slice) => slice.policies.map(({ id }) => id).join(" ")));
+  assert.equal(slices.size, policies.size);
+  assert.ok(slices.size * 2 < actions.size);
+});
+
 test("no permit crosses a tenant, whoever asks and however", () => {
   let opened = 0;
   fc.assert(

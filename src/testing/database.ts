@@ -1,6 +1,6 @@
 import test, { type TestContext } from "node:test";
 import { execFile } from "node:child_process";
-import { mkdir, readdir, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -70,12 +70,22 @@ export const layDatabase = async (dataFolder: string, rooms: Rooms): Promise<voi
   await promisify(execFile)("tar", tar);
 };
 
+/** Of the language, but not among the types of Node. */
+declare const WebAssembly: { compile(program: Uint8Array): Promise<object> };
+let program: object | undefined;
+/** The embedded database is compiled once a process: threads find what others have compiled of a program as long as somebody holds it. */
+const holdProgram = async (): Promise<void> => {
+  const file = fileURLToPath(new URL("pglite.wasm", import.meta.resolve("@electric-sql/pglite")));
+  program ??= await WebAssembly.compile(await readFile(file));
+};
+
 /** A fresh embedded database with the migrations of these rooms; closed when the test ends. */
 export const testDatabase = async (t: Pick<TestContext, "after">, rooms: Rooms): Promise<Database> => {
   const folders = migrationFolders(rooms);
-  const database = await borrowDatabase(await schemaDigest(folders), async () =>
-    createPglite({ memory: true, log, snapshot: await snapshotOf(folders) }),
-  );
+  const database = await borrowDatabase(await schemaDigest(folders), async () => {
+    await holdProgram();
+    return createPglite({ memory: true, log, snapshot: await snapshotOf(folders) });
+  });
   cleanUp(t, () => database[Symbol.asyncDispose]());
   return database;
 };
