@@ -78,7 +78,7 @@ export const createEngine = (bundle: Bundle, slicing: "minimal" | "whole" = "min
   const splits: Split[] = [];
   const ofAction = new Map<string, Split>();
   const prepared = new Set<string>();
-  const schemas = new Map<Schema["text"] | ReturnType<Schema["ofAction"]>, string>();
+  const schemas = new Map<ReturnType<Schema["ofAction"]>, string>();
   let generation = 0;
   /** What Cedar was given ahead of a question is given again to one that was loaded since. */
   const prepareProgram = (): void => {
