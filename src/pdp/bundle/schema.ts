@@ -52,8 +52,8 @@ interface NamespaceJson {
   readonly actions: Readonly<Record<string, ActionJson>>;
 }
 
-/** Actions that share a schema: questions take no measurable time more than with one each, to read the shipped policies a third. */
-const PER_PART = 16;
+/** Actions that share a schema. Each takes half a microsecond of every question; what Cedar reads for the shipped 101 is less than half. */
+const PER_PART = 8;
 
 export const schemaFile = "schema.cedarschema";
 const file = shownFile(schemaFile);
