@@ -48,8 +48,8 @@ const useStep = statement<{ readonly step: bigint }>(
 export const createFactors = (parts: { readonly database: Database; readonly signIns: SignIns; readonly now: () => Date }): Factors => {
   const byLogin = new Map(parts.signIns.persons.map((person) => [person.login, person]));
   const bySub = new Map(parts.signIns.persons.map((person) => [person.sub, person]));
-  /** Looked at for an unknown name. */
-  const anybodys = parts.signIns.persons[0]?.passwordHash ?? "";
+  /** What a password is held against for an unknown name. */
+  const someHash = parts.signIns.persons[0]?.passwordHash ?? "";
   const horizon = (): Date => new Date(parts.now().getTime() - LOCK_SECONDS * 1000);
 
   const isLocked = async (person: Person, factor: Factor): Promise<boolean> => {
@@ -66,7 +66,7 @@ export const createFactors = (parts: { readonly database: Database; readonly sig
     password: async (login, password) => {
       const person = byLogin.get(login.trim().toLowerCase());
       if (person !== undefined && (await isLocked(person, "password"))) return { ok: false, why: "locked" };
-      const right = await isPassword(person?.passwordHash ?? anybodys, password);
+      const right = await isPassword(person?.passwordHash ?? someHash, password);
       if (person === undefined) return { ok: false, why: "wrong" };
       if (!right) return fail(person, "password");
       await parts.database.run(forgetFailures, [person.sub, "password"]);

@@ -74,6 +74,7 @@ const isSame = (some: readonly Policy[], others: readonly Policy[]): boolean =>
  * name; `whole` puts everything, for the test that the answer is the same. What Cedar has parsed is shared by the actions that have it in common.
  */
 export const createEngine = (bundle: Bundle, slicing: "minimal" | "whole" = "minimal"): Engine => {
+  const wholeSlice = slicing === "whole";
   const slot = takeName();
   const splits: Split[] = [];
   const ofAction = new Map<string, Split>();
@@ -90,7 +91,7 @@ export const createEngine = (bundle: Bundle, slicing: "minimal" | "whole" = "min
 
   const makeSplit = (policies: readonly Policy[]): Split => {
     const union = (pick: (policy: Policy) => ReadonlySet<string>) => new Set(policies.flatMap((policy) => [...pick(policy)]));
-    const perSet = slicing === "whole" ? policies.length : PER_SET;
+    const perSet = wholeSlice ? policies.length : PER_SET;
     const split: Split = {
       name: `${slot.name}/${splits.length}`,
       slice: {
@@ -108,7 +109,7 @@ export const createEngine = (bundle: Bundle, slicing: "minimal" | "whole" = "min
     const held = ofAction.get(action);
     if (held !== undefined) return held;
     const groups = bundle.schema.actions.get(action)?.groups ?? new Set<string>();
-    const policies = [...bundle.policies.values()].filter((policy) => slicing === "whole" || admits(policy.json, action, groups));
+    const policies = [...bundle.policies.values()].filter((policy) => wholeSlice || admits(policy.json, action, groups));
     const split = splits.find(({ slice }) => isSame(slice.policies, policies)) ?? makeSplit(policies);
     ofAction.set(action, split);
     return split;
@@ -128,7 +129,6 @@ export const createEngine = (bundle: Bundle, slicing: "minimal" | "whole" = "min
   };
 
   const none: ReadonlySet<string> = new Set();
-  const wholeSlice = slicing === "whole";
   const toRequest = (question: Question): CedarRequest =>
     requestOf(question, bundle.schema, wholeSlice ? undefined : slice(question.pair.key));
   /** Name in Cedar of the schema that a question of this action is put under. */

@@ -72,12 +72,10 @@ export const layDatabase = async (dataFolder: string, rooms: Rooms): Promise<voi
 
 /** Of the language, but not among the types of Node. */
 declare const WebAssembly: { compile(program: Uint8Array): Promise<object> };
-let program: object | undefined;
+let program: Promise<object> | undefined;
 /** The embedded database is compiled once a process: threads find what others have compiled of a program as long as somebody holds it. */
-const holdProgram = async (): Promise<void> => {
-  const file = fileURLToPath(new URL("pglite.wasm", import.meta.resolve("@electric-sql/pglite")));
-  program ??= await WebAssembly.compile(await readFile(file));
-};
+const holdProgram = (): Promise<object> =>
+  (program ??= readFile(new URL("pglite.wasm", import.meta.resolve("@electric-sql/pglite"))).then((file) => WebAssembly.compile(file)));
 
 /** A fresh embedded database with the migrations of these rooms; closed when the test ends. */
 export const testDatabase = async (t: Pick<TestContext, "after">, rooms: Rooms): Promise<Database> => {
