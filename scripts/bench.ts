@@ -64,7 +64,7 @@ for (const option of Object.keys(values))
   if (option !== "keep" && !chosen.some((name) => option in (subjects[name]?.options ?? {})))
     refuse(`--${option} is no option of ${chosen.join(", ")}.`);
 
-installPrograms(
+await installPrograms(
   chosen.flatMap((name) => subjects[name]?.programs ?? []),
   (line) => process.stderr.write(`${line}\n`),
 );

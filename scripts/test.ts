@@ -1,8 +1,8 @@
 // `npm test`: every test, the browser's included, with the servers it starts itself. Arguments narrow it to files or folders:
 // `npm test -- src/pdp e2e/story.test.ts`, or to what a change can break: `npm test -- --changed`.
 import { spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { availableParallelism, tmpdir, totalmem } from "node:os";
+import { existsSync, readFileSync, rmSync } from "node:fs";
+import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { installPrograms, programsNamedIn } from "#testing/programs.ts";
@@ -11,6 +11,8 @@ import { startPostgresServer, type PostgresServer } from "#testing/postgres-serv
 import { buildWebIfNeeded } from "./build-web.ts";
 import { requireOptions } from "./options.ts";
 import { batchesOf, entryOf, isAlone } from "./tests/batches.ts";
+import { keepHouseCompiled } from "./tests/keep-compiled.ts";
+import { makeScratch } from "./tests/scratch.ts";
 import { allTests, changedFiles, testsReaching } from "./tests/changed-tests.ts";
 import { tellUsage } from "./tests/usage.ts";
 
@@ -63,7 +65,8 @@ const concurrency = Math.max(1, Math.min(availableParallelism() + 1, Math.floor(
 const isProfiled = values["profile"] === true;
 const textOf = (file: string): string => readFileSync(join(root, file), "utf8");
 const batches = batchesOf(files, concurrency, (file) => isAlone(file, textOf(file)));
-const kept = mkdtempSync(join(tmpdir(), "sallyport-tests-"));
+const kept = makeScratch(concurrency * FILE_BYTES);
+process.env["TMPDIR"] = kept;
 const failures = join(kept, "failures");
 const usage = join(kept, "usage");
 
@@ -108,8 +111,11 @@ const startPostgres = async (): Promise<PostgresServer | undefined> => {
 };
 
 if (process.env["ENVIRONMENT"] === undefined) say("ENVIRONMENT is unset: running as test.");
-await buildWebIfNeeded({ log: { info: (event) => say(event) } });
-installPrograms([...new Set(files.flatMap((file) => programsNamedIn(textOf(file))))], say);
+const build = async (): Promise<void> => {
+  await buildWebIfNeeded({ log: { info: (event) => say(event) } });
+  if (files.some((file) => file.startsWith("e2e/"))) await keepHouseCompiled(root, kept);
+};
+await Promise.all([build(), installPrograms([...new Set(files.flatMap((file) => programsNamedIn(textOf(file))))], say)]);
 const postgres = await startPostgres();
 let status = 1;
 try {

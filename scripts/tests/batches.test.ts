@@ -53,5 +53,6 @@ test("a file that names several loads each of them, in order", (t) => {
   const text = readFileSync(entryOf(["/a/one.test.ts", "/a/two words.test.ts"], folder, 7), "utf8");
   assert.equal(text, 'import "file:///a/one.test.ts";\nimport "file:///a/two%20words.test.ts";\n');
   const ofEngine = readFileSync(entryOf(["src/pdp/0.test.ts", "src/events/1.test.ts"], folder, 8), "utf8");
-  assert.match(ofEngine, /^import "file:.*compiled-for-speed\.mjs";\nimport "file:.*0\.test\.ts";\n/);
+  assert.match(ofEngine, /^import \{ runForSpeed \} from "file:.*for-speed\.ts";\nrunForSpeed\(".*0008\.mjs"\);\n$/);
+  assert.match(readFileSync(join(folder, "0008.mjs"), "utf8"), /^import "file:.*0\.test\.ts";\nimport "file:.*1\.test\.ts";\n$/);
 });

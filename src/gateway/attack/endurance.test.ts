@@ -5,12 +5,11 @@ import { get } from "node:http";
 import { connect } from "node:net";
 import { test, type TestContext } from "node:test";
 import { stripVTControlCharacters } from "node:util";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { attackWorld, JSON_TYPE, rawGet, rawPost, type AttackWorld } from "#testing/attack-world.ts";
 import { startChild } from "#testing/child.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { freePort } from "#testing/free-port.ts";
+import { garbageCollector } from "#testing/garbage-collector.ts";
 import { sharedDatabase } from "#testing/gateway.ts";
 import { requireProgram } from "#testing/programs.ts";
 import { until } from "#testing/until.ts";
@@ -20,8 +19,7 @@ import { until } from "#testing/until.ts";
 const database = sharedDatabase();
 const MiB = 1_048_576;
 
-setFlagsFromString("--expose-gc");
-const collect = runInNewContext("gc") as () => void;
+const collect = garbageCollector();
 const heap = (): number => {
   collect();
   return process.memoryUsage().heapUsed;

@@ -2,11 +2,10 @@ import assert from "node:assert/strict";
 import { createServer, get, type ClientRequest, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { createSseParser, sseHeaders } from "#http/sse.ts";
 import { attackWorld, type AttackWorld } from "#testing/attack-world.ts";
 import { cleanUp } from "#testing/clean-up.ts";
+import { garbageCollector } from "#testing/garbage-collector.ts";
 import { sharedDatabase, type SignedInBrowser } from "#testing/gateway.ts";
 import { testAudiences } from "#testing/identity.ts";
 import { measureDelay } from "#testing/measured-delay.ts";
@@ -258,8 +257,7 @@ test("attack 46: clients that leave before the upstream's head, or after it, lea
 });
 
 test("attack 47: a reader that does not keep up is cut at the cap, and resumes without a loss", { timeout: 60_000 }, async (t) => {
-  setFlagsFromString("--expose-gc");
-  const collect = runInNewContext("gc") as () => void;
+  const collect = garbageCollector();
   const world = await attackWorld(t, await database());
   const left: number[] = [];
   /** Replays from the place asked for, as fast as anybody reads. */

@@ -1,14 +1,12 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { test } from "node:test";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { HeaderLines } from "#gateway/answer.ts";
+import { garbageCollector } from "#testing/garbage-collector.ts";
 import { peerUpstream } from "./upstream.ts";
 
 test("who serves a stream hears that its caller has left, however long ago the request was last looked at", async () => {
-  setFlagsFromString("--expose-gc");
-  const collect = runInNewContext("gc") as () => void;
+  const collect = garbageCollector();
   const heard: unknown[] = [];
   const upstream = peerUpstream("crud", async (request) => {
     AbortSignal.any([request.signal, new AbortController().signal]).addEventListener("abort", () => heard.push("left"));
