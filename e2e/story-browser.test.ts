@@ -64,11 +64,23 @@ test("ben delegates, watches the meter, revokes; ada explains the refusal", asyn
   const dialog = page.getByRole("dialog");
   await dialog.getByText("These end together, in one step:").waitFor();
   await dialog.getByLabel("Why").fill("The party is over");
+  // The page may hear of the end before its answer comes: the dialog stays as it was filled in, and what was done is told.
+  let kept: string | undefined;
+  await page.route("**/delegations/revoke-many", async (route) => {
+    const response = await route.fetch();
+    await page
+      .getByText(/^revoked$/i)
+      .first()
+      .waitFor();
+    kept = await dialog.getByLabel("Why").inputValue();
+    await route.fulfill({ response });
+  });
   await dialog.getByRole("button", { name: /Revoke/ }).click();
   await page
     .getByText(/refused on every node/)
     .first()
     .waitFor();
+  assert.equal(kept, "The party is over");
   const refused = await client
     .callTool({ name: search, arguments: { search: "cleo" } })
     .then(resultOf)

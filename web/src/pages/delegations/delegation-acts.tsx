@@ -18,7 +18,7 @@ export const DelegationActs = ({
 }: {
   readonly read: ReadDelegation;
   readonly onFact: (fact: string) => void;
-}): ReactElement | null => {
+}): ReactElement => {
   const [open, setOpen] = useState<Open>();
   const { subject } = useSession();
   const client = useClient();
@@ -56,8 +56,7 @@ export const DelegationActs = ({
       {open === "all" ? <RevokeAllDialog agentId={delegation.agent_id} agentName={agentName} onDone={done} onClose={close} /> : null}
     </>
   );
-  if (!isLive(delegation)) return dialogs;
-  return (
+  const buttons = (
     <>
       {delegation.status === "paused" ? (
         <Gate ask={{ type: "delegations", id: delegation.agent_id, action: "create" }}>
@@ -81,6 +80,12 @@ export const DelegationActs = ({
           {words.delegations.revoke}
         </Button>
       </Gate>
+    </>
+  );
+  // The dialogs keep their place: that the delegation has ended may be heard before the answer to who ended it.
+  return (
+    <>
+      {isLive(delegation) ? buttons : null}
       {dialogs}
     </>
   );
