@@ -11,9 +11,8 @@ import { startPostgresServer, type PostgresServer } from "#testing/postgres-serv
 import { buildWebIfNeeded } from "./build-web.ts";
 import { requireOptions } from "./options.ts";
 import { batchesOf, entryOf, isAlone } from "./tests/batches.ts";
-import { keepHouseCompiled } from "./tests/keep-compiled.ts";
-import { makeScratch } from "./tests/scratch.ts";
 import { allTests, changedFiles, testsReaching } from "./tests/changed-tests.ts";
+import { makeScratch } from "./tests/scratch.ts";
 import { tellUsage } from "./tests/usage.ts";
 
 const root = join(import.meta.dirname, "..");
@@ -65,10 +64,10 @@ const concurrency = Math.max(1, Math.min(availableParallelism() + 1, Math.floor(
 const isProfiled = values["profile"] === true;
 const textOf = (file: string): string => readFileSync(join(root, file), "utf8");
 const batches = batchesOf(files, concurrency, (file) => isAlone(file, textOf(file)));
-const kept = makeScratch(concurrency * FILE_BYTES);
-process.env["TMPDIR"] = kept;
-const failures = join(kept, "failures");
-const usage = join(kept, "usage");
+const scratch = makeScratch(concurrency * FILE_BYTES);
+process.env["TMPDIR"] = scratch;
+const failures = join(scratch, "failures");
+const usage = join(scratch, "usage");
 
 const runTests = (environment: NodeJS.ProcessEnv): Promise<number> =>
   new Promise((resolve) => {
@@ -90,7 +89,7 @@ const runTests = (environment: NodeJS.ProcessEnv): Promise<number> =>
         "--test-reporter=./scripts/failure-reporter.ts",
         `--test-reporter-destination=${failures}`,
         // A profile goes by the names of the files.
-        ...(isProfiled ? files : batches.map((batch, number) => entryOf(batch, kept, number))),
+        ...(isProfiled ? files : batches.map((batch, number) => entryOf(batch, scratch, number))),
       ],
       { cwd: root, stdio: "inherit", env: { ...environment, ENVIRONMENT: "test", NODE_TEST_CONTEXT: undefined } },
     );
@@ -111,11 +110,10 @@ const startPostgres = async (): Promise<PostgresServer | undefined> => {
 };
 
 if (process.env["ENVIRONMENT"] === undefined) say("ENVIRONMENT is unset: running as test.");
-const build = async (): Promise<void> => {
-  await buildWebIfNeeded({ log: { info: (event) => say(event) } });
-  if (files.some((file) => file.startsWith("e2e/"))) await keepHouseCompiled(root, kept);
-};
-await Promise.all([build(), installPrograms([...new Set(files.flatMap((file) => programsNamedIn(textOf(file))))], say)]);
+await Promise.all([
+  buildWebIfNeeded({ log: { info: (event) => say(event) } }),
+  installPrograms([...new Set(files.flatMap((file) => programsNamedIn(textOf(file))))], say),
+]);
 const postgres = await startPostgres();
 let status = 1;
 try {
@@ -131,6 +129,7 @@ try {
   if (existsSync(usage)) say(["", ...tellUsage(readFileSync(usage, "utf8"))].join("\n"));
 } finally {
   await postgres?.stop();
-  rmSync(kept, { recursive: true, force: true });
+  // What a test started may still be writing its last.
+  rmSync(scratch, { recursive: true, force: true, maxRetries: 10 });
 }
 process.exit(status);

@@ -16,7 +16,7 @@ export const isAlone = (file: string, text: string): boolean => (file.startsWith
 
 /**
  * The embedded database and the engine of policies compute for long in the tests of these rooms: WebAssembly that is compiled a second time
- * for speed pays there, and nowhere else (see `shortLived`). They share processes with one another alone.
+ * for speed pays there, and nowhere else (see `compiledQuickly`). They share processes with one another alone.
  */
 const computesLong = (file: string): boolean => /^src\/(?:events|membership|pdp|secrets)\//.test(file);
 

@@ -20,11 +20,16 @@ const hasPlace = (): boolean => {
   }
 };
 
-/** What a run left that was ended by force. */
+/** Removes what a run left that was ended by force. */
 const sweep = (folder: string): void => {
   for (const name of readdirSync(folder)) {
     const pid = name.startsWith(PREFIX) ? Number(name.slice(PREFIX.length).split("-")[0]) : Number.NaN;
-    if (Number.isSafeInteger(pid) && !isAlive(pid)) rmSync(join(folder, name), { recursive: true, force: true });
+    if (!Number.isSafeInteger(pid) || isAlive(pid)) continue;
+    try {
+      rmSync(join(folder, name), { recursive: true, force: true });
+    } catch {
+      // Somebody else's: theirs to remove.
+    }
   }
 };
 
