@@ -15,7 +15,7 @@ import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
 
 type Answer = (request: IncomingMessage, response: ServerResponse, body: string) => void;
 
-const system = (port: number, operations: string, redirects = "none"): string => `
+const system = (port: number, operations: string, redirects = "none", timeout = "PT30S"): string => `
 apiVersion: systems/v1
 provider: up
 instance: test
@@ -27,7 +27,7 @@ network: { allow: [127.0.0.1/32], redirects: ${redirects} }
 auth: { type: api_key, in: query, name: key, value: "yaml://secret/up#key" }
 defaults:
   dataScope: none
-  timeout: PT0.8S
+  timeout: ${timeout}
   retry: { max: 2, base: PT0.01S, cap: PT0.05S }
   circuit: { failures: 3, window: PT30S, open: PT0.2S }
   response: { maxBytes: 2000 }
@@ -250,11 +250,14 @@ describe("an HTTP system", () => {
   });
 
   test("calls a write that was sent and not answered unknown, a read a time-out", async () => {
+    const { port } = server.address() as AddressInfo;
     answer = () => {};
+    await writeFile(join(folder, "up.test.yaml"), system(port, operations, "none", "PT0.1S"));
     await compile();
     assert.deepEqual(await fault(run("write", { name: "n" })), ["outcome_unknown", "unknown"]);
     await compile();
     assert.deepEqual(await fault(run("read", { id: "1" })), ["upstream_timeout", "failed"]);
+    await writeFile(join(folder, "up.test.yaml"), system(port, operations));
     await compile();
     answer = (request) => request.socket.destroy();
     assert.deepEqual(await fault(run("write", { name: "n" })), ["outcome_unknown", "unknown"]);
@@ -373,13 +376,14 @@ describe("an HTTP system", () => {
     assert.deepEqual(await run("priced"), { value: { answer: 42 }, status: 200, isCut: false, costMicro: 12_300n });
   });
 
-  test("rests after failures and lets one through afterwards", async () => {
+  test("rests after failures and lets one through afterwards", async (context) => {
+    context.mock.timers.enable({ apis: ["Date"] });
     answer = status(500);
     await compile();
     for (let i = 0; i < 3; i++) assert.deepEqual(await fault(run("write", {})), ["upstream_error", "failed"]);
     assert.deepEqual(await fault(run("write", {})), ["upstream_circuit_open", "not_sent"]);
     assert.equal(seen.length, 0);
-    await new Promise((resolve) => setTimeout(resolve, 250));
+    context.mock.timers.tick(250);
     answer = status(200, { ok: true });
     assert.deepEqual((await run("write", {})).value, { ok: true });
   });
