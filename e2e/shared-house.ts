@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { after } from "node:test";
+import { atEndOfProcess } from "#testing/shared.ts";
 import { startTestHouse, type TestHouse } from "./test-house.ts";
 
 let house: Promise<TestHouse> | undefined;
-after(async () => {
+atEndOfProcess(async () => {
   if (house !== undefined) assert.equal(await (await house).stop(), 0);
 });
 

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { runCommand } from "../../e2e/run-script.ts";
 import { batchesOf, entryOf, isAlone } from "./batches.ts";
 
 const named = (room: string, count: number): readonly string[] => Array.from({ length: count }, (_none, at) => `src/${room}/${at}.test.ts`);
@@ -47,12 +48,46 @@ test("few files are spread over all processes", () => {
   );
 });
 
-test("a file that names several loads each of them, in order", (t) => {
+test("a file that names several loads them in order, and what one sets up for itself ends before the next", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "sallyport-batches-"));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
-  const text = readFileSync(entryOf(["/a/one.test.ts", "/a/two words.test.ts"], folder, 7), "utf8");
-  assert.equal(text, 'import "file:///a/one.test.ts";\nimport "file:///a/two%20words.test.ts";\n');
+  const write = (name: string, text: string): string => {
+    writeFileSync(join(folder, name), text);
+    return join(folder, name);
+  };
+  write("waits.mjs", "await new Promise((resolve) => setTimeout(resolve, 5)); export const waited = true;");
+  const shared = JSON.stringify(import.meta.resolve("#testing/shared.ts"));
+  const say = (what: string): string => `console.log("said", ${JSON.stringify(what)})`;
+  const textOf = (name: string): string => `
+    import { after, before, test } from "node:test";
+    import { atEndOfProcess } from ${shared};
+    import { waited } from "./waits.mjs";
+    ${say(`load ${name}`)};
+    before(() => ${say(`before ${name}`)});
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    after(() => ${say(`after ${name}`)});
+    atEndOfProcess(() => ${say(`end ${name}`)});
+    test("one", () => ${say(`test ${name}`)});`;
+  const files = [
+    write("a.test.mjs", textOf("a")),
+    write("broken.test.mjs", "import './absent.mjs';"),
+    write("b c.test.mjs", textOf("b c")),
+  ];
+  const entry = entryOf(files, folder, 7);
+  const { code, out } = await runCommand([process.execPath, entry], { NODE_TEST_CONTEXT: "child" });
+  assert.equal(code, 1, out);
+  assert.match(out, /Cannot find module .*absent/);
+  assert.deepEqual(
+    out.split("\n").flatMap((line) => /^said (.*)/.exec(line)?.[1] ?? []),
+    ["load a", "load b c", "before a", "test a", "after a", "before b c", "test b c", "after b c", "end b c", "end a"],
+  );
+});
+
+test("a file is loaded as it is, and where WebAssembly is compiled for speed in a process of that kind", (t) => {
+  const folder = mkdtempSync(join(tmpdir(), "sallyport-batches-"));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  assert.equal(readFileSync(entryOf(["/a/two words.test.ts"], folder, 7), "utf8"), 'import "file:///a/two%20words.test.ts";\n');
   const ofEngine = readFileSync(entryOf(["src/pdp/0.test.ts", "src/events/1.test.ts"], folder, 8), "utf8");
   assert.match(ofEngine, /^import \{ runForSpeed \} from "file:.*for-speed\.ts";\nrunForSpeed\(".*0008\.mjs"\);\n$/);
-  assert.match(readFileSync(join(folder, "0008.mjs"), "utf8"), /^import "file:.*0\.test\.ts";\nimport "file:.*1\.test\.ts";\n$/);
+  assert.match(readFileSync(join(folder, "0008.mjs"), "utf8"), /file:.*0\.test\.ts".*file:.*1\.test\.ts"/);
 });

@@ -47,11 +47,29 @@ export const batchesOf = (
   return places.toSorted((one, other) => one.at - other.at).map(({ batch }) => batch);
 };
 
+/**
+ * Each file is a suite, so that what it sets up for itself ends with it and not with the process. One is loaded after the other, each begun by
+ * a promise of its own suite: Node finds the suite that a test is declared in by what the declaring code waited for.
+ */
+const suitesOf = (files: readonly string[]): string => {
+  const named = files.map((file) => [file, pathToFileURL(resolve(file)).href]);
+  return `import { describe } from "node:test";
+import ${JSON.stringify(import.meta.resolve("#testing/shared.ts"))};
+let loaded = Promise.resolve();
+for (const [name, url] of ${JSON.stringify(named)})
+  describe(name, () => {
+    const turn = new Promise((begin) => void loaded.then(begin, begin));
+    return (loaded = turn.then(() => import(url)));
+  });
+`;
+};
+
 /** What Node's test runner is given for a group: a file in `folder` that loads all of them ahead of the first test. It takes files by name. */
 export const entryOf = (batch: readonly string[], folder: string, number: number): string => {
   const name = String(number).padStart(4, "0");
   const entry = join(folder, `${name}.test.mjs`);
-  const loads = batch.map((file) => `import ${JSON.stringify(pathToFileURL(resolve(file)).href)};\n`).join("");
+  const loads =
+    batch.length > 1 ? suitesOf(batch) : batch.map((file) => `import ${JSON.stringify(pathToFileURL(resolve(file)).href)};\n`).join("");
   if (!batch.every(computesLong)) {
     writeFileSync(entry, loads);
     return entry;

@@ -7,7 +7,7 @@ import { createDecider, type Asker, type DecideAsk } from "./decider.ts";
 
 const shared = sharedPdpWorld();
 const decider = async (service: "gateway" | "crud" | "secrets" = "gateway") => {
-  const world = await shared;
+  const world = await shared();
   return createDecider({
     pdp: world.service.fetch,
     pdpAudience: testAudiences.pdp,
@@ -68,7 +68,7 @@ test("a denial becomes 403 with its decision, want of assurance the step-up chal
       error.code === "step_up_required" &&
       error.options.headers?.["www-authenticate"]?.includes('acr_values="strong"') === true,
   );
-  const now = Math.floor((await shared).clock.now.getTime() / 1000);
+  const now = Math.floor((await shared()).clock.now.getTime() / 1000);
   const permitted = await requireDecision(asker("ben", { acr: "strong", authTime: now }), call, "c5");
   assert.equal(permitted.obligations[0]?.id, "data-scope");
   const { meets: _meets, ...alone } = call;
@@ -81,7 +81,7 @@ test("a denial becomes 403 with its decision, want of assurance the step-up chal
 });
 
 test("the tool server uses a secret for the call it was permitted, and for no other", async () => {
-  const world = await shared;
+  const world = await shared();
   const crud = await decider("crud");
   const secrets = await decider("secrets");
   const call = (tool: string) =>
@@ -115,7 +115,7 @@ test("the tool server uses a secret for the call it was permitted, and for no ot
 });
 
 test("a decision point that does not answer cleanly makes no decision", async () => {
-  const world = await shared;
+  const world = await shared();
   for (const answer of [
     "",
     "{}",
@@ -140,7 +140,7 @@ test("a decision point that does not answer cleanly makes no decision", async ()
 });
 
 test("is decision_unavailable too where the question could not be signed, in every way of asking", async () => {
-  const world = await shared;
+  const world = await shared();
   const { decide, decideMany, require, gained } = createDecider({
     pdp: world.service.fetch,
     pdpAudience: testAudiences.pdp,

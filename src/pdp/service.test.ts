@@ -26,7 +26,7 @@ const denied = { subject: dan, action: view, resource: people };
 const read = async <T>(response: Response): Promise<T> => (await response.json()) as T;
 
 test("a single evaluation answers 200 with decision and id for permit and deny alike", async () => {
-  const world = await shared;
+  const world = await shared();
   const token = await world.houseToken();
   const yes = await world.ask(SINGLE, token, allowed);
   assert.equal(yes.status, 200);
@@ -43,7 +43,7 @@ test("a single evaluation answers 200 with decision and id for permit and deny a
 });
 
 test("bad input of a single evaluation is 400 problem+json, never 422", async () => {
-  const world = await shared;
+  const world = await shared();
   const token = await world.houseToken();
   const cases: readonly (readonly [name: string, body: unknown, code: string])[] = [
     ["nothing", "", "invalid_request"],
@@ -83,7 +83,7 @@ test("bad input of a single evaluation is 400 problem+json, never 422", async ()
 });
 
 test("the longest ids that are taken are recorded, and the decision is found by its subject", async () => {
-  const world = await shared;
+  const world = await shared();
   const subject = { type: "identity", id: "\u8a9e".repeat(682) };
   const resource = { type: "pages", id: "\u8a9e".repeat(1024) };
   const response = await world.ask(SINGLE, await world.houseToken(), { ...allowed, subject, resource });
@@ -94,7 +94,7 @@ test("the longest ids that are taken are recorded, and the decision is found by 
 });
 
 test("who has no fit token is told how, before anything else is looked at", async () => {
-  const world = await shared;
+  const world = await shared();
   const person = { sub: "person:ben", tenant: "tenant:acme", scopes: ["authzen.pep"] } as const;
   const wrongAudience = await world.identity.tokenFor(person, "http://localhost:8083");
   const expired = await world.identity.tokenFor({ ...person, life: -10 });
@@ -109,7 +109,7 @@ test("who has no fit token is told how, before anything else is looked at", asyn
 });
 
 test("X-Request-ID returns unchanged on every answer; one that is not printable or too long is refused", async () => {
-  const world = await shared;
+  const world = await shared();
   const token = await world.houseToken();
   for (const [path, credential, body] of [
     [SINGLE, token, allowed],
@@ -126,7 +126,7 @@ test("X-Request-ID returns unchanged on every answer; one that is not printable 
 });
 
 test("a batch answers in order, takes defaults whole, and puts what is wrong with an item in its place", async () => {
-  const world = await shared;
+  const world = await shared();
   const token = await world.houseToken();
   const response = await world.ask(BATCH, token, {
     subject: ben,
@@ -169,7 +169,7 @@ test("a batch answers in order, takes defaults whole, and puts what is wrong wit
 });
 
 test("the three semantics of a batch cut where they should", async () => {
-  const world = await shared;
+  const world = await shared();
   const token = await world.houseToken();
   const wrong = { resource: 1 };
   const run = async (semantic: string | undefined, items: readonly unknown[]): Promise<boolean[]> => {
@@ -201,7 +201,7 @@ test("a batch without items is a single evaluation; one with too many is refused
 });
 
 test("only services of the house vouch for circumstances; from anybody else such a member is refused, not dropped", async () => {
-  const world = await shared;
+  const world = await shared();
   const foreign = await world.identity.tokenFor({ sub: "service:pep", tenant: "tenant:acme", scopes: ["authzen.pep"] });
   for (const member of ["could", "agent", "approval", "tool", "facts"]) {
     const ask = { ...allowed, context: { [member]: true } };
@@ -250,7 +250,7 @@ test("only services of the house vouch for circumstances; from anybody else such
 });
 
 test("an enforcement point of one tenant learns nothing of another tenant's subjects and resources", async () => {
-  const world = await shared;
+  const world = await shared();
   const globex = await world.identity.tokenFor({ sub: "service:globex-app", tenant: "tenant:globex", scopes: ["authzen.pep"] });
   const reasonOf = async (body: unknown): Promise<string | undefined> =>
     (await read<EvaluationReply>(await world.ask(SINGLE, globex, body))).context?.reason;
@@ -267,11 +267,11 @@ test("an enforcement point of one tenant learns nothing of another tenant's subj
 });
 
 test("what the graph could not hold is unresolved, and nothing beside it fails", async (t) => {
-  const { world: graph } = await shared;
+  const { world: graph } = await shared();
   const reader = readerFacts(graph);
   // As membership's own door has it: one ask that is none fails all of them.
   const facts: FactSource = { ...reader, gather: async (asks) => reader.gather(z.array(factAsk).min(1).parse(asks)) };
-  const world = await pdpWorld(t, { over: await shared, parts: { facts } });
+  const world = await pdpWorld(t, { over: await shared(), parts: { facts } });
   const token = await world.houseToken();
   const long = (text: string, length: number): string => text.padEnd(length, "x");
   const cases: readonly (readonly [unknown, string | undefined])[] = [
@@ -298,7 +298,7 @@ test("what the graph could not hold is unresolved, and nothing beside it fails",
 });
 
 test("reasons before any policy are coarse and closed", async () => {
-  const world = await shared;
+  const world = await shared();
   const token = await world.houseToken();
   const cases: readonly (readonly [unknown, string])[] = [
     [{ ...allowed, action: { name: "fly" } }, "unknown_action"],
@@ -318,7 +318,7 @@ test("reasons before any policy are coarse and closed", async () => {
 });
 
 test("a tool that needs a strong sign-in says so, and takes only a fresh one", async () => {
-  const world = await shared;
+  const world = await shared();
   const token = await world.houseToken("crud");
   const seconds = Math.floor(world.clock.now.getTime() / 1000);
   const call = async (properties: Readonly<Record<string, unknown>>, agent?: string): Promise<EvaluationReply> =>
@@ -386,7 +386,7 @@ test("an agent's call is refused for the first thing that it lacks", async (t) =
 });
 
 test("a salary above the limit, or one that is not stated as a number, needs an approval", async () => {
-  const world = await shared;
+  const world = await shared();
   const token = await world.houseToken("crud");
   const set = async (context: unknown): Promise<string> => {
     const reply = await read<EvaluationReply>(
@@ -446,7 +446,7 @@ test("services of the house are told the moment at which an endpoint of the tool
 });
 
 test("services of the house are told which policies decided about a secret; nobody else is, and of nothing else", async () => {
-  const world = await shared;
+  const world = await shared();
   const secret = { subject: ben, action: { name: "read" }, resource: { type: "secret", id: "yaml://secret/x" } };
   const versionOf = async (token: string, body: object): Promise<unknown> =>
     (await read<EvaluationReply>(await world.ask(SINGLE, token, body))).context?.policy_version;
@@ -471,7 +471,7 @@ test("a foreign enforcement point is limited in rate, services of the house are 
 });
 
 test("metadata names this decision point and its endpoints, to anybody", async () => {
-  const world = await shared;
+  const world = await shared();
   const body = await read<Record<string, unknown>>(await world.ask("/.well-known/authzen-configuration", undefined));
   assert.equal(body["policy_decision_point"], "http://localhost:8082");
   assert.equal(body["access_evaluation_endpoint"], "http://localhost:8082/access/v1/evaluation");
@@ -505,7 +505,7 @@ test("the key of the metadata outlives a restart, and is kept sealed", async (t)
 });
 
 test("health is alive, ready with its parts, and names the part that is not", async (t) => {
-  const world = await shared;
+  const world = await shared();
   assert.equal((await world.ask("/health/live", undefined)).status, 200);
   assert.equal((await world.ask("/health/ready", undefined)).status, 200);
   const without = await pdpWorld(t, {
@@ -518,7 +518,7 @@ test("health is alive, ready with its parts, and names the part that is not", as
 
 test("a batch of a hundred is decided in one call of the facts and recorded once", async (t) => {
   let calls = 0;
-  const world = await shared;
+  const world = await shared();
   const counted = await pdpWorld(t, {
     parts: {
       facts: {

@@ -1,8 +1,8 @@
-import { after } from "node:test";
 import type { Database } from "#store/database.ts";
 import type { PgliteDatabase } from "#store/pglite.ts";
 import { storeUnavailable } from "#store/sql-fault.ts";
 import { readFirstState, restoreFirstState, type FirstState } from "./first-state.ts";
+import { atEndOfProcess } from "./shared.ts";
 
 /**
  * Embedded databases that outlive a test: starting one costs most of a second of CPU, emptying one a twentieth. The next test of the
@@ -23,14 +23,13 @@ const idle = new Map<string, Kept[]>();
 /** Only the test runner's own processes end with a hook that closes what waits. */
 const isPooling = process.env["NODE_TEST_CONTEXT"] !== undefined;
 let isOver = false;
-if (isPooling)
-  after(async () => {
-    // What the whole file shares is given back by hooks of its own, before or after this one.
-    isOver = true;
-    const all = [...idle.values()].flat();
-    idle.clear();
-    await Promise.all(all.map(({ database }) => database[Symbol.asyncDispose]()));
-  });
+atEndOfProcess(async () => {
+  // What tests of a process share is given back in the same moments, before or after this.
+  isOver = true;
+  const all = [...idle.values()].flat();
+  idle.clear();
+  await Promise.all(all.map(({ database }) => database[Symbol.asyncDispose]()));
+});
 
 const giveBack = async (key: string, kept: Kept): Promise<void> => {
   const waiting = idle.get(key) ?? [];

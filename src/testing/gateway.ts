@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, type TestContext } from "node:test";
+import type { TestContext } from "node:test";
 import type { OidcClient } from "#authn/oidc-client.ts";
 import type { Peer } from "#contract/ask.ts";
 import type { ServiceName } from "#contract/endpoint.ts";
@@ -25,6 +25,7 @@ import { testDatabase } from "./database.ts";
 import { testEvents, type TestEvents } from "./events.ts";
 import { testAudiences, testIdentity, type TestIdentity } from "./identity.ts";
 import { makeSession } from "./session.ts";
+import { sharedInFile } from "./shared.ts";
 
 /** All requests of a test come from one address: only tests of the limits themselves have real ones (`RATE_LIMITS: ""`). */
 export const wideRates = "login=1000000/s,anonymous=1000000/s,ingest=1000000/s,session=1000000/s,bearer=1000000/s";
@@ -35,14 +36,7 @@ const wideShares = { MAX_CONNECTIONS_PER_ADDRESS: "100000", MAX_IN_FLIGHT_PER_AD
 export const gatewayRooms = ["events", "gateway"] as const;
 
 /** One embedded database for all tests of a file; call it while they are being declared. Sessions of a test are its own. */
-export const sharedDatabase = (): (() => Promise<Database>) => {
-  let made: Promise<Database> | undefined;
-  after(async () => (await made)?.[Symbol.asyncDispose]());
-  return () => {
-    made ??= testDatabase({ after: () => undefined }, gatewayRooms);
-    return made;
-  };
-};
+export const sharedDatabase = (): (() => Promise<Database>) => sharedInFile((t) => testDatabase(t, gatewayRooms));
 
 /** A request as a recording upstream saw it. */
 export interface Seen {

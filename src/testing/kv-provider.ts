@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { after, type TestContext } from "node:test";
+import type { TestContext } from "node:test";
 import { readSettings } from "#contract/setting.ts";
 import { openTrustingFetch } from "#http/trusting-fetch.ts";
 import { createKvClient, type KvClient } from "#secrets/providers/kvv2/kv-client.ts";
@@ -10,22 +10,18 @@ import type { SecretProvider } from "#secrets/providers/secret-provider.ts";
 import type { Scheme } from "#secrets/uri-schemes.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { startOpenBao, type OpenBao, type OpenBaoOptions } from "./openbao.ts";
+import { sharedInFile } from "./shared.ts";
 
 /** One OpenBao for all tests of a file, started by the first that needs it; `find` is `requireProgram(t, "bao")`, without which that test is skipped. */
 export const sharedOpenBao = (
   find: (t: TestContext) => string | undefined,
   options: OpenBaoOptions,
 ): ((t: TestContext) => Promise<OpenBao | undefined>) => {
-  const ends: (() => unknown)[] = [];
-  after(async () => {
-    for (const end of ends) await end();
-  });
-  let started: Promise<OpenBao> | undefined;
+  let program: string | undefined;
+  const started = sharedInFile((t) => startOpenBao(t, program ?? "", options));
   return async (t) => {
-    const program = find(t);
-    if (program === undefined) return undefined;
-    started ??= startOpenBao({ after: (end) => void ends.push(end) }, program, options);
-    return started;
+    program = find(t);
+    return program === undefined ? undefined : started();
   };
 };
 

@@ -1,4 +1,4 @@
-import { after, type TestContext } from "node:test";
+import type { TestContext } from "node:test";
 import { readSettings, type SettingsOf } from "#contract/setting.ts";
 import { createChange } from "#events/create-change.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
@@ -25,6 +25,7 @@ import { cleanUp } from "./clean-up.ts";
 import { testDatabase } from "./database.ts";
 import { doneOnce } from "./first-state.ts";
 import { testAudiences, testIdentity, type TestIdentity } from "./identity.ts";
+import { sharedInFile } from "./shared.ts";
 
 /** Rooms whose tables a graph needs. */
 export const graphRooms = ["events", "membership"] as const;
@@ -251,8 +252,6 @@ export const servedWorld = async (t: Pick<TestContext, "after">, database: Datab
   };
 };
 
-/** One for all tests of a file that change nothing in it. Call it while the file is read; it is closed after the last test. */
-export const sharedWorld = (options: ServeOptions = {}): Promise<ServedWorld> => {
-  const t = { after: (close: unknown) => after(async () => void (await (close as () => unknown)())) };
-  return testDatabase(t, graphRooms).then((database) => servedWorld(t, database, options));
-};
+/** One for all tests of a file that change nothing in it. Call it while they are being declared. */
+export const sharedWorld = (options: ServeOptions = {}): (() => Promise<ServedWorld>) =>
+  sharedInFile(async (t) => servedWorld(t, await testDatabase(t, graphRooms), options));

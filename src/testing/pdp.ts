@@ -1,4 +1,4 @@
-import { after, type TestContext } from "node:test";
+import type { TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import type { Assurance } from "#authn/assurance.ts";
 import { readSettings, type SettingsOf } from "#contract/setting.ts";
@@ -22,6 +22,7 @@ import { testDatabase } from "./database.ts";
 import { kafkaInUse, testEvents } from "./events.ts";
 import { testAudiences, testIdentity, type TestIdentity } from "./identity.ts";
 import { graphWorld, type GraphWorld } from "./membership.ts";
+import { atEndOfProcess, sharedInFile } from "./shared.ts";
 
 /** Rooms whose tables a decision point over the demo world needs. */
 export const pdpRooms = ["events", "membership", "pdp"] as const;
@@ -69,15 +70,14 @@ export const pdpConfig = (environment: Readonly<Record<string, string>> = {}): S
   return values;
 };
 
-let examinerOfFile: Examiner | undefined;
-// Outside of the test runner nobody runs hooks.
-if (process.env["NODE_TEST_CONTEXT"] !== undefined) after(() => examinerOfFile?.[Symbol.asyncDispose]());
+let sharedThread: Examiner | undefined;
+atEndOfProcess(() => sharedThread?.[Symbol.asyncDispose]());
 
-/** One thread for all worlds of a file: starting another takes seconds of a processor, for the engine is compiled anew. */
+/** One thread for all worlds of a process: starting another takes seconds of a processor, for the engine is compiled anew. */
 const sharedExaminer = (): Examiner => {
   if (process.env["NODE_TEST_CONTEXT"] === undefined) return createExaminer();
-  examinerOfFile ??= createExaminer();
-  return { ask: examinerOfFile.ask, [Symbol.asyncDispose]: async () => {} };
+  sharedThread ??= createExaminer();
+  return { ask: sharedThread.ask, [Symbol.asyncDispose]: async () => {} };
 };
 
 export interface PdpWorldOptions {
@@ -156,6 +156,5 @@ export const pdpWorld = async (t: Pick<TestContext, "after">, options: PdpWorldO
   };
 };
 
-/** One for all tests of a file that change nothing in it; closed after the last of them. */
-export const sharedPdpWorld = (options: PdpWorldOptions = {}): Promise<PdpWorld> =>
-  pdpWorld({ after: (close) => after(async () => void (await (close as () => unknown)())) }, options);
+/** One for all tests of a file that change nothing in it. Call it while they are being declared. */
+export const sharedPdpWorld = (options: PdpWorldOptions = {}): (() => Promise<PdpWorld>) => sharedInFile((t) => pdpWorld(t, options));

@@ -1,4 +1,3 @@
-import { after } from "node:test";
 import type { TestContext } from "node:test";
 import pg from "pg";
 import { statement, type Database, type StoreLog } from "#store/database.ts";
@@ -8,6 +7,7 @@ import { cleanUp } from "./clean-up.ts";
 import { readFirstState, restoreFirstState, type FirstState } from "./first-state.ts";
 import { migrationFolders, schemaDigest, type Rooms } from "./schema.ts";
 import { startPostgresServer, type PostgresServer } from "./postgres-server.ts";
+import { atEndOfProcess } from "./shared.ts";
 
 const log: StoreLog = { info: () => {}, warn: () => {}, error: () => {} };
 
@@ -18,12 +18,12 @@ export interface TestServer {
   why(): string;
 }
 
-/** Call it while the file's tests are being declared: it stops the server after the last of them. */
+/** It stops the server after the last test of the process. */
 export const testServer = (): TestServer => {
   const given = process.env["TEST_POSTGRES_URL"];
   let starting: Promise<PostgresServer | undefined> | undefined;
   let fault = "";
-  if (given === undefined) after(async () => (await starting)?.stop());
+  if (given === undefined) atEndOfProcess(async () => (await starting)?.stop());
   return {
     url: async () => {
       if (given !== undefined) return given;

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, type TestContext } from "node:test";
+import type { TestContext } from "node:test";
 import { getDecision, type DecisionRecord } from "#contract/decisions.ts";
 import { Problem } from "#contract/problem.ts";
 import { readSettings } from "#contract/setting.ts";
@@ -26,6 +26,7 @@ import { createLog } from "#telemetry/log.ts";
 import { createMetrics, type Metrics } from "#telemetry/metrics.ts";
 import { testDatabase } from "./database.ts";
 import { testAudiences, testIdentity, type TestIdentity } from "./identity.ts";
+import { atEndOfProcess } from "./shared.ts";
 
 /** What the decision point was asked, and what it shall say. */
 export interface Asked {
@@ -71,13 +72,10 @@ const EVENTS = statement<{ type: string; tenant: string; data: Record<string, un
 /** As long as the database that holds what it wrapped. */
 const kek = randomBytes(32);
 let shared: Promise<Database> | undefined;
-let dispose: (() => unknown) | undefined;
-// Stands at the file's level, for what a test itself registers ends with that test.
-after(async () => void (await dispose?.()));
 
-/** One database for all tests of a file, emptied for each: making one takes longer than any of them. */
+/** One database for all tests of a process, emptied for each: making one takes longer than any of them. */
 const sharedDatabase = (): Promise<Database> => {
-  shared ??= testDatabase({ after: (end?: unknown) => void (dispose = end as () => unknown) }, ["events", "secrets"]);
+  shared ??= testDatabase({ after: atEndOfProcess }, ["events", "secrets"]);
   return shared;
 };
 

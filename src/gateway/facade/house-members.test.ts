@@ -60,7 +60,7 @@ const places: readonly (readonly [what: string, url: string, body: (context: obj
 ];
 
 const open = async (t: TestContext) => {
-  const point = await shared;
+  const point = await shared();
   const made = await testGateway(t, {
     database: await database(),
     identity: point.identity,

@@ -21,7 +21,7 @@ type Answer = {
 
 /** One enforcement point with its token for the gateway and for the decision point behind it. */
 const open = async (t: TestContext, options: TestGatewayOptions = {}) => {
-  const point = await shared;
+  const point = await shared();
   const made = await testGateway(t, {
     database: await database(),
     identity: point.identity,
@@ -222,7 +222,7 @@ test("a row's own body limit holds for what the gateway answers itself, where it
 
 test("a body that is encoded is refused for that at the gateway and at the decision point, and only JSON is taken for JSON", async (t) => {
   const { post, pep, session, made } = await open(t);
-  const point = await shared;
+  const point = await shared();
   const token = pep.authorization.slice("Bearer ".length);
   const ada = await point.personToken("ada", { acr: "strong" });
   for (const encoding of ["gzip", "deflate", "br", "identity, gzip", "x"]) {
@@ -257,7 +257,7 @@ test("a body that is encoded is refused for that at the gateway and at the decis
 
 test("what is not sent as JSON is 400 to an enforcement point, at the gateway as at the decision point; to everybody else it is 415", async (t) => {
   const { post, pep, session, made } = await open(t);
-  const point = await shared;
+  const point = await shared();
   const self = await made.identity.tokenFor({ sub: "person:ben", tenant: "tenant:acme", scopes: [] });
   for (const type of ["text/plain", "application/json; charset=latin1", "application/authzen+json", "text/json", ""])
     for (const [path, body, own_] of [

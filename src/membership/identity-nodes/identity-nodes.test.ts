@@ -8,7 +8,7 @@ const NODES = "/api/v1/identity_nodes";
 const ids = (reply: Reply): string[] => (reply.body.nodes ?? reply.body).map((node: { id: string }) => node.id);
 
 test("search finds by kind, system and a folded substring, in the order of ids", async () => {
-  const world = await shared;
+  const world = await shared();
   const search = async (query: string): Promise<string[]> => ids(await world.call("ben", "GET", `${NODES}/search?${query}`));
   assert.deepEqual(await search("node_type=Person"), ["person:ada", "person:ben", "person:cleo", "person:dan"]);
   assert.deepEqual(await search("search=BEN"), ["account:ben@acme", "person:ben"]);
@@ -46,7 +46,7 @@ test("search finds by kind, system and a folded substring, in the order of ids",
 });
 
 test("with metadata: total, has_more and the page's sums; count, systems and types agree", async () => {
-  const world = await shared;
+  const world = await shared();
   const page = await world.call("ben", "GET", `${NODES}/search/with-metadata?node_type=Person&limit=3`);
   assert.deepEqual([page.body.total, page.body.limit, page.body.skip, page.body.has_more], [4, 3, 0, true]);
   assert.deepEqual(page.body.relationships, { out: { BELONGS_TO: 3, DELEGATES_TO: 3, OWNS_RESOURCE: 1 }, in: { CONTROLLED_BY: 2 } });
@@ -69,7 +69,7 @@ test("with metadata: total, has_more and the page's sums; count, systems and typ
 });
 
 test("one node and its edges, with the status of delegations", async () => {
-  const world = await shared;
+  const world = await shared();
   const node = await world.call("ada", "GET", `${NODES}/agent:hr-assistant`);
   assert.deepEqual(
     [node.body.node_type, node.body.relationships],
@@ -100,7 +100,7 @@ test("one node and its edges, with the status of delegations", async () => {
 });
 
 test("bad questions are refused and never clamped", async () => {
-  const world = await shared;
+  const world = await shared();
   const bad: readonly (readonly [path: string, status: number, code: string])[] = [
     ["search?limit=501", 422, "unprocessable"],
     ["search?limit=0", 422, "unprocessable"],

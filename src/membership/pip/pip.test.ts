@@ -83,7 +83,7 @@ const questions: Readonly<Record<string, string>> = {
 };
 
 test("an answer is asked for again at no cost while it holds, and a version can be demanded", async () => {
-  const world = await shared;
+  const world = await shared();
   for (const [name, query] of Object.entries(questions)) {
     const path = `${PIP}/${name}?${query}`;
     const first = await world.call("service:pdp", "GET", path);
@@ -102,7 +102,7 @@ test("an answer is asked for again at no cost while it holds, and a version can 
 });
 
 test("bad questions are refused, for a misspelt parameter must not widen an answer", async () => {
-  const world = await shared;
+  const world = await shared();
   const bad: readonly (readonly [path: string, status: number, code: string])[] = [
     ["capabilities", 422, "unprocessable"],
     ["capabilities?user_id=person:ben&agent=agent:hr-assistant", 422, "unknown_parameter"],
@@ -127,7 +127,7 @@ test("bad questions are refused, for a misspelt parameter must not widen an answ
 });
 
 test("services ask about anybody, a person about himself, an agent about what it may do for its person", async () => {
-  const world = await shared;
+  const world = await shared();
   const statuses = async (as: string | undefined, path: string, scopes?: readonly string[]): Promise<number> =>
     (await world.call(as, "GET", `${PIP}/${path}`, scopes === undefined ? {} : { scopes })).status;
   const other = "user_id=person:cleo&agent_id=agent:reporter";

@@ -5,7 +5,7 @@ import { sharedPdpWorld } from "#testing/pdp.ts";
 
 /** The list of decisions as its callers see it: what is found, by whom, and what is refused. */
 
-const world = await sharedPdpWorld();
+const shared = sharedPdpWorld();
 const LIST = "/access/v1/decisions";
 
 interface Page {
@@ -14,6 +14,7 @@ interface Page {
 }
 
 const read = async <Reply>(login: string, path: string): Promise<Reply> => {
+  const world = await shared();
   const response = await world.ask(path, await world.personToken(login));
   assert.equal(response.status, 200, `${login} ${path}: ${await response.clone().text()}`);
   return (await response.json()) as Reply;
@@ -22,6 +23,7 @@ const found = async (login: string, query: string): Promise<readonly string[]> =
   (await read<Page>(login, `${LIST}?${query}`)).decisions.map(({ subject, resource }) => `${subject?.name} ${resource.id}`);
 
 before(async () => {
+  const world = await shared();
   const token = await world.houseToken();
   for (const [login, id, tenant] of [
     ["dan", "people", "tenant:acme"],
@@ -70,6 +72,7 @@ test("what can be looked for is told of what may be seen, and nothing more", asy
 
 test("a position in one list is none in another", async () => {
   const { nextCursor = "" } = await read<Page>("ada", `${LIST}?limit=1&sort=subject&order=asc`);
+  const world = await shared();
   const at = async (query: string) => (await world.ask(`${LIST}?${query}&cursor=${nextCursor}`, await world.personToken("ada"))).status;
   assert.equal(await at("limit=1&sort=subject&order=asc"), 200);
   for (const query of ["limit=1&sort=subject&order=desc", "limit=1", "limit=1&sort=subject&order=asc&match=part"])
@@ -77,6 +80,7 @@ test("a position in one list is none in another", async () => {
 });
 
 test("what cannot be read is refused with its place", async () => {
+  const world = await shared();
   for (const query of [
     "?sort=price",
     "?order=up",

@@ -34,7 +34,7 @@ const bodies: readonly (readonly [path: string, body: string, at: string])[] = [
 );
 
 test("text that no database keeps is unknown in a path and bad input in a query or a body, never a failure", async () => {
-  const world = await shared;
+  const world = await shared();
   const ada = await world.personToken("ada", { acr: "strong" });
   for (const path of paths) {
     const response = await world.ask(path, ada);

@@ -30,7 +30,7 @@ const search = async (world: PdpWorld, path: string, token: string, body: unknow
 };
 
 test("searches find exactly what evaluations permit, in byte order, by subject, resource and action", async () => {
-  const world = await shared;
+  const world = await shared();
   const token = await pepToken(world);
   const subjects = await search(world, SUBJECT, token, {
     subject: { type: "identity" },
@@ -59,7 +59,7 @@ test("searches find exactly what evaluations permit, in byte order, by subject, 
 });
 
 test("every kind of resource is found by the name that an evaluation takes", async () => {
-  const world = await shared;
+  const world = await shared();
   const token = await houseToken(world);
   const what = async (login: string, action: string, type: string) =>
     ids(await search(world, RESOURCE, token, { subject: person(login), action: { name: action }, resource: { type } }));
@@ -73,7 +73,7 @@ test("every kind of resource is found by the name that an evaluation takes", asy
 });
 
 test("an id of what is searched is not looked at; what nobody knows finds nothing", async () => {
-  const world = await shared;
+  const world = await shared();
   const token = await pepToken(world);
   const people = { type: "pages", id: "people" };
   const cases: readonly (readonly [path: string, body: unknown, found: readonly string[]])[] = [
@@ -92,7 +92,7 @@ test("an id of what is searched is not looked at; what nobody knows finds nothin
 });
 
 test("what is missing or wrong is 400 problem+json with the request's id, and a scope too few 403", async () => {
-  const world = await shared;
+  const world = await shared();
   const token = await pepToken(world);
   const people = { type: "pages", id: "people" };
   const whole = { subject: { type: "identity" }, action: view, resource: people };
@@ -131,7 +131,7 @@ test("what is missing or wrong is 400 problem+json with the request's id, and a 
 });
 
 test("a token's tenant bounds what is found: nobody and nothing of another tenant", async () => {
-  const world = await shared;
+  const world = await shared();
   const globex = await pepToken(world, "tenant:globex");
   const whoIs = { subject: { type: "identity" }, action: { name: "view_all" }, resource: { type: "pages", id: "*" } };
   assert.deepEqual(ids(await search(world, SUBJECT, globex, whoIs)), ["account:eve@globex", "person:eve"]);
@@ -145,7 +145,7 @@ test("a token's tenant bounds what is found: nobody and nothing of another tenan
 });
 
 test("pages follow one another without a gap or a repeat, and say where they end", async () => {
-  const world = await shared;
+  const world = await shared();
   const token = await pepToken(world);
   const question = { subject: person("ada"), action: view, resource: { type: "identities" } };
   const all = ids(await search(world, RESOURCE, token, question));

@@ -46,7 +46,7 @@ const explained = async (world: PdpWorld, body: unknown): Promise<DecisionRecord
 };
 
 test("what is answered now is said where the question can be asked again as it was", async () => {
-  const world = await shared;
+  const world = await shared();
   const permitted = await explained(world, question(world, "pages", "view", "people"));
   assert.deepEqual([permitted.decision, permitted.now], [true, { decision: true }]);
   const strong = await explained(world, question(world, "pages", "view", "people", { strong: true }));
@@ -58,7 +58,7 @@ test("what is answered now is said where the question can be asked again as it w
 });
 
 test("what is answered now is left out where it hangs on what was sent and is not kept", async () => {
-  const world = await shared;
+  const world = await shared();
   for (const [salary, decision] of [
     [100_000, true],
     [160_000, false],
@@ -71,7 +71,7 @@ test("what is answered now is left out where it hangs on what was sent and is no
 });
 
 test("what is answered now is left out where it hangs on a sign-in that was fresh then", async () => {
-  const world = await shared;
+  const world = await shared();
   const record = await explained(world, question(world, "tool", "tools/call", "people.demo.update_salary", { strong: true }));
   assert.deepEqual([record.decision, record.inputs?.["mfa"], record.now], [true, true, undefined]);
   const weak = await explained(world, question(world, "tool", "tools/call", "people.demo.update_salary"));

@@ -31,7 +31,7 @@ const read = async (response: Response): Promise<DecisionRecord> => {
 };
 
 test("who may have everything explained sees path, policies with their text and place, facts, and what would change it", async () => {
-  const world = await shared;
+  const world = await shared();
   const id = idOf(await decide(world, "cleo", "view", "pages", "operations"));
   const record = await read(await explainAs(world, await world.personToken("ada"), id));
   assert.equal(record.decision, false);
@@ -62,7 +62,7 @@ test("who may have everything explained sees path, policies with their text and 
 });
 
 test("a remedy says what else it would open: what the others of the role may, and this person may not", async () => {
-  const world = await shared;
+  const world = await shared();
   const id = idOf(await decide(world, "dan", "view_all", "tools", "*"));
   const { remedy } = await read(await explainAs(world, await world.personToken("ada"), id));
   assert.deepEqual(
@@ -81,7 +81,7 @@ test("a remedy says what else it would open: what the others of the role may, an
 });
 
 test("each viewer sees as much of a decision as is theirs to know; for the others it does not exist", async () => {
-  const world = await shared;
+  const world = await shared();
   const id = idOf(await decide(world, "cleo", "view", "pages", "operations"));
   const own = await read(await explainAs(world, await world.personToken("cleo"), id));
   assert.notEqual(own.checks, undefined);
@@ -129,7 +129,7 @@ test("each viewer sees as much of a decision as is theirs to know; for the other
 });
 
 test("the asking enforcement point and a foreign service with the scope see it, within their tenant", async () => {
-  const world = await shared;
+  const world = await shared();
   const scopes = ["authzen.pep"];
   const pep = await world.identity.tokenFor({ sub: "service:shop", tenant: "tenant:acme", scopes });
   const asked = await world.ask("/access/v1/evaluation", pep, {
@@ -177,7 +177,7 @@ test("an auditor of all tenants lists what it may read one by one, and one of a 
 });
 
 test("who controls an agent may have its decisions explained, without learning for whom it acted", async () => {
-  const world = await shared;
+  const world = await shared();
   const id = idOf(await decide(world, "ada", "tools/call", "tool", "memory.demo.read_graph", { agent: "agent:hr-assistant" }));
   const record = await read(await explainAs(world, await world.personToken("ben"), id));
   assert.equal(record.reason, "delegation_required");
@@ -188,7 +188,7 @@ test("who controls an agent may have its decisions explained, without learning f
 });
 
 test("a permit is explained too: the policy that decided, the checks that passed, no remedy", async () => {
-  const world = await shared;
+  const world = await shared();
   const id = idOf(await decide(world, "ben", "tools/call", "tool", "people.demo.list_employees", { agent: "agent:hr-assistant" }));
   const record = await read(await explainAs(world, await world.personToken("ada"), id));
   assert.equal(record.decision, true);
@@ -235,7 +235,7 @@ test("a permit is explained too: the policy that decided, the checks that passed
 });
 
 test("a wish for a strong sign-in is the cheapest remedy where it suffices", async () => {
-  const world = await shared;
+  const world = await shared();
   const id = idOf(await decide(world, "ben", "tools/call", "tool", "people.demo.update_salary", { agent: "agent:hr-assistant" }));
   const record = await read(await explainAs(world, await world.personToken("ben"), id));
   assert.equal(record.reason, "step_up_required");
@@ -256,7 +256,7 @@ test("a wish for a strong sign-in is the cheapest remedy where it suffices", asy
 });
 
 test("what another tenant owns is explained as what does not exist", async () => {
-  const world = await shared;
+  const world = await shared();
   const foreign = await read(
     await explainAs(world, await world.personToken("ada"), idOf(await decide(world, "ada", "view", "identities", "person:eve"))),
   );
@@ -277,7 +277,7 @@ test("what another tenant owns is explained as what does not exist", async () =>
 });
 
 test("the explanation of a secret's decision names the secret to nobody", async () => {
-  const world = await shared;
+  const world = await shared();
   const id = idOf(await decide(world, "cleo", "rotate", "secret", "yaml://secret/people/demo#canary"));
   const text = await (await explainAs(world, await world.personToken("ada"), id)).text();
   for (const hidden of ["canary", "people/demo", "resource:acme.secret", "Key of the people"]) assert.ok(!text.includes(hidden), hidden);
@@ -320,7 +320,7 @@ test("a remedy that is carried out permits, in the real graph", async (t) => {
 });
 
 test("a remedy never crosses a tenant: groups of others are not offered, and roles are everybody's", async () => {
-  const world = await shared;
+  const world = await shared();
   const id = idOf(await decide(world, "eve", "view_all", "workflows", "*"));
   const auditor = await world.identity.tokenFor({ sub: "service:auditor", tenant: "tenant:globex", scopes: ["pdp.decisions.read"] });
   const record = await read(await explainAs(world, auditor, id));
@@ -362,7 +362,7 @@ test("after a revocation the refusal shows the ended delegation, and that a new 
 });
 
 test("an agent that is not the person's own is first given to it: nobody delegates to the agent of somebody else", async () => {
-  const world = await shared;
+  const world = await shared();
   const asked = await decide(world, "ben", "tools/call", "tool", "people.demo.list_employees", { agent: "agent:reporter" });
   const record = await read(await explainAs(world, await world.personToken("ben"), idOf(asked)));
   const [change] = record.remedy?.changes ?? [];

@@ -6,13 +6,14 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
-import test, { after, type TestContext } from "node:test";
+import test, { type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { cleanUp } from "#testing/clean-up.ts";
 import { freePort } from "#testing/free-port.ts";
 import { requireProgram } from "#testing/programs.ts";
 import { until } from "#testing/until.ts";
+import { atEndOfProcess } from "#testing/shared.ts";
 
 /** A record as an independent consumer (librdkafka) read it. */
 export interface ReadRecord {
@@ -171,13 +172,9 @@ const startReal = async (t: Pick<TestContext, "after">, jar: string): Promise<Re
 
 /** One for all tests of a process: two programs of Java are run until it serves. */
 let real: Promise<RealBroker> | undefined;
-const closing: (() => unknown)[] = [];
-after(async () => {
-  for (const close of closing.toReversed()) await close();
-});
 
 const borrowReal = async (library: string, jar: string): Promise<KafkaBroker> => {
-  real ??= startReal({ after: (close) => void closing.push(close as () => unknown) }, jar);
+  real ??= startReal({ after: atEndOfProcess }, jar);
   const broker = await real;
   await broker.recover();
   return { ...broker, ...topicsUnder(`test-${randomUUID()}.`, library, broker.address) };

@@ -95,7 +95,7 @@ test("a policy that changes is told to every tenant that asked for decisions", a
 });
 
 test("a faulty draft is kept with its report and never decides", async () => {
-  const world = await shared;
+  const world = await shared();
   const admin = administer(world);
   const { rollout, report } = await admin.draft({ [pages]: `${policyText("pages.cedar")}\npermit (` });
   assert.equal(report.valid, false);
@@ -111,7 +111,7 @@ test("a faulty draft is kept with its report and never decides", async () => {
 });
 
 test("a draft whose cases fail stays one", async () => {
-  const world = await shared;
+  const world = await shared();
   const admin = administer(world);
   const text =
     "- name: dan sees all\n  given: { subject: person:dan }\n  ask: { action: view_all, resource: pages }\n  expect: { decision: true }\n";
@@ -126,7 +126,7 @@ test("a draft whose cases fail stays one", async () => {
 });
 
 test("a version that lets nobody activate policies is refused, and so is one that shuts out who activates it", async () => {
-  const world = await shared;
+  const world = await shared();
   const admin = administer(world);
   const everybody = await admin.draft({ "policies/administration.cedar": locksOut });
   assert.equal(everybody.report.valid, false);
@@ -226,7 +226,7 @@ test("who read another state is told so by If-Match", async (t) => {
 });
 
 test("lists page without gap or repeat, and filter by state", async () => {
-  const world = await shared;
+  const world = await shared();
   const admin = administer(world);
   for (const number of [1, 2, 3]) await admin.draft({ "policies/extra.cedar": `// ${number}` });
   const all = await readJson<{ rollouts: readonly Rollout[] }>(await admin.call("/rollouts?limit=200"));
@@ -290,7 +290,7 @@ test("policies are listed with where they stand, and read one by one with an ETa
 });
 
 test("a draft that Cedar would break down at is reported, and what decides goes on deciding", async () => {
-  const world = await shared;
+  const world = await shared();
   const admin = administer(world);
   const head = '@id("deep") @description("x") permit (principal, action == Action::"pages:view", resource)';
   const conditions = [
@@ -314,7 +314,7 @@ test("a draft that Cedar would break down at is reported, and what decides goes 
 });
 
 test("files are validated and cases run without anything being stored", async () => {
-  const world = await shared;
+  const world = await shared();
   const admin = administer(world);
   const before = await readJson<{ rollouts: readonly Rollout[] }>(await admin.call("/rollouts?limit=200"));
   const good = await readJson<PolicyReport>(await admin.call("/validate", { files: opensOperations }));
@@ -337,7 +337,7 @@ test("files are validated and cases run without anything being stored", async ()
 });
 
 test("a person needs the pair, whatever scopes the token has; a service needs the scope", async () => {
-  const world = await shared;
+  const world = await shared();
   const paths: readonly (readonly [path: string, body: unknown, scope: string])[] = [
     ["", undefined, "pdp.policies.read"],
     ["/page-granted", undefined, "pdp.policies.read"],

@@ -11,10 +11,10 @@ type Reply = ReplyOf<typeof whatIf>;
 const PATH = "/access/v1/what-if";
 const named = (rows: Reply["gained"]): readonly string[] =>
   rows.map(({ action, resource }) => `${resource.type}/${action}${resource.id === undefined ? "" : ` ${resource.id}`}`).toSorted();
-const ask = async (body: unknown, login = "ada") => (await shared).ask(PATH, await (await shared).personToken(login), body);
+const ask = async (body: unknown, login = "ada") => (await shared()).ask(PATH, await (await shared()).personToken(login), body);
 
 test("a membership gives what its permits give, and nothing is written", async () => {
-  const world = await shared;
+  const world = await shared();
   const before = await world.world.reader.version();
   const joins = { edges: { add: [{ kind: "MEMBER_OF", from: "account:dan@acme", to: "group:analysts" }] } };
   const reply = await readJson<Reply>(await ask({ subject_id: "person:dan", changes: joins }));
@@ -63,7 +63,7 @@ test("a delegation gives an agent its tools and the audiences behind them", asyn
 });
 
 test("circumstances and another version are tried too", async () => {
-  const world = await shared;
+  const world = await shared();
   const secret = { type: "secret", id: "yaml://secret/people/demo" };
   const fresh = await readJson<Reply>(
     await ask({ subject_id: "person:ada", changes: { facts: { mfa: true } }, actions: ["secret/destroy_versions"], resources: [secret] }),
@@ -114,7 +114,7 @@ test("who may not see decisions asks nothing, another tenant's nodes are not the
 });
 
 test("who could make the change asks what it would do to their own rights, and nothing else", async () => {
-  const world = await shared;
+  const world = await shared();
   const lends = (from: string, to: string) => ({ edges: { add: [{ kind: "DELEGATES_TO", from, to }] } });
   const ends = (from: string, to: string) => ({ edges: { remove: [{ kind: "DELEGATES_TO", from, to }] } });
   const joins = { edges: { add: [{ kind: "MEMBER_OF", from: "account:ben@acme", to: "group:platform-admins" }] } };
@@ -166,7 +166,7 @@ test("who could make the change asks what it would do to their own rights, and n
 });
 
 test("a service without the scope is told which one it lacks", async () => {
-  const world = await shared;
+  const world = await shared();
   const tokenWith = (scope: string) =>
     world.identity.tokenFor({ sub: "service:robot", tenant: "tenant:acme", clientId: "service:robot", scopes: [scope] });
   const body = {
