@@ -7,7 +7,7 @@ export interface Background {
   stop(): Promise<void>;
 }
 
-export const createBackground = (parts: Pick<GatewayParts, "metrics" | "log">): Background => {
+export const createBackground = (parts: Pick<GatewayParts, "metrics" | "log" | "roundsEveryMs">): Background => {
   const loops: Loop[] = [];
   const measured = async (task: string, work: () => Promise<void>): Promise<void> => {
     const started = performance.now();
@@ -23,7 +23,7 @@ export const createBackground = (parts: Pick<GatewayParts, "metrics" | "log">): 
   return {
     every: (everyMs, task, work) => {
       const failed = (cause: unknown): void => parts.log.warn("background_task_failed", { task, cause });
-      loops.push(startLoop({ everyMs, work: () => measured(task, work), failed }));
+      loops.push(startLoop({ everyMs: parts.roundsEveryMs ?? everyMs, work: () => measured(task, work), failed }));
     },
     stop: async () => void (await Promise.all(loops.map((loop) => loop[Symbol.asyncDispose]()))),
   };

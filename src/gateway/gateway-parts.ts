@@ -53,4 +53,6 @@ export interface GatewayParts extends Omit<ServiceParts, "authenticate" | "isScr
   readonly tls?: Tls | undefined;
   /** Authorities (PEM texts) of the house's services that run elsewhere; absent: the system's. */
   readonly houseCa?: readonly string[] | undefined;
+  /** In place of the times between two rounds of each work in the background. */
+  readonly roundsEveryMs?: number;
 }
