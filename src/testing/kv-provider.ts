@@ -17,11 +17,10 @@ export const sharedOpenBao = (
   find: (t: TestContext) => string | undefined,
   options: OpenBaoOptions,
 ): ((t: TestContext) => Promise<OpenBao | undefined>) => {
-  let program: string | undefined;
-  const started = sharedInFile((t) => startOpenBao(t, program ?? "", options));
+  const started = sharedInFile((t, program: string) => startOpenBao(t, program, options));
   return async (t) => {
-    program = find(t);
-    return program === undefined ? undefined : started();
+    const program = find(t);
+    return program === undefined ? undefined : started(program);
   };
 };
 

@@ -70,14 +70,14 @@ export const pdpConfig = (environment: Readonly<Record<string, string>> = {}): S
   return values;
 };
 
-let sharedThread: Examiner | undefined;
-atEndOfProcess(() => sharedThread?.[Symbol.asyncDispose]());
+let examinerOfProcess: Examiner | undefined;
+atEndOfProcess(() => examinerOfProcess?.[Symbol.asyncDispose]());
 
 /** One thread for all worlds of a process: starting another takes seconds of a processor, for the engine is compiled anew. */
 const sharedExaminer = (): Examiner => {
   if (process.env["NODE_TEST_CONTEXT"] === undefined) return createExaminer();
-  sharedThread ??= createExaminer();
-  return { ask: sharedThread.ask, [Symbol.asyncDispose]: async () => {} };
+  examinerOfProcess ??= createExaminer();
+  return { ask: examinerOfProcess.ask, [Symbol.asyncDispose]: async () => {} };
 };
 
 export interface PdpWorldOptions {

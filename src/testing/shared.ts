@@ -1,26 +1,32 @@
 import { after } from "node:test";
 
-/** Like a test's own `after`. */
+/** Like a test's own `after`; but the last comes first, and all of it also where one fails. */
 interface Ends {
   after(end: () => unknown): void;
+  endAll(): Promise<void>;
 }
 
-/** Undone in the opposite order of its doing. */
-const endAll = async (ends: readonly (() => unknown)[]): Promise<void> => {
-  for (const end of ends.toReversed()) await end();
+const createEnds = (): Ends => {
+  const stack = new AsyncDisposableStack();
+  return { after: (end) => stack.defer(async () => void (await end())), endAll: () => stack.disposeAsync() };
 };
 
-const ofProcess: (() => unknown)[] = [];
+const ofProcess = createEnds();
 // Outside of the test runner nobody runs hooks.
-if (process.env["NODE_TEST_CONTEXT"] !== undefined) after(() => endAll(ofProcess));
+if (process.env["NODE_TEST_CONTEXT"] !== undefined) after(() => ofProcess.endAll());
 
 /** Does this after the last test of the process, which may be another file's: hooks of a module end with the file that was first to load it. */
-export const atEndOfProcess = (end: () => unknown): void => void ofProcess.push(end);
+export const atEndOfProcess = (end: () => unknown): void => ofProcess.after(end);
 
-/** One for all tests of a file: made by the first that asks, ended after the last. Call it while they are being declared. */
-export const sharedInFile = <Made>(make: (t: Ends) => Promise<Made>): (() => Promise<Made>) => {
-  const ends: (() => unknown)[] = [];
-  after(() => endAll(ends));
+/**
+ * One for all tests of a file: made by the first that asks, of what that one gives, and ended after the last. Call it while they are being
+ * declared.
+ */
+export const sharedInFile = <Given extends readonly unknown[], Made>(
+  make: (t: Pick<Ends, "after">, ...given: Given) => Promise<Made>,
+): ((...given: Given) => Promise<Made>) => {
+  const ends = createEnds();
+  after(() => ends.endAll());
   let made: Promise<Made> | undefined;
-  return () => (made ??= make({ after: (end) => void ends.push(end) }));
+  return (...given) => (made ??= make(ends, ...given));
 };

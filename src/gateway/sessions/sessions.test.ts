@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import type { ProviderTokens, RefreshOutcome, SignedIn } from "#authn/oidc-client.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Change } from "#events/change.ts";
 import type { EventDraft } from "#events/event-draft.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
-import { statement, type Database } from "#store/database.ts";
+import { statement } from "#store/database.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
-import { testDatabase } from "#testing/database.ts";
+import { sharedDatabase } from "#testing/gateway.ts";
 import { until } from "#testing/until.ts";
 import { createDatabaseSessionStore } from "./database-session-store.ts";
 import { createRevocations } from "./revocations.ts";
@@ -18,12 +18,7 @@ import { createSessionKeys } from "./session-keys.ts";
 import { createSessionRecords } from "./session-records.ts";
 import { createSessions } from "./sessions.ts";
 
-const opened: Promise<Database>[] = [];
-const database = (): Promise<Database> => {
-  opened[0] ??= testDatabase({ after: () => undefined }, ["events", "gateway"]);
-  return opened[0];
-};
-after(async () => (await opened[0])?.[Symbol.asyncDispose]());
+const database = sharedDatabase();
 
 const start = new Date("2026-03-01T08:00:00.000Z").getTime();
 const client = { userAgent: "Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0", address: "192.0.2.7" };
