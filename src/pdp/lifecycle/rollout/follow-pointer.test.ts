@@ -176,6 +176,8 @@ test("under load with activations every request is decided by one version from i
   assert.equal(mixed, 0);
   assert.deepEqual([...seen].toSorted(), [false, true]);
   // On record too: every call names one version, and its items are what that version says.
+  // Permits to view are written soon after they are answered; who reads the list finds them written.
+  assert.equal((await world.ask("/access/v1/decisions", await world.personToken("ada"))).status, 200);
   const rows = await world.database.run(
     statement<{ readonly policy_version: string; readonly decision: string; readonly calls: bigint }>(
       "testing.versions_of_calls",
