@@ -28,6 +28,17 @@ const timeZone = z
   .max(64)
   .regex(/^[A-Z][A-Za-z0-9_+-]*(?:\/[A-Za-z0-9_+-]+){0,2}$/, "is no time zone");
 const hour = (pattern: RegExp) => z.string().regex(pattern, "is no time of the day");
+/** By the clock of the time zone; `to` no later than `from` = until the next morning, which belongs to the day before. */
+const hours = z.strictObject({
+  tz: timeZone,
+  days: z
+    .array(z.enum(["mon", "tue", "wed", "thu", "fri", "sat", "sun"]))
+    .min(1)
+    .max(7),
+  from: hour(/^(?:[01][0-9]|2[0-3]):[0-5][0-9]$/),
+  to: hour(/^(?:(?:[01][0-9]|2[0-3]):[0-5][0-9]|24:00)$/),
+});
+const toolId = plainText(1, 200);
 
 /** When, and how fast and how dear one call may be; what lies above a delegation holds for it too. */
 export const delegationConstraints = z.strictObject({
@@ -35,22 +46,11 @@ export const delegationConstraints = z.strictObject({
   per_call_usd: sentUsd(10_000).optional(),
   /** Steps in any 60 seconds. */
   per_minute_steps: z.number().int().min(1).max(100_000).optional(),
-  /** By the clock of the time zone; `to` no later than `from` = until the next morning, which belongs to the day before. */
-  hours: z
-    .strictObject({
-      tz: timeZone,
-      days: z
-        .array(z.enum(["mon", "tue", "wed", "thu", "fri", "sat", "sun"]))
-        .min(1)
-        .max(7),
-      from: hour(/^(?:[01][0-9]|2[0-3]):[0-5][0-9]$/),
-      to: hour(/^(?:(?:[01][0-9]|2[0-3]):[0-5][0-9]|24:00)$/),
-    })
-    .optional(),
+  hours: hours.optional(),
   /** Rows of these tenants alone. */
   tenant_ids: z.array(nodeId).max(100).optional(),
   /** JSON Schemas that the arguments of a tool must fit, by the tool's id. */
-  args: recordOf(plainText(1, 200), anyMembers).optional(),
+  args: recordOf(toolId, anyMembers).optional(),
 });
 export type DelegationConstraints = z.infer<typeof delegationConstraints>;
 
@@ -162,18 +162,18 @@ export const getDelegation = endpoint("membership", "GET", `${BASE}/{id}`, {
   summary: "One delegation with its meter.",
 });
 
-/** Merge patch (RFC 7396): what is not named stays; null ends a constraint. */
+/** Merge patch (RFC 7396): what is not named stays, at every depth; null ends a constraint, all of them, or those of one tool's arguments. */
 export const delegationPatch = z.strictObject({
   capabilities: delegationDraft.shape.capabilities.optional(),
   constraints: z
     .strictObject({
       per_call_usd: delegationConstraints.shape.per_call_usd.nullable(),
       per_minute_steps: delegationConstraints.shape.per_minute_steps.nullable(),
-      hours: delegationConstraints.shape.hours.nullable(),
+      hours: hours.partial().nullish(),
       tenant_ids: delegationConstraints.shape.tenant_ids.nullable(),
-      args: delegationConstraints.shape.args.nullable(),
+      args: recordOf(toolId, anyMembers.nullable()).nullish(),
     })
-    .optional(),
+    .nullish(),
   budget_usd: delegationDraft.shape.budget_usd.optional(),
   max_steps: delegationDraft.shape.max_steps.optional(),
   expires_at: delegationDraft.shape.expires_at,

@@ -24,7 +24,7 @@ const nodeMembers = {
 };
 /** A node as it is sent; its tenant is the caller's. */
 const nodeBody = z.strictObject({ ...nodeMembers, reason });
-/** RFC 7386: null takes a member away; the kind stays. */
+/** RFC 7396: members of props are merged at every depth, and null takes a member away; the kind stays. */
 const nodePatch = z.strictObject({
   name: nodeMembers.name.optional(),
   display_name: nodeMembers.display_name.nullable(),
@@ -32,7 +32,7 @@ const nodePatch = z.strictObject({
   state: nodeMembers.state,
   external_id: nodeMembers.external_id.nullable(),
   digest: nodeMembers.digest.nullable(),
-  props: props.optional(),
+  props: props.nullish(),
   reason,
 });
 export const sentNode = z.strictObject({ id: nodeId, ...nodeMembers });

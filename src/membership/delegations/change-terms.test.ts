@@ -62,6 +62,49 @@ test("what is named changes and the rest stays, in one version with its event an
   assert.equal((await world.told()).at(-2)?.type, "delegation.extended");
 });
 
+test("a patch is merged at every depth: what it does not name stays, and null ends what it names", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule: giverAlone });
+  const own = { type: "object", properties: { department: { enum: ["sales"] } } };
+  const further = { type: "object", properties: { department: { enum: ["sales"], maxLength: 5 } } };
+  const late = { ...HOURS, to: "18:00" };
+  for (const [what, constraints, merged, op] of [
+    ["of a first tool", { args: { [LIST]: own } }, { args: { [LIST]: own } }, "narrowed"],
+    ["of a second", { args: { [GET]: own } }, { args: { [LIST]: own, [GET]: own } }, "narrowed"],
+    [
+      "a member of a schema",
+      { args: { [LIST]: { properties: { department: { maxLength: 5 } } } } },
+      { args: { [LIST]: further, [GET]: own } },
+      "extended",
+    ],
+    ["of the first no more", { args: { [LIST]: null } }, { args: { [GET]: own } }, "extended"],
+    ["hours", { args: null, hours: HOURS }, { hours: HOURS }, "extended"],
+    ["a list in the place of a list", { hours: { days: ["tue"] } }, { hours: { ...HOURS, days: ["tue"] } }, "extended"],
+    ["one of their members", { hours: { days: HOURS.days, to: "18:00" } }, { hours: late }, "extended"],
+    ["none at all", null, {}, "extended"],
+  ] as const) {
+    const reply = await change(world, { constraints });
+    assert.deepEqual([what, reply.status, reply.body.constraints], [what, 200, merged], JSON.stringify(reply.body));
+    assert.equal((await world.told()).at(-2)?.type, `delegation.${op}`, what);
+  }
+  // What it says of a tool that the agent has lost since is in nobody's way.
+  assert.equal((await change(world, { capabilities: [GET], constraints: { args: { [LIST]: own } } })).status, 200);
+  await world.sql(`update membership.edge set expires_at = now() where kind = 'HAS_CAPABILITY' and dst = '${LIST}'`);
+  assert.equal((await change(world, { constraints: { args: { [GET]: own } } })).status, 200);
+  assert.equal((await change(world, { constraints: null })).status, 200);
+  // What it comes to is looked at as a whole.
+  const part = await change(world, { constraints: { hours: { to: "18:00" } } });
+  assert.deepEqual(
+    [part.status, part.body.errors.map(({ path }: { path: string }) => path)],
+    [422, ["tz", "days", "from"].map((name) => `/constraints/hours/${name}`)],
+  );
+  await world.sql(
+    `update membership.delegation set constraints = jsonb_build_object('args', jsonb_build_object('${LIST}', jsonb_build_object('title', repeat('x', 1048576))))
+     where id = '${ROOT}'`,
+  );
+  const large = await change(world, { constraints: { per_call_usd: 1 } });
+  assert.deepEqual([large.status, large.body.errors.at(-1).path], [422, "/constraints"]);
+});
+
 forEachDatabase("a long history is told from its end, in bounds, and says that there was more", graphRooms, async (t, database) => {
   const world = await servedWorld(t, database);
   const history = async () => {
@@ -282,12 +325,13 @@ test("arguments and tenants are bound by the delegation and by all above it; wha
   assert.equal("argument_schemas" in (await reserve(world, { tool_id: GET })).body, false, "of another tool nothing is demanded");
   for (const constraints of [
     { args: null },
-    { args: { [LIST]: {} } },
+    { args: { [LIST]: null } },
+    { args: { [LIST]: { properties: null } } },
     { tenant_ids: null },
     { tenant_ids: ["tenant:other", "tenant:acme"] },
   ])
     assert.equal((await change(world, { constraints }, { as: "ada" })).body.code, "access_denied", JSON.stringify(constraints));
-  assert.equal((await change(world, { constraints: { args: { [LIST]: own, [GET]: own } } }, { as: "ada" })).status, 200);
+  assert.equal((await change(world, { constraints: { args: { [GET]: own } } }, { as: "ada" })).status, 200);
 
   // What was handed on demands its own beside it.
   await world.put(

@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Delegation, DelegationConstraints, DelegationPatch } from "#contract/delegations.ts";
+import { delegationConstraints, type Delegation, type DelegationConstraints, type DelegationPatch } from "#contract/delegations.ts";
 import { usdFromMicro } from "#contract/ids.ts";
-import { Problem } from "#contract/problem.ts";
+import { mergePatch } from "#contract/merge-patch.ts";
+import { Problem, type Fault } from "#contract/problem.ts";
+import { faultsOf } from "#contract/shape-faults.ts";
 import { statement, type Sql } from "#store/database.ts";
 import { AMOUNT_FAULT, microOf } from "#membership/amount.ts";
 import { requireTag, tagOf } from "#membership/if-match.ts";
-import { present } from "#membership/graph/put-node.ts";
 import { scopeOfTenant, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
 import type { MembershipRoom } from "#membership/room.ts";
@@ -48,14 +49,15 @@ const termsOf = (row: DelegationRow): Terms => ({
   purpose: row.purpose,
 });
 
-/** Throws `unprocessable` for an amount with more than six decimals. */
+/** What it would come to, looked at in `requireFitting`. Throws `unprocessable` for an amount with more than six decimals. */
 const patched = (before: Terms, patch: DelegationPatch): Terms => {
   const limitMicro = patch.budget_usd === undefined ? before.limitMicro : microOf(patch.budget_usd);
   if (limitMicro === undefined) throw new Problem("unprocessable", { errors: [{ path: "/budget_usd", message: AMOUNT_FAULT }] });
-  const { capabilities = before.capabilities } = patch;
+  const { capabilities = before.capabilities, constraints } = patch;
   return {
     capabilities: capabilities === null ? null : [...new Set(capabilities)].sort(),
-    constraints: present({ ...before.constraints, ...patch.constraints }) as DelegationConstraints,
+    constraints:
+      constraints === undefined ? before.constraints : ((mergePatch(before.constraints, constraints) ?? {}) as DelegationConstraints),
     limitMicro,
     limitSteps: patch.max_steps === undefined ? before.limitSteps : BigInt(patch.max_steps),
     expiresAt: patch.expires_at === undefined ? before.expiresAt : patch.expires_at,
@@ -107,6 +109,16 @@ const requireCovered = (row: DelegationRow, after: Terms): void => {
   });
 };
 
+/** No more than one body may bring: patches add to one another. */
+const MOST_BYTES = 1_048_576;
+
+const constraintFaults = (constraints: DelegationConstraints): readonly Fault[] => {
+  const { error } = delegationConstraints.safeParse(constraints);
+  if (error !== undefined) return faultsOf(error, ["constraints"]);
+  const isLarge = Buffer.byteLength(JSON.stringify(constraints)) > MOST_BYTES;
+  return isLarge ? [{ path: "/constraints", message: `come to more than ${MOST_BYTES} bytes` }] : [];
+};
+
 type Bounds = Pick<MembershipRoom, "config" | "now">;
 
 /** Throws `unprocessable` with every fault, `agent_uncontrolled` where it is to be widened. */
@@ -128,7 +140,9 @@ const requireFitting = async (
     ...(patch.expires_at === undefined ? {} : { expires_at: patch.expires_at, valid_from: row.valid_from }),
   };
   // What it names already stays, though the agent may have lost it since.
-  const faults = faultsOfTerms(asked, [...(agent?.tools ?? []), ...(row.capabilities ?? [])], config, now());
+  const named = [...(row.capabilities ?? []), ...Object.keys(row.constraints.args ?? {})];
+  const faults = faultsOfTerms(asked, [...(agent?.tools ?? []), ...named], config, now());
+  if (patch.constraints !== undefined) faults.push(...constraintFaults(after.constraints));
   const [parent] = row.parent_id === null ? [] : await sql.run(PARENT, [row.parent_id]);
   if (parent !== undefined) faults.push(...handedOnFaults(asked, parent, Number.POSITIVE_INFINITY));
   if (widens && agent?.state !== "active") faults.push({ path: "/agent_id", message: "is not active" });

@@ -132,6 +132,32 @@ test("a node is changed by its tag alone, and goes when nothing hangs on it", as
   assert.deepEqual([kept.status, kept.body.code], [409, "has_edges"], "what was delegated stays on record");
 });
 
+test("a patch of a node is merged at every depth: what it does not name stays, and null takes away what it names", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const call = callAs(world);
+  const props = { email: "new@acme.example", attributes: { badge: "7", team: "payroll" } };
+  const person = { kind: "Person", name: "New", display_name: "New One", props };
+  assert.equal((await call("PUT", "/nodes/person:new", person, fresh)).status, 201);
+  const { email } = props;
+  for (const [what, patch, kept] of [
+    ["another value", { props: { attributes: { team: "audit" } } }, { email, attributes: { badge: "7", team: "audit" } }],
+    ["one more", { props: { attributes: { floor: "2" } } }, { email, attributes: { badge: "7", team: "audit", floor: "2" } }],
+    ["one less", { props: { attributes: { team: null } } }, { email, attributes: { badge: "7", floor: "2" } }],
+    ["a name alone", { name: "Newer" }, { email, attributes: { badge: "7", floor: "2" } }],
+    ["none of a prop", { props: { attributes: null } }, { email }],
+    ["no props", { props: null }, {}],
+    ["the first", { props: { attributes: { badge: "8", team: null } } }, { attributes: { badge: "8" } }],
+  ] as const) {
+    const reply = await call("PATCH", "/nodes/person:new", patch, { "if-match": "*" });
+    assert.deepEqual([what, reply.status, reply.body.props], [what, 200, kept], JSON.stringify(reply.body));
+  }
+  // What it comes to is looked at as a whole.
+  const long = await call("PATCH", "/nodes/person:new", { props: { attributes: { team: "x".repeat(257) } } }, { "if-match": "*" });
+  assert.deepEqual([long.status, long.body.errors[0].path], [422, "/props/attributes/team"]);
+  const { body } = await call("GET", "/identity_nodes/person:new");
+  assert.deepEqual([body.name, body.display_name, body.properties], ["Newer", "New One", { attributes: { badge: "8" } }]);
+});
+
 test("an edge ends softly, is honoured by its tag, and gives its place to another once it has ended", async (t) => {
   const world = await servedWorld(t, await testDatabase(t, graphRooms));
   const call = callAs(world);

@@ -1,25 +1,19 @@
 import { deleteGraphEdge, deleteGraphNode, getGraphEdge, patchGraphNode, putGraphEdge, putGraphNode } from "#contract/graph-edit.ts";
 import { nodeId } from "#contract/ids.ts";
+import { mergePatch } from "#contract/merge-patch.ts";
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
 import { requireView } from "#membership/asking.ts";
 import { lockEdge, readEdge } from "#membership/graph/drop-edge.ts";
-import { lockNodes, putNode, type NodeRow } from "#membership/graph/put-node.ts";
+import { lockNodes, putNode, type NodeDraft } from "#membership/graph/put-node.ts";
 import { refuseHeld, requireTag, requireTags, tagOf, tagsOf } from "#membership/if-match.ts";
 import type { MembershipRoom } from "#membership/room.ts";
-import { applyEdit, edgeKindOf, nodeDraftOf, requireEdge, requireOwnNode, tenantOfWriter } from "./edits.ts";
+import { applyEdit, draftOfRow, edgeKindOf, nodeDraftOf, requireEdge, requireOwnNode, tenantOfWriter } from "./edits.ts";
 import { statusOf, versioned } from "./graph-answers.ts";
 import { actOn, takeAway, writeAs } from "./write-as.ts";
 
 const written = <R extends { readonly rev: bigint }>({ rev, ...row }: R, version: bigint | undefined, status = 200) =>
   answer(row, { status, headers: { etag: tagOf({ rev }), ...(version === undefined ? {} : versioned(version)) } });
-
-/** What a merge patch leaves of a node. */
-const patched = (row: NodeRow, patch: object): unknown => {
-  const merged: Record<string, unknown> = Object.fromEntries(Object.entries({ ...row, ...patch }).filter(([, value]) => value !== null));
-  const props = { ...row.props, ...(patch as { readonly props?: Readonly<Record<string, unknown>> }).props };
-  return { ...merged, props: Object.fromEntries(Object.entries(props).filter(([, value]) => value !== null)) };
-};
 
 /** Writing the graph by hand: nodes and edges of every kind, alone or many at once. */
 export const serveGraphEdit = (room: MembershipRoom): void => {
@@ -48,10 +42,9 @@ export const serveGraphEdit = (room: MembershipRoom): void => {
     const tags = requireTags(call.request);
     const { reason, ...patch } = call.body;
     const { value, version } = await writeAs(room, act(call, "graph_put_node", call.params.id, reason), async (tx, scope) => {
-      const { rev, ...row } = await requireOwnNode(tx.sql, scope, call.params.id);
-      requireTag(tags, { rev });
-      const { tenant_id: _tenant, ...draft } = patched(row, patch) as Parameters<typeof nodeDraftOf>[0] & { tenant_id?: unknown };
-      await putNode(tx, nodeDraftOf(draft, row.tenant_id), scope);
+      const row = await requireOwnNode(tx.sql, scope, call.params.id);
+      requireTag(tags, row);
+      await putNode(tx, mergePatch(draftOfRow(row), patch) as NodeDraft, scope);
       return { value: await requireOwnNode(tx.sql, scope, call.params.id) };
     });
     return written(value, version);

@@ -49,5 +49,5 @@ export const nameOnSecret = async (
     : await client.ask(patchGraphNode, {
         params: { id: node.id },
         headers: { "if-match": "*" },
-        body: { props: { attributes: { ...node.attributes, used_by: system } }, reason },
+        body: { props: { attributes: { used_by: system } }, reason },
       });
