@@ -81,6 +81,29 @@ forEachDatabase("a secret is shown once, counts at once and until it ends, and i
   );
 });
 
+forEachDatabase("a list goes on behind its last item, also when that has gone, to the microsecond", graphRooms, async (t, database) => {
+  const world = await servedWorld(t, database);
+  await world.put(hook);
+  const call = callOf(world);
+  for (const body of [
+    { client_id: "agent:reporter" },
+    { client_id: "agent:hr-assistant" },
+    { client_id: "service:hook", scopes: ["pip.read"] },
+  ])
+    assert.equal((await call("POST", "", body)).status, 201);
+  // Against the order of their ids, within one millisecond.
+  await world.sql(`update membership.client_credential c set created_at = timestamptz '2026-01-01T00:00:00Z' + o.n * interval '1 microsecond'
+    from (select id, row_number() over (order by id desc) as n from membership.client_credential) o where o.id = c.id`);
+  const idsOf = (reply: { body: { items: Body[] } }) => reply.body.items.map((item) => item["credential_id"]);
+  const all = idsOf(await call("GET"));
+  assert.equal(all.length, 3);
+  const first = await call("GET", "?limit=2");
+  assert.deepEqual(idsOf(first), all.slice(0, 2));
+  assert.equal((await call("DELETE", `/${String(all[1])}`)).status, 204);
+  const rest = await call("GET", `?limit=2&cursor=${first.body.next_cursor}`);
+  assert.deepEqual([idsOf(rest), rest.body.next_cursor], [all.slice(2), undefined]);
+});
+
 test("only agents and services of the tenant, under names that nobody takes for another's, with scopes that such clients may have", async (t) => {
   const world = await servedWorld(t, await testDatabase(t, graphRooms));
   await world.put(

@@ -17,11 +17,12 @@ type CredentialRow = Omit<CredentialView, "credential_id"> & { readonly id: stri
 const COLUMNS = "c.id, c.client_id, c.scopes, c.created_by, c.created_at, c.expires_at";
 const FROM = `membership.client_credential c join membership.node n on n.id = c.client_id and ($1::text = '*' or n.tenant_id = $1)
   and c.expires_at > now()`;
-const LIST = statement<CredentialRow>(
+/** Goes on behind a time, as text since a page knows no microseconds, and an id. */
+const LIST = statement<CredentialRow & { readonly made: string }>(
   "membership.credentials",
-  `select ${COLUMNS} from ${FROM} where ($2::text is null or c.client_id = $2)
-     and ($3::uuid is null or (c.created_at, c.id) > (select created_at, id from membership.client_credential where id = $3))
-   order by c.created_at, c.id limit $4`,
+  `select ${COLUMNS}, c.created_at::text as made from ${FROM} where ($2::text is null or c.client_id = $2)
+     and ($3::timestamptz is null or (c.created_at, c.id) > ($3, $4::uuid))
+   order by c.created_at, c.id limit $5`,
 );
 const ONE = statement<CredentialRow>("membership.credential", `select ${COLUMNS} from ${FROM} where c.id::text = $2`);
 /** Those that have ended go with the next one that is made. */
@@ -111,10 +112,13 @@ export const serveCredentials = (room: MembershipRoom): void => {
     const scope = await requireView(room, call, { type: "credentials", action: "view" });
     const { limit, cursor, client_id: clientId } = call.query;
     const binding = ["credentials", call.caller.sub, scope.tenant, clientId ?? ""];
-    const after = cursor === undefined ? null : room.cursors.open(cursor, binding);
-    const rows = await database.run(LIST, [scope.tenant, clientId ?? null, after, limit + 1]);
+    const [made = null, id = null] = cursor === undefined ? [] : room.cursors.open(cursor, binding).split("/");
+    const rows = await database.run(LIST, [scope.tenant, clientId ?? null, made, id, limit + 1]);
     const { page, last } = pageOf(rows, limit);
-    return { items: page.map(viewOf), next_cursor: last && room.cursors.seal(last.id, binding) };
+    return {
+      items: page.map(({ made: _made, ...row }) => viewOf(row)),
+      next_cursor: last && room.cursors.seal(`${last.made}/${last.id}`, binding),
+    };
   });
 
   const requireCredential = async (sql: Sql, tenant: string, id: string): Promise<CredentialRow> => {

@@ -13,11 +13,12 @@ type LinkRow = Omit<IdentityLinkView, "link_id"> & { readonly id: string };
 
 const COLUMNS = "l.id, l.issuer, l.subject, l.person_id, l.how, l.made_by, l.created_at";
 const FROM = `membership.identity_link l join membership.node n on n.id = l.person_id and ${visible("n")}`;
-const LIST = statement<LinkRow>(
+/** Goes on behind a time, as text since a page knows no microseconds, and an id. */
+const LIST = statement<LinkRow & { readonly made: string }>(
   "membership.links",
-  `select ${COLUMNS} from ${FROM} where ($2::text is null or l.person_id = $2) and ($3::text is null or l.subject = $3)
-     and ($4::uuid is null or (l.created_at, l.id) > (select created_at, id from membership.identity_link where id = $4))
-   order by l.created_at, l.id limit $5`,
+  `select ${COLUMNS}, l.created_at::text as made from ${FROM} where ($2::text is null or l.person_id = $2) and ($3::text is null or l.subject = $3)
+     and ($4::timestamptz is null or (l.created_at, l.id) > ($4, $5::uuid))
+   order by l.created_at, l.id limit $6`,
 );
 const ONE = statement<LinkRow>("membership.link", `select ${COLUMNS} from ${FROM} where l.id::text = $2 for update of l`);
 const DROP = statement("membership.link_drop", "delete from membership.identity_link where id = $1");
@@ -33,10 +34,13 @@ export const serveLinks = (room: MembershipRoom): void => {
     const scope = await requireView(room, call, { type: "links", action: "view" });
     const { limit, cursor, ...filters } = call.query;
     const binding = ["identity-links", call.caller.sub, scope.tenant, filters];
-    const after = cursor === undefined ? null : room.cursors.open(cursor, binding);
-    const rows = await database.run(LIST, [scope.tenant, filters.person_id ?? null, filters.subject ?? null, after, limit + 1]);
+    const [made = null, id = null] = cursor === undefined ? [] : room.cursors.open(cursor, binding).split("/");
+    const rows = await database.run(LIST, [scope.tenant, filters.person_id ?? null, filters.subject ?? null, made, id, limit + 1]);
     const { page, last } = pageOf(rows, limit);
-    return { items: page.map(viewOf), next_cursor: last && room.cursors.seal(last.id, binding) };
+    return {
+      items: page.map(({ made: _made, ...row }) => viewOf(row)),
+      next_cursor: last && room.cursors.seal(`${last.made}/${last.id}`, binding),
+    };
   });
 
   router.serve(addIdentityLink, async ({ caller, body, correlationId }) => {

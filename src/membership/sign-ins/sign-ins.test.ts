@@ -196,6 +196,8 @@ test("links are seen, made and ended by administrators of the tenant; an unlinke
   for (const id of [randomUUID(), "x", made.body.link_id])
     assert.equal((await call(id === made.body.link_id ? "eve" : "ada", "DELETE", `/${id}`)).status, 404);
   assert.equal((await call("ada", "DELETE", `/${made.body.link_id}?reason=He%20left`)).status, 204);
+  const behind = await call("ada", "GET", `?limit=1&cursor=${page.body.next_cursor}`);
+  assert.deepEqual(behind.body, next.body, "a list goes on behind an item that has gone");
   assert.equal(await createPersonOf(world.database, () => new Date())(issuer, "ian-1", "tenant:acme"), undefined);
   assert.equal(await signIn(world, "ian-1"), "unknown_person");
 });
