@@ -137,6 +137,8 @@ export const listDelegations = endpoint("membership", "GET", BASE, {
   query: z.strictObject({
     user_id: nodeId.optional(),
     agent_id: nodeId.optional(),
+    /** Only those that were handed on from this one, next below it. */
+    parent_id: nodeId.optional(),
     status: delegationStatus.optional(),
     /** Over 80 % used, or ending within 7 days. */
     attention: z.enum(["true", "false"]).optional(),

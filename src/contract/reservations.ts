@@ -113,5 +113,5 @@ export const spend = endpoint("membership", "GET", "/api/v1/delegations/spend", 
     by_delegation: z.array(z.object({ delegation_id: z.string(), settled_usd: usd, held_usd: usd, steps: z.number().int() })),
   }),
   ...budgetScope,
-  summary: "What a person's agents spent.",
+  summary: "What a person's agents spent, and those that they handed it on to.",
 });

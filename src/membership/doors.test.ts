@@ -238,7 +238,11 @@ const questions: Readonly<Record<string, readonly Question[]>> = {
     at(() => DELEGATIONS, { body: draft, headers: key() }),
     at(() => DELEGATIONS, { body: (id) => ({ ...draft("agent:none"), parent_id: id }), headers: key() }),
   ],
-  [`GET ${DELEGATIONS}`]: [at((id) => `${DELEGATIONS}?user_id=${e(id)}`), at((id) => `${DELEGATIONS}?whose=all&agent_id=${e(id)}`)],
+  [`GET ${DELEGATIONS}`]: [
+    at((id) => `${DELEGATIONS}?user_id=${e(id)}`),
+    at((id) => `${DELEGATIONS}?whose=all&agent_id=${e(id)}`),
+    at((id) => `${DELEGATIONS}?whose=all&parent_id=${e(id)}`),
+  ],
   [`GET ${DELEGATIONS}/{id}`]: [at((id) => `${DELEGATIONS}/${e(id)}`)],
   [`PATCH ${DELEGATIONS}/{id}`]: [
     at((id) => `${DELEGATIONS}/${e(id)}`, { body: () => ({ purpose: "Another one" }), headers: { "if-match": '"1"' } }),

@@ -68,6 +68,8 @@ interface ListAsk {
   readonly after: string;
   readonly delegatorId?: string | undefined;
   readonly agentId?: string | undefined;
+  /** Only those that were handed on from this one, next below it. */
+  readonly parentId?: string | undefined;
   readonly status?: string | undefined;
   readonly attention: boolean;
   readonly limit: number;
@@ -81,13 +83,16 @@ const LIST = statement<DelegationRow>(
   `select * from (
      select ${DELEGATION} from ${DELEGATION_FROM}
      where ${visible("d")} and d.id > $2 and ($3::text is null or d.delegator_id = $3
-       or (d.parent_id is not null and $3 = (select t.delegator_id from membership.delegation t where t.id = d.path[1]))) and ($4::text is null or d.agent_id = $4)) l
-   where ($5::text is null or l.status = $5) and (not $6::boolean or ${ATTENTION}) order by l.id limit $7`,
+       or (d.parent_id is not null and $3 = (select t.delegator_id from membership.delegation t where t.id = d.path[1]))) and ($4::text is null or d.agent_id = $4)
+       and ($5::text is null or d.parent_id = $5)) l
+   where ($6::text is null or l.status = $6) and (not $7::boolean or ${ATTENTION}) order by l.id limit $8`,
 );
 
 /** By id, from after the given one. */
-export const listDelegations = (sql: Sql, scope: TenantScope, ask: ListAsk): Promise<readonly DelegationRow[]> =>
-  sql.run(LIST, [scope.tenant, ask.after, ask.delegatorId ?? null, ask.agentId ?? null, ask.status ?? null, ask.attention, ask.limit]);
+export const listDelegations = (sql: Sql, scope: TenantScope, ask: ListAsk): Promise<readonly DelegationRow[]> => {
+  const { after, delegatorId = null, agentId = null, parentId = null, status = null, attention, limit } = ask;
+  return sql.run(LIST, [scope.tenant, after, delegatorId, agentId, parentId, status, attention, limit]);
+};
 
 /** As the wire shows it. What the clock ended is ended, though nobody has written it down yet. */
 export const delegationView = (row: DelegationRow): Delegation => {

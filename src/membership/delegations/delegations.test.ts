@@ -732,8 +732,19 @@ forEachDatabase(
     // The grandchild pays for itself; who ends the middle one ends it, and what nobody used is back.
     const held = await spend(world, "agent:a", "agent:b", two.body.delegation_id, 0.000003);
     assert.equal(held.status, 201, JSON.stringify(held.body));
-    const own = (await world.call("ben", "GET", BASE)).body.items.map((item: { delegation_id: string }) => item.delegation_id);
+    const listed = async (query: string) =>
+      (await world.call("ben", "GET", `${BASE}${query}`)).body.items.map((item: { delegation_id: string }) => item.delegation_id);
+    const own = await listed("");
     for (const { body } of [one, two]) assert.ok(own.includes(body.delegation_id), "who gave it sees what became of it");
+    assert.deepEqual(await listed(`?parent_id=${ROOT}`), [one.body.delegation_id]);
+    assert.deepEqual(await listed(`?parent_id=${one.body.delegation_id}`), [two.body.delegation_id]);
+    assert.deepEqual(await listed(`?parent_id=${two.body.delegation_id}`), []);
+    const spentBy = async (user: string) => (await world.call("service:crud", "GET", `${BASE}/spend?user_id=${user}`)).body;
+    assert.deepEqual(
+      [(await spentBy("person:ben")).held_usd, (await spentBy("person:cleo")).held_usd],
+      [0.000003, 0],
+      "what was handed on is spent by who stands at the top",
+    );
     assert.equal((await world.call("ben", "POST", `${BASE}/${one.body.delegation_id}/revoke`, { body: { reason: "enough" } })).status, 200);
     const refused = await spend(world, "agent:a", "agent:b", two.body.delegation_id, 0);
     assert.equal(refused.body.code, "delegation_inactive");

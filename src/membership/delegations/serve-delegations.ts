@@ -71,6 +71,7 @@ export const serveDelegations = (room: MembershipRoom): void => {
       after: cursor === undefined ? "" : room.cursors.open(cursor, binding),
       delegatorId: isOthers ? filters.user_id : caller.sub,
       agentId: filters.agent_id,
+      parentId: filters.parent_id,
       status: filters.status,
       attention: filters.attention === "true",
       limit: limit + 1,

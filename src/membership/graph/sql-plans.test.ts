@@ -4,6 +4,7 @@ import { forPostgres } from "#testing/database.ts";
 import { graphRooms } from "#testing/membership.ts";
 import { openPostgres } from "#testing/postgres-database.ts";
 import { statement, type Database, type SqlValue, type Statement } from "#store/database.ts";
+import { readSpend } from "#membership/meter/read-ledger.ts";
 import { createAgentOfClient } from "./agent-of-client.ts";
 import { readMeters } from "./index/meters.ts";
 import { readReach } from "./sql-pip.ts";
@@ -100,6 +101,7 @@ forPostgres("what decisions wait for, and look-ups by id, read no table from end
     await reader.near(scope, { id: pair.userId, hops: 2, types: [], direction: "both", limit: 50 });
     await reader.path(scope, { from: pair.userId, to: "group:g77", maxHops: 3, types: [], directed: true });
     await readCandidates(database, scope, candidates);
+    await readSpend(database, scope, pair.userId);
   }
   await readMeters(database, ["delegation:d77"]);
   assert.equal(await createAgentOfClient(database)("client77"), "agent:x77");

@@ -77,16 +77,18 @@ export const readUsage = async (sql: Sql, scope: TenantScope, delegationId: stri
   };
 };
 
+/** What they gave, and whatever was handed on from it: each names those above it in its path. */
 const SPEND = statement<{ delegation_id: string; settled: bigint; held: bigint; steps: number }>(
   "membership.spend",
   `select x.delegation_id, coalesce(sum(x.charged_micro) filter (where x.state in ('settled', 'lapsed')), 0)::bigint as settled,
      coalesce(sum(x.micro) filter (where x.state = 'held'), 0)::bigint as held,
      coalesce(sum(x.charged_steps) filter (where x.state in ('settled', 'lapsed')), 0)::int as steps
    from membership.delegation d join membership.reservation x on x.delegation_id = d.id
-   where d.delegator_id = $2 and ${visible("d")} and ($3::timestamptz is null or x.created_at >= $3) and ($4::timestamptz is null or x.created_at < $4)
+   where d.path && array(select g.id from membership.delegation g where g.delegator_id = $2) and ${visible("d")}
+     and ($3::timestamptz is null or x.created_at >= $3) and ($4::timestamptz is null or x.created_at < $4)
    group by x.delegation_id order by x.delegation_id`,
 );
-/** What a person's agents spent and hold, within [from, to). */
+/** What a person's agents spent and hold, and those that they handed it on to, within [from, to). */
 export const readSpend = async (sql: Sql, scope: TenantScope, userId: string, from?: string, to?: string) => {
   const rows = await sql.run(SPEND, [scope.tenant, userId, from ?? null, to ?? null]);
   const total = (pick: (row: (typeof rows)[number]) => bigint): number => usdFromMicro(rows.reduce((sum, row) => sum + pick(row), 0n));
