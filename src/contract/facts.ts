@@ -2,7 +2,7 @@ import { z } from "zod";
 import { endpoint, withoutAgents } from "./endpoint.ts";
 import { plainText } from "./ids.ts";
 import { anyMembers } from "./json-members.ts";
-import { audience } from "./membership.ts";
+import { audience, leastVersion } from "./membership.ts";
 
 /** What the decision point wants to know of the graph: one bounded question, one snapshot. */
 
@@ -86,10 +86,11 @@ export type Facts = z.infer<typeof facts>;
 export type FactEdge = z.infer<typeof factEdge>;
 
 export const askFacts = endpoint("membership", "POST", "/api/v1/pip/membership/facts", {
+  headers: leastVersion,
   body: z.strictObject({ asks: z.array(factAsk).min(1).max(1000) }),
   reply: z.object({ graph_version: z.number().int(), facts: z.array(facts) }),
   ...withoutAgents({ scope: ["pip.read"] }),
-  problems: ["graph_behind", "graph_unavailable", "too_many"],
+  problems: ["graph_behind", "graph_unavailable", "too_many", "unprocessable"],
   summary: "Facts for decisions, of one snapshot of the graph.",
 });
 
@@ -109,10 +110,11 @@ export const candidateAsk = z.strictObject({
 export type CandidateAsk = z.infer<typeof candidateAsk>;
 
 export const listCandidates = endpoint("membership", "POST", "/api/v1/pip/membership/candidates", {
+  headers: leastVersion,
   body: candidateAsk,
   reply: z.object({ ids: z.array(z.string()) }),
   ...withoutAgents({ scope: ["pip.read"] }),
-  problems: ["graph_unavailable"],
+  problems: ["graph_behind", "graph_unavailable", "unprocessable"],
   summary: "Ids that a search of the decision point has to look at, in byte order.",
 });
 
@@ -120,6 +122,7 @@ const edge = z.object({ kind: z.string(), from: plainText(1, 256), to: plainText
 
 /** The same questions to the graph as it would be after a change; nothing is written. */
 export const askFactsIf = endpoint("membership", "POST", "/api/v1/pip/membership/facts-if", {
+  headers: leastVersion,
   body: z.strictObject({
     asks: z.array(factAsk).max(1000),
     /** Nodes of other tenants are not there. */

@@ -5,14 +5,15 @@ import { cursorPage, nodeId, plainText, queryInteger, queryIntegerOr, skipPage, 
 
 /** The policy information point, identity search and the graph's questions. */
 
-/** Header `X-Graph-Min-Version`: no answer from before it. */
 export const graphVersionText = z.string().regex(/^[0-9]{1,18}$/, "must be a version");
+/** No answer from before a version. */
+export const leastVersion = { "X-Graph-Min-Version": graphVersionText.optional() };
 
 const PIP = "/api/v1/pip/membership";
 const pip = {
   auth: "bearer" as const,
   scope: ["pip.read", "membership.read"],
-  headers: { "X-Graph-Min-Version": graphVersionText.optional(), "If-None-Match": z.string().optional() },
+  headers: { ...leastVersion, "If-None-Match": z.string().optional() },
   moreStatuses: [304],
   problems: ["access_denied", "graph_behind", "graph_unavailable", "too_many", "unprocessable"] as const,
 };

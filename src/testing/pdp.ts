@@ -35,13 +35,16 @@ export const readerFacts = (world: GraphWorld): FactSource => ({
   },
   ready: async () => true,
   gatherIf: async (asks, change) => {
-    const reply = await factsIf(world.database, wholeGraph, { ...change, asks: [...asks] }, { unknownType: "tenants", refused: () => {} });
-    return { graphVersion: reply.graph_version, facts: reply.facts, reached: reply.reached, audiences: reply.audiences };
+    const body = { ...change, asks: [...asks] };
+    const { version, value } = await factsIf(world.database, wholeGraph, body, { unknownType: "tenants", refused: () => {} });
+    return { graphVersion: Number(version), ...value };
   },
 });
 
 /** What searches look at, by the graph itself. */
-const readerCandidates = (database: Database): CandidateSource => ({ list: (ask) => readCandidates(database, wholeGraph, ask) });
+const readerCandidates = (database: Database): CandidateSource => ({
+  list: async (ask) => (await readCandidates(database, wholeGraph, ask)).value,
+});
 
 export interface PdpWorld {
   readonly service: Service;

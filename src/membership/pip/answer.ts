@@ -26,6 +26,12 @@ export const askAtLeast = async <T>(
   return answered;
 };
 
+/** Headers that say which version an answer is of, and where it was read. */
+export const originOf = ({ version, source }: Pick<Answered<unknown>, "version" | "source">): Record<string, string> => ({
+  "x-graph-version": String(version),
+  "x-graph-source": source ?? "sql",
+});
+
 /**
  * A policy information answer: exactly the value as body; beside it the version it is true at, until when the clock alone
  * leaves it so, and a tag of its content, by which a caller asks again at no cost (304).
@@ -37,8 +43,7 @@ export const pipAnswer = <T>(request: Request, answered: Answered<T>): Answer<T>
     text,
     ...(namesState(tagsOf(request.headers, "if-none-match"), etag) ? { status: 304 } : {}),
     headers: {
-      "x-graph-version": String(answered.version),
-      "x-graph-source": answered.source ?? "sql",
+      ...originOf(answered),
       ...(typeof answered.validUntil === "string" ? { "x-valid-until": answered.validUntil } : {}),
       etag,
       "cache-control": "private, no-cache",

@@ -6,6 +6,7 @@ import { Problem } from "#contract/problem.ts";
 import { undone } from "#membership/only-tried.ts";
 import { insertDelegation } from "#membership/delegations/put-delegation.ts";
 import { readFacts } from "#membership/graph/facts.ts";
+import type { Answered } from "#membership/graph/graph-reader.ts";
 import { isEdgeKind } from "#membership/graph/kinds.ts";
 import { putEdge } from "#membership/graph/put-edge.ts";
 import type { DataScopeOptions } from "#membership/graph/sql-data-scope.ts";
@@ -15,7 +16,8 @@ import { unrecorded, type GraphTransaction } from "#membership/graph/write.ts";
 import { statement, type Database, type Sql } from "#store/database.ts";
 
 type Body = BodyOf<typeof askFactsIf>;
-type Reply = ReplyOf<typeof askFactsIf>;
+/** But for the version that it is of. */
+type Reply = Omit<ReplyOf<typeof askFactsIf>, "graph_version">;
 type Added = Body["add"][number];
 
 const SEEN = statement<{ readonly id: string }>(
@@ -110,7 +112,7 @@ const unique = (all: readonly Reached[]): Reached[] =>
  * Facts of the graph after a change: the change is made by the code that makes it in earnest, the questions are asked by the
  * code that answers them in earnest, and all of it is rolled back.
  */
-export const factsIf = (database: Database, asking: TenantScope, body: Body, dataScope: DataScopeOptions): Promise<Reply> => {
+export const factsIf = (database: Database, asking: TenantScope, body: Body, dataScope: DataScopeOptions): Promise<Answered<Reply>> => {
   const scope = scopeOfTenant(body.tenant_id);
   return undone(database, async (sql) => {
     await requireSeen(sql, scope, body);
@@ -119,12 +121,8 @@ export const factsIf = (database: Database, asking: TenantScope, body: Body, dat
     for (const edge of body.remove) await remove(sql, scope, edge);
     for (const edge of body.add) await add(tx, edge);
     const after = await reachOf(sql, scope, body.reach);
-    const { version, value } = await readFacts(sql, asking, body.asks, dataScope);
-    return {
-      graph_version: Number(version),
-      facts: [...value],
-      reached: unique([...before.reached, ...after.reached]),
-      audiences: { before: before.audiences, after: after.audiences },
-    };
+    const { version, value: facts } = await readFacts(sql, asking, body.asks, dataScope);
+    const reached = unique([...before.reached, ...after.reached]);
+    return { version, value: { facts: [...facts], reached, audiences: { before: before.audiences, after: after.audiences } } };
   });
 };

@@ -101,6 +101,33 @@ test("an answer is asked for again at no cost while it holds, and a version can 
   }
 });
 
+test("facts, candidates and facts after a change say their version too, and a version can be demanded of them", async () => {
+  const world = await shared();
+  const ask = { subject_id: "person:ben", action: "view", resource: { type: "pages", external_id: "people" } };
+  const reach = { subject_id: "person:ben" };
+  const version = Number((await world.reader.version()).version);
+  for (const [name, body] of [
+    ["facts", { asks: [ask] }],
+    ["candidates", { of: "subject", type: "identity", action: "view", limit: 10 }],
+    ["candidates", { of: "subject", type: "spaceship", action: "view", limit: 10 }],
+    ["candidates", { of: "resource", type: "pages", action: "view", limit: 10 }],
+    ["facts-if", { asks: [ask], tenant_id: "tenant:acme", add: [], remove: [], reach }],
+  ] as const) {
+    const demand = (least: string) =>
+      world.call("service:pdp", "POST", `${PIP}/${name}`, { body, headers: { "x-graph-min-version": least } });
+    const plain = await world.call("service:pdp", "POST", `${PIP}/${name}`, { body });
+    for (const reply of [plain, await demand(String(version))])
+      assert.deepEqual(
+        [name, reply.status, reply.headers.get("x-graph-version"), reply.headers.get("x-graph-source")],
+        [name, 200, String(version), "sql"],
+      );
+    if (name !== "candidates") assert.equal(plain.body.graph_version, version);
+    const behind = await demand(String(version + 1));
+    assert.deepEqual([behind.status, behind.body.code, behind.headers.get("retry-after")], [503, "graph_behind", "1"]);
+    assert.equal((await demand("new")).status, 422);
+  }
+});
+
 test("bad questions are refused, for a misspelt parameter must not widen an answer", async () => {
   const world = await shared();
   const bad: readonly (readonly [path: string, status: number, code: string])[] = [

@@ -5,11 +5,12 @@ import type { Endpoint, QueryOf, ReplyOf } from "#contract/endpoint.ts";
 import { askFacts, askFactsIf, listCandidates } from "#contract/facts.ts";
 import { capabilities, chainEligibility, dataScope, pipDelegations, stepUp } from "#contract/membership.ts";
 import type { Answered, GraphReader } from "#membership/graph/graph-reader.ts";
+import { answer } from "#http/serve.ts";
 import { readCandidates } from "#membership/graph/sql-candidates.ts";
 import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 import { Problem } from "#contract/problem.ts";
-import { askAtLeast, observed, pipAnswer } from "./answer.ts";
+import { askAtLeast, observed, originOf, pipAnswer } from "./answer.ts";
 import { factsIf } from "./facts-if.ts";
 
 /** Services ask about anybody (`pip.read`), everybody else about himself. */
@@ -97,21 +98,27 @@ export const servePip = (room: MembershipRoom): void => {
         apps.map(({ audience, scopes }) => ({ audience, scopes: [...scopes] })),
       ),
   );
-  router.serve(askFacts, ({ caller, body }) =>
+  router.serve(askFacts, ({ caller, body, request }) =>
     observed(room, "facts", async (note) => {
-      const answered = note(await room.reader.facts(tenantScopeOf(caller), body.asks));
-      return { graph_version: Number(answered.version), facts: [...answered.value] };
+      const scope = tenantScopeOf(caller);
+      const answered = note(await askAtLeast(request, room.reader, (reader) => reader.facts(scope, body.asks)));
+      return answer({ graph_version: Number(answered.version), facts: [...answered.value] }, { headers: originOf(answered) });
     }),
   );
-  router.serve(listCandidates, ({ caller, body }) =>
-    observed(room, "candidates", async () => ({ ids: [...(await readCandidates(room.database, tenantScopeOf(caller), body))] })),
+  router.serve(listCandidates, ({ caller, body, request }) =>
+    observed(room, "candidates", async () => {
+      const scope = tenantScopeOf(caller);
+      const answered = await askAtLeast(request, room.reader, () => readCandidates(room.database, scope, body));
+      return answer({ ids: [...answered.value] }, { headers: originOf(answered) });
+    }),
   );
-  router.serve(askFactsIf, ({ caller, body }) =>
+  router.serve(askFactsIf, ({ caller, body, request }) =>
     observed(room, "facts-if", async () => {
       const scope = tenantScopeOf(caller);
       // Only the house's own services speak for any tenant.
       if (scope.tenant !== "*" && scope.tenant !== body.tenant_id) throw new Problem("tenant_required");
-      return factsIf(room.database, scope, body, room.dataScope);
+      const answered = await askAtLeast(request, room.reader, () => factsIf(room.database, scope, body, room.dataScope));
+      return answer({ graph_version: Number(answered.version), ...answered.value }, { headers: originOf(answered) });
     }),
   );
 };
