@@ -294,6 +294,48 @@ forEachDatabase("one key makes one delegation: at once, again, and with another 
   assert.equal((await create(world, draft({ max_steps: 11 }), "one-key")).status, 201, "after a day the key is free");
 });
 
+test("a key's create is answered as it was first, whatever has become of end, agent and right since, and to its sender alone", async (t) => {
+  let now = new Date();
+  let isAllowed = true;
+  const rule: Rule = (asked) => (asked.action === "create" && !isAllowed ? "not_granted" : demoRule(asked));
+  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule, now: () => now });
+  const end = draft({ expires_at: new Date(now.getTime() + 3_600_000).toISOString() });
+  const whatIf = await world.call("ben", "POST", `${BASE}/what-if`, { body: end });
+  const body = { ...end, what_if_digest: whatIf.body.what_if_digest };
+  const first = await create(world, body, "first");
+  assert.equal(first.status, 201, JSON.stringify(first.body));
+  const version = (await world.reader.version()).version;
+  for (const [what, become] of [
+    ["nothing", async () => undefined],
+    ["its end has passed", async () => void (now = new Date(now.getTime() + 7_200_000))],
+    ["the agent is off", () => world.sql("update membership.node set state = 'suspended' where id = 'agent:hr-assistant'")],
+    ["it is nobody's to give", async () => void (isAllowed = false)],
+    ["the agent is no more", () => world.sql("update membership.node set kind = 'Group' where id = 'agent:hr-assistant'")],
+  ] as const) {
+    await become();
+    const again = await create(world, body, "first");
+    const headersOf = ({ headers }: typeof again) => ["etag", "x-graph-version"].map((name) => headers.get(name));
+    assert.deepEqual([what, again.status, again.body], [what, 201, first.body]);
+    assert.deepEqual(headersOf(again), headersOf(first));
+  }
+  assert.equal((await world.reader.version()).version, version, "nothing was written");
+  for (const [what, reply, status, code] of [
+    ["another body", await create(world, { ...body, purpose: "Find others" }, "first"), 409, "idempotency_conflict"],
+    ["another key", await create(world, body, "second"), 404, "not_found"],
+    ["another person", await create(world, body, "first", "cleo"), 404, "not_found"],
+    ["another tenant", await create(world, body, "first", "eve"), 404, "not_found"],
+    ["the person's agent", await create(world, body, "first", "ben+hr-assistant"), 403, "person_required"],
+    [
+      "without the scope",
+      await world.call("ben", "POST", BASE, { body, ...key("first"), scopes: ["pip.read"] }),
+      403,
+      "insufficient_scope",
+    ],
+    ["nobody", await world.call(undefined, "POST", BASE, { body, ...key("first") }), 401, "unauthenticated"],
+  ] as const)
+    assert.deepEqual([what, reply.status, reply.body.code], [what, status, code]);
+});
+
 test("pause, resume and revoke: one version each, told to those it concerns, and the first end is the fact", async (t) => {
   const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule: demoRule });
   const path = `${BASE}/delegation:ben-hr`;

@@ -22,7 +22,7 @@ import { answer } from "#http/serve.ts";
 import type { Sql } from "#store/database.ts";
 import { requireView, shown, type Asking } from "#membership/asking.ts";
 import { versioned } from "#membership/graph-edit/graph-answers.ts";
-import { findAnswer, keptAnswer, requireKeyedCall, type KeyedAnswer } from "#membership/idempotency.ts";
+import { findAnswer, keptAnswer, requireKeyedCall, type KeyedAnswer, type KeyedCall } from "#membership/idempotency.ts";
 import { requireTags, tagOf } from "#membership/if-match.ts";
 import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import { listOpen, readUsage } from "#membership/meter/read-ledger.ts";
@@ -104,9 +104,15 @@ export const serveDelegations = (room: MembershipRoom): void => {
   const liftsOf = async (caller: Caller, draft: DelegationDraft, tenantId: string, correlationId: string): Promise<Lifts> =>
     readLifts(room, { tenantId, draft, correlationId, written: await undone(database, (sql) => written(sql, caller, draft)) });
 
+  /** What the caller was answered under the key already. Throws `in_progress`, `idempotency_conflict`. */
+  const findKept = (key: KeyedCall): Promise<KeyedAnswer | undefined> => database.transaction((sql) => findAnswer(sql, key));
+
   router.serve(createEndpoint, async ({ caller, body, request, correlationId }) => {
     const key = requireKeyedCall(request, caller, body);
     const scope = tenantScopeOf(caller);
+    // Before anything that may have changed since: the caller's own words, told to nobody else.
+    const kept = await findKept(key);
+    if (kept !== undefined) return keptAnswer<Delegation>(kept);
     const agent = await readAgent(database, scope, body.agent_id);
     if (agent === undefined) throw new Problem("not_found");
     const decided = await decider.require(caller, { type: "delegations", action: "create", id: body.agent_id }, correlationId);
@@ -188,7 +194,7 @@ export const serveDelegations = (room: MembershipRoom): void => {
     const scope = tenantScopeOf(caller);
     if (body.agent_id === undefined && body.delegator_id === undefined)
       throw new Problem("unprocessable", { errors: [{ path: "/agent_id", message: "name an agent, a delegator, or both" }] });
-    const kept = await database.transaction((sql) => findAnswer(sql, key));
+    const kept = await findKept(key);
     if (kept !== undefined) return keptAnswer(await requireSight(caller, kept, correlationId));
     const rows: DelegationRow[] = [];
     for (let page = await next(scope, body, ""); page.length > 0; page = await next(scope, body, page.at(-1)?.id ?? "")) rows.push(...page);
