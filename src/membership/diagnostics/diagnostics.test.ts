@@ -189,6 +189,21 @@ test("a database that is away is said so, and nothing is answered from memory", 
   assert.deepEqual(await world.service.ready(), ["database"]);
 });
 
+forEachDatabase("connections go on behind the last one of a page, whatever has ended meanwhile", graphRooms, async (t, database) => {
+  const world = await servedWorld(t, database);
+  const page = async (query: string) => {
+    const { body } = await world.call("ada", "GET", `/api/v1/relationship-connections?start_id=agent:hr-assistant&direction=both${query}`);
+    return { ids: body.items.map(({ edge_id }: { edge_id: string }) => edge_id) as string[], next: body.next_cursor as string | undefined };
+  };
+  const { ids: all, next } = await page("");
+  assert.ok(all.length > 5 && next === undefined);
+  const first = await page("&limit=3");
+  assert.deepEqual(first.ids, all.slice(0, 3));
+  await world.sql(`update membership.edge set expires_at = now() where id in ('${all[0]}', '${all[2]}')`);
+  const rest = await page(`&limit=${all.length - 3}&cursor=${encodeURIComponent(first.next ?? "")}`);
+  assert.deepEqual([rest.ids, rest.next], [all.slice(3), undefined]);
+});
+
 test("counts, orphans, connections and neighbours are the tenant's own, by pages and within bounds", async (t) => {
   const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule: ({ sub }) => sub !== "person:cleo" });
   const get = (path: string, as = "ada") => world.call(as, "GET", `/api/v1/${path}`);

@@ -1,3 +1,4 @@
+import { pageOf } from "#authn/sealed-cursors.ts";
 import {
   indexState,
   nodeLabelCounts,
@@ -72,12 +73,12 @@ export const serveDiagnostics = (room: MembershipRoom): void => {
     if (type !== undefined) typesOf(type);
     const scope = await requireScope(call);
     const binding = ["connections", call.caller.sub, scope.tenant, start_id, type ?? null, direction];
-    const skip = cursor === undefined ? 0 : Number(room.cursors.open(cursor, binding));
-    const { version, value } = await reader.edges(scope, { id: start_id, type, direction, limit, skip });
+    const after = cursor === undefined ? undefined : room.cursors.open(cursor, binding);
+    const { version, value } = await reader.edges(scope, { id: start_id, type, direction, limit: limit + 1, skip: 0, after });
     if (value === undefined) throw new Problem("not_found");
-    const items = value.items.map(({ edge_id, node, properties }) => ({ edge_id, node, properties }));
-    const next = skip + items.length;
-    const next_cursor = next < value.total && items.length > 0 ? room.cursors.seal(String(next), binding) : undefined;
+    const { page, last } = pageOf(value.items, limit);
+    const items = page.map(({ edge_id, node, properties }) => ({ edge_id, node, properties }));
+    const next_cursor = last && room.cursors.seal(last.edge_id, binding);
     return answer({ start_id, type: type ?? null, items, next_cursor }, { headers: versioned(version) });
   });
   router.serve(relatedNodes, async (call) => {

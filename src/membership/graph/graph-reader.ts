@@ -123,10 +123,17 @@ export interface GraphReader {
   /** In the order of the asks; one statement whatever their number. */
   facts(scope: TenantScope, asks: readonly FactAsk[]): Promise<Answered<readonly Facts[]>>;
   node(scope: TenantScope, id: string): Promise<Answered<GraphNode | undefined>>;
-  /** `undefined`: no such node. */
+  /** `undefined`: no such node. A page is told by how many edges lie before it, or by the one that it begins behind. */
   edges(
     scope: TenantScope,
-    ask: { id: string; type?: string | undefined; direction: "in" | "out" | "both"; limit: number; skip: number },
+    ask: {
+      id: string;
+      type?: string | undefined;
+      direction: "in" | "out" | "both";
+      limit: number;
+      skip: number;
+      after?: string | undefined;
+    },
   ): Promise<Answered<{ readonly items: readonly GraphEdge[]; readonly total: number } | undefined>>;
   search(
     scope: TenantScope,

@@ -69,11 +69,12 @@ const EDGES = statement<{
   `with around as (${around("out")} union all ${around("in")})
    select ${HEAD} as version, exists (select 1 from membership.node n where n.id = $2 and ${visible("n")}) as known,
      (select count(*)::int from around) as total, page.*
-   from (select 1) one left join lateral (select * from around order by id, direction limit $5 offset $6) page on true order by page.id, page.direction`,
+   from (select 1) one left join lateral (
+     select * from around where $7::text is null or id > $7 order by id limit $5 offset $6) page on true order by page.id`,
 );
 
 export const readEdges: SqlAnswer<"edges"> = async (sql, scope, ask) => {
-  const rows = await sql.run(EDGES, [scope.tenant, ask.id, ask.type ?? null, ask.direction, ask.limit, ask.skip]);
+  const rows = await sql.run(EDGES, [scope.tenant, ask.id, ask.type ?? null, ask.direction, ask.limit, ask.skip, ask.after ?? null]);
   const version = rows[0]?.version ?? 0n;
   if (rows[0]?.known !== true) return { version, value: undefined };
   const items = rows.flatMap((row): GraphEdge[] =>

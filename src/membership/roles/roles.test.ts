@@ -145,6 +145,10 @@ test("a file changes who holds a role only through groups that an administrator 
       ["role:member", true, ["account:dan@acme", "group:contractors", "group:analysts", "role:member"]],
     ],
   );
+  const one = await call("GET", "/roles/holders?holder_id=person:dan&limit=1");
+  const other = await call("GET", `/roles/holders?holder_id=person:dan&limit=1&cursor=${encodeURIComponent(one.body.next_cursor)}`);
+  assert.deepEqual([...one.body.items, ...other.body.items], held.body.items);
+  assert.equal(other.body.next_cursor, undefined);
 });
 
 test("the last administrator of a tenant stays, whatever would take the role away", async (t) => {
@@ -200,6 +204,10 @@ test("roles are shared and read-only, give nothing that one tenant says, and not
     [...all.body.items, ...rest.body.items].map((item: { role_id: string; holder_id: string }) => `${item.role_id} ${item.holder_id}`),
     ["role:administrator person:ada", "role:member person:ben", "role:member person:cleo", "role:operator person:ben"],
   );
+  // The page goes on behind its last holder, also where one before it is none any more.
+  await world.sql("update membership.edge set expires_at = now() where src = 'account:ada@acme' and dst = 'group:platform-admins'");
+  const later = await call("GET", `/roles/holders?limit=2&cursor=${encodeURIComponent(all.body.next_cursor)}`);
+  assert.deepEqual(later.body.items, rest.body.items);
   const foreign = await world.call("eve", "GET", "/api/v1/roles/holders?role_id=role:administrator");
   assert.deepEqual(foreign.body.items, [], "another tenant's holders are not told");
 });
