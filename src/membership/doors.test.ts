@@ -480,3 +480,26 @@ test("without decisions nothing that needs one is done, and what decisions rest 
     else assert.ok(reply.status < 500, nameOf(endpoint));
   }
 });
+
+test("a write of what is no part of the graph names the version of the graph too", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const version = String((await world.reader.version()).version);
+  const write = async (method: string, path: string, body?: object, headers: Record<string, string> = {}) => {
+    const reply = await world.call("ada", method, path, { scopes, headers, ...(body === undefined ? {} : { body }) });
+    assert.deepEqual(
+      [method, path, reply.status < 300, reply.headers.get("x-graph-version")],
+      [method, path, true, version],
+      JSON.stringify(reply.body),
+    );
+    return reply.body;
+  };
+  await write("PUT", `${RULES}/invoice`, {}, { "if-none-match": "*" });
+  await write("DELETE", `${RULES}/invoice`, undefined, { "if-match": "*" });
+  const { credential_id } = await write("POST", CREDENTIALS, { client_id: "agent:reporter" });
+  const next = await write("POST", `${CREDENTIALS}/${credential_id}/rotate`, {});
+  await write("DELETE", `${CREDENTIALS}/${next.credential_id}`);
+  const { link_id } = await write("POST", LINKS, { issuer, subject: "ian-1", person_id: "person:ben", reason: "He showed his passport" });
+  await write("DELETE", `${LINKS}/${link_id}`);
+  const { token_id } = await write("POST", "/api/v1/scim-tokens", { name: "Directory" });
+  await write("DELETE", `/api/v1/scim-tokens/${token_id}`);
+});

@@ -8,7 +8,8 @@ import { answer } from "#http/serve.ts";
 import { statement, type Sql } from "#store/database.ts";
 import { requireView } from "#membership/asking.ts";
 import { requireOwnNode } from "#membership/graph-edit/edits.ts";
-import { actOn, writeAs } from "#membership/graph-edit/write-as.ts";
+import { versioned } from "#membership/graph-edit/graph-answers.ts";
+import { actOn, takeAway, writeAs } from "#membership/graph-edit/write-as.ts";
 import type { NodeRow } from "#membership/graph/put-node.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 
@@ -92,12 +93,12 @@ export const serveCredentials = (room: MembershipRoom): void => {
       throw new Problem("conflict", { detail: "A client has two credentials at a time: end one first." });
     return { ...viewOf(row), client_secret: secret };
   };
-  const shown = (value: CredentialView & { readonly client_secret: string }) =>
-    answer(value, { status: 201, headers: { "cache-control": "no-store" } });
+  const shown = ({ value, version }: { readonly value: CredentialView & { readonly client_secret: string }; readonly version: bigint }) =>
+    answer(value, { status: 201, headers: { "cache-control": "no-store", ...versioned(version) } });
 
   router.serve(createCredential, async ({ caller, body, correlationId }) => {
     const { client_id: clientId, reason } = body;
-    const { value } = await writeAs(room, act({ caller, correlationId }, "credential_created", clientId, reason), async (tx, scope) => {
+    const made = await writeAs(room, act({ caller, correlationId }, "credential_created", clientId, reason), async (tx, scope) => {
       const node = await requireOwnNode(tx.sql, scope, clientId);
       requireClient(node);
       const scopes = scopesFor(node.kind, body.scopes);
@@ -105,7 +106,7 @@ export const serveCredentials = (room: MembershipRoom): void => {
       await tx.sql.run(SET_SCOPES, [clientId, [...scopes]]);
       return { value: await add(tx.sql, { clientId, scopes, by: caller.sub, expiresAt: endOf(body.expires_at) }) };
     });
-    return shown(value);
+    return shown(made);
   });
 
   router.serve(listCredentials, async (call) => {
@@ -129,7 +130,7 @@ export const serveCredentials = (room: MembershipRoom): void => {
 
   router.serve(rotateCredential, async ({ caller, params, body, correlationId }) => {
     const { credential_id: id } = params;
-    const { value } = await writeAs(room, act({ caller, correlationId }, "credential_rotated", id, body.reason), async (tx, scope) => {
+    const made = await writeAs(room, act({ caller, correlationId }, "credential_rotated", id, body.reason), async (tx, scope) => {
       const { client_id: clientId } = await requireCredential(tx.sql, scope.tenant, id);
       // The client's row first, as whoever makes one takes it: two at a time stay two.
       await requireOwnNode(tx.sql, scope, clientId);
@@ -139,16 +140,14 @@ export const serveCredentials = (room: MembershipRoom): void => {
       await tx.sql.run(FORGET, [clientId]);
       return { value: await add(tx.sql, { clientId, scopes: old.scopes, by: caller.sub, expiresAt: endOf(body.expires_at) }) };
     });
-    return shown(value);
+    return shown(made);
   });
 
   router.serve(dropCredential, async ({ caller, params, query, correlationId }) => {
     const { credential_id: id } = params;
-    await writeAs(room, act({ caller, correlationId }, "credential_ended", id, query.reason), async (tx, scope) => {
+    return takeAway(room, act({ caller, correlationId }, "credential_ended", id, query.reason), async (tx, scope) => {
       await requireCredential(tx.sql, scope.tenant, id);
       await tx.sql.run(DROP, [id]);
-      return { value: undefined };
     });
-    return new Response(null, { status: 204 });
   });
 };

@@ -10,7 +10,8 @@ import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
 import { statement } from "#store/database.ts";
 import type { Asking } from "#membership/asking.ts";
-import { actOn, writeAs } from "#membership/graph-edit/write-as.ts";
+import { versioned } from "#membership/graph-edit/graph-answers.ts";
+import { actOn, takeAway, writeAs } from "#membership/graph-edit/write-as.ts";
 import { RULE_JSON } from "#membership/graph/sql-data-scope.ts";
 import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import { refuseHeld, requireTag, requireTags, tagOf } from "#membership/if-match.ts";
@@ -71,7 +72,7 @@ export const serveDataScopeRules = (room: MembershipRoom): void => {
     const { reason, ...rule } = call.body;
     const isNew = call.request.headers.get("if-none-match")?.trim() === "*";
     const tags = isNew ? undefined : requireTags(call.request);
-    const { value } = await writeAs(room, act(call, "data_scope_rule_put", type, reason), async ({ sql }, scope) => {
+    const { value, version } = await writeAs(room, act(call, "data_scope_rule_put", type, reason), async ({ sql }, scope) => {
       const tenant = requireTenant(scope);
       const [held] = await sql.run(LOCK, [tenant, type]);
       // One that is not there has no tag.
@@ -87,20 +88,19 @@ export const serveDataScopeRules = (room: MembershipRoom): void => {
       if (row === undefined) throw new Error("a write gives its row");
       return { value: { rev: row.rev, isNew: held === undefined } };
     });
-    return answer(viewOf({ resource_type: type, rule }), { status: value.isNew ? 201 : 200, headers: { etag: tagOf(value) } });
+    const headers = { etag: tagOf(value), ...versioned(version) };
+    return answer(viewOf({ resource_type: type, rule }), { status: value.isNew ? 201 : 200, headers });
   });
 
   router.serve(deleteDataScopeRule, async (call) => {
     const { resource_type: type } = call.params;
     const tags = requireTags(call.request);
-    await writeAs(room, act(call, "data_scope_rule_dropped", type, call.query.reason), async ({ sql }, scope) => {
+    return takeAway(room, act(call, "data_scope_rule_dropped", type, call.query.reason), async ({ sql }, scope) => {
       const tenant = requireTenant(scope);
       const [held] = await sql.run(LOCK, [tenant, type]);
       if (held === undefined) throw new Problem("not_found");
       requireTag(tags, held);
       await sql.run(DROP, [tenant, type]);
-      return { value: undefined };
     });
-    return new Response(null, { status: 204 });
   });
 };

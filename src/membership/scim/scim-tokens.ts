@@ -3,9 +3,11 @@ import type { ReplyOf } from "#contract/endpoint.ts";
 import { createScimToken, deleteScimToken, listScimTokens } from "#contract/scim-tokens.ts";
 import { Problem } from "#contract/problem.ts";
 import { isSecret, secretDigest } from "#authn/client-secret.ts";
+import { answer } from "#http/serve.ts";
 import { requireView } from "#membership/asking.ts";
 import { statement, type Sql } from "#store/database.ts";
-import { actOn, writeAs } from "#membership/graph-edit/write-as.ts";
+import { versioned } from "#membership/graph-edit/graph-answers.ts";
+import { actOn, takeAway, writeAs } from "#membership/graph-edit/write-as.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 
 type TokenRow = ReplyOf<typeof listScimTokens>["items"][number];
@@ -59,7 +61,7 @@ export const serveScimTokens = (room: MembershipRoom): void => {
     const { name, days, reason } = call.body;
     const id = randomBytes(8).toString("hex");
     const secret = randomBytes(32).toString("base64url");
-    const { value } = await writeAs(room, act(call, "scim_token_made", undefined, reason), async ({ sql }, { tenant }) => {
+    const { value, version } = await writeAs(room, act(call, "scim_token_made", undefined, reason), async ({ sql }, { tenant }) => {
       if (tenant === "*") throw new Problem("tenant_required");
       await sql.run(LOCK, [tenant]);
       await sql.run(FORGET, [tenant]);
@@ -69,7 +71,7 @@ export const serveScimTokens = (room: MembershipRoom): void => {
       if (row === undefined) throw new Error("an insert gives its row");
       return { value: row };
     });
-    return { ...value, token: `scim_${id}_${secret}` };
+    return answer({ ...value, token: `scim_${id}_${secret}` }, { headers: versioned(version) });
   });
 
   router.serve(listScimTokens, async (call) => {
@@ -78,10 +80,8 @@ export const serveScimTokens = (room: MembershipRoom): void => {
   });
 
   router.serve(deleteScimToken, async (call) => {
-    await writeAs(room, act(call, "scim_token_ended", undefined, call.query.reason), async ({ sql }, { tenant }) => {
+    return takeAway(room, act(call, "scim_token_ended", undefined, call.query.reason), async ({ sql }, { tenant }) => {
       if ((await sql.run(DELETE, [call.params.token_id, tenant])).length === 0) throw new Problem("not_found");
-      return { value: undefined };
     });
-    return new Response(null, { status: 204 });
   });
 };

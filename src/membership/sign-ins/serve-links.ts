@@ -1,9 +1,11 @@
 import { pageOf } from "#authn/sealed-cursors.ts";
 import { addIdentityLink, dropIdentityLink, listIdentityLinks, type IdentityLinkView } from "#contract/sign-ins.ts";
 import { Problem } from "#contract/problem.ts";
+import { answer } from "#http/serve.ts";
 import { statement } from "#store/database.ts";
 import { requireView } from "#membership/asking.ts";
-import { actOn, writeAs } from "#membership/graph-edit/write-as.ts";
+import { versioned } from "#membership/graph-edit/graph-answers.ts";
+import { actOn, takeAway, writeAs } from "#membership/graph-edit/write-as.ts";
 import { requireOwnNode } from "#membership/graph-edit/edits.ts";
 import { visible } from "#membership/graph/tenant-scope.ts";
 import type { MembershipRoom } from "#membership/room.ts";
@@ -45,7 +47,7 @@ export const serveLinks = (room: MembershipRoom): void => {
 
   router.serve(addIdentityLink, async ({ caller, body, correlationId }) => {
     const { reason, person_id: personId, issuer, subject } = body;
-    const { value } = await writeAs(room, act({ caller, correlationId }, "person_linked", personId, reason), async (tx, scope) => {
+    const { value, version } = await writeAs(room, act({ caller, correlationId }, "person_linked", personId, reason), async (tx, scope) => {
       if ((await requireOwnNode(tx.sql, scope, personId)).kind !== "Person") throw new Problem("not_found");
       const id = await addLink(tx.sql, { issuer, subject, personId, how: "administrator", by: caller.sub });
       if (id === undefined)
@@ -54,16 +56,14 @@ export const serveLinks = (room: MembershipRoom): void => {
       if (row === undefined) throw new Error("a link is there once it is made");
       return { value: viewOf(row) };
     });
-    return value;
+    return answer(value, { headers: versioned(version) });
   });
 
   router.serve(dropIdentityLink, async ({ caller, params, query, correlationId }) => {
-    await writeAs(room, act({ caller, correlationId }, "person_unlinked", params.link_id, query.reason), async (tx, scope) => {
+    return takeAway(room, act({ caller, correlationId }, "person_unlinked", params.link_id, query.reason), async (tx, scope) => {
       const [row] = await tx.sql.run(ONE, [scope.tenant, params.link_id]);
       if (row === undefined) throw new Problem("not_found");
       await tx.sql.run(DROP, [row.id]);
-      return { value: undefined };
     });
-    return new Response(null, { status: 204 });
   });
 };
