@@ -11,8 +11,10 @@ import { loadToolsDocument } from "./documents/tools-document.ts";
 import { loadUiDocument } from "./documents/ui-document.ts";
 import type { EventDraft } from "#events/event-draft.ts";
 import { agent, crudHouse, peopleTools } from "#testing/crud-house.ts";
+import { testDatabase } from "#testing/database.ts";
 import { testEvents } from "#testing/events.ts";
 import { testAudiences } from "#testing/identity.ts";
+import { graphRooms, servedWorld } from "#testing/membership.ts";
 
 const configWith = async (t: TestContext, files: Record<string, string>): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), "sallyport-config-"));
@@ -176,6 +178,38 @@ test("about others only who may explain is answered, in the words of their own r
     [asked?.asker.sub, about?.asker.sub, about?.asker.agent, about?.asker.acr],
     ["person:ada", "person:cleo", "agent:reporter", undefined],
   );
+});
+
+test("whoever is of another tenant is explained as if nobody of that name were there", async (t) => {
+  const graph = await testDatabase(t, graphRooms);
+  const house = await crudHouse(t, { membership: async (identity) => (await servedWorld(t, graph, { identity })).service.fetch });
+  const explain = async (sub: string, tenant: string, user: string, by: string): Promise<string> => {
+    const query = new URLSearchParams({ tool: "people.demo.list_employees", user_id: user, agent_id: by });
+    const response = await house.request(`/mcp/tools/explain?${query.toString()}`, { as: { sub, tenant } });
+    const text = await response.text();
+    assert.equal(response.status, 200, text);
+    // The catalogue moves when a system comes up, whoever is asked about.
+    return text
+      .replace(/"d_\d+"/g, '""')
+      .replace(/"revision":"\w+"/, '"revision":""')
+      .replaceAll(user, "user")
+      .replaceAll(by, "by");
+  };
+  const outcomes = (text: string): Readonly<Record<string, string>> =>
+    Object.fromEntries((JSON.parse(text) as Explained).doors.map(({ door, outcome }) => [door, outcome]));
+  const own = outcomes(await explain("person:ada", "tenant:acme", "person:ben", "agent:hr-assistant"));
+  assert.deepEqual([own["delegation"], own["chain"], own["reserve"]], ["pass", "pass", "pass"]);
+
+  for (const [user, by, strangers] of [
+    ["person:ben", "agent:hr-assistant", ["person:bxn", "agent:hr-assistxnt"]],
+    ["person:ben", "agent:reporter", ["person:bxn", "agent:repxrter"]],
+    // One of her own tenant and an agent of the other, which has the tool.
+    ["person:eve", "agent:hr-assistant", ["person:eve", "agent:hr-assistxnt"]],
+  ] as const) {
+    const told = await explain("person:eve", "tenant:globex", user, by);
+    assert.equal(told, await explain("person:eve", "tenant:globex", strangers[0], strangers[1]), `${user} ${by}`);
+    assert.deepEqual([outcomes(told)["delegation"], outcomes(told)["reserve"]], ["fail", "skipped"]);
+  }
 });
 
 test("which systems name a secret is told of those that the caller may see, whichever part of it they name", async (t) => {

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { TestContext } from "node:test";
+import type { Peer } from "#contract/ask.ts";
 import type { MaskedPlace } from "#contract/masked-places.ts";
 import type { ReplyOf, SentBody } from "#contract/endpoint.ts";
 import type { replayTools } from "#contract/replay-tools.ts";
@@ -186,6 +187,8 @@ export const crudHouse = async (
     readonly now?: () => Date;
     /** The real bus, recorder and changes instead of recorded ones. */
     readonly realEvents?: boolean;
+    /** In place of the double: a membership of the test, to which these keys are known. */
+    readonly membership?: (identity: TestIdentity) => Promise<Peer>;
     /** In place of the verdicts: one that asks a decision point of the test. */
     readonly decider?: Decider;
   } = {},
@@ -305,7 +308,7 @@ export const crudHouse = async (
     identity: identity.identityOf("crud"),
     decider: options.decider ?? deciderDouble({ verdicts, obligations }, asked),
     peers: {
-      membership: membershipPeer(membership, asked.membership),
+      membership: (await options.membership?.(identity)) ?? membershipPeer(membership, asked.membership),
       secrets: async (request) => {
         const seen = await readAsked(request);
         if (seen.path === "/health") return json({ status: "ok" });

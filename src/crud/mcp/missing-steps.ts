@@ -52,7 +52,8 @@ const stepsOf = (facts: Facts, tool: Tool, subject: string, agent: string | unde
       how: `Grant the tool to ${subject} or a group of theirs: PUT /api/membership/edges/GRANTS_ACCESS/${subject}/${tool.name}.`,
     });
   if (agent !== undefined) {
-    const isGiven = !isMissing("HAS_CAPABILITY");
+    // An agent that is not to be seen has nothing, whatever edge its name begins.
+    const isGiven = facts.agent !== null && !isMissing("HAS_CAPABILITY");
     if (!isGiven)
       steps.push({
         step: "capability",

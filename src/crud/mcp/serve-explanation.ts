@@ -27,7 +27,9 @@ export const serveExplanation = (router: Router<Caller>, parts: ExplainParts & {
     const isSelf =
       (query.user_id === undefined || query.user_id === caller.sub) && (query.agent_id === undefined || query.agent_id === caller.agent);
     if (!isSelf) await parts.decider.require(caller, { type: "tool", action: "explain" }, correlationId);
-    const subject = isSelf ? caller : someoneElse(caller, query.user_id, query.agent_id);
-    return explainDoors({ asker: caller, subject, isSelf, view, snapshot, name: query.tool, correlationId }, parts);
+    const ask = { asker: caller, isSelf, view, snapshot, name: query.tool, correlationId };
+    if (isSelf) return explainDoors({ ...ask, subject: caller }, parts);
+    // No token names these two: whoever is of another tenant must look as if nobody of that name were there.
+    return explainDoors({ ...ask, subject: someoneElse(caller, query.user_id, query.agent_id) }, { ...parts, within: caller });
   });
 };

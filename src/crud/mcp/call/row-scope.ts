@@ -4,7 +4,7 @@ import { dataScope } from "#contract/membership.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { ScopeObligation } from "#decide/obligations.ts";
-import { onBehalfOf, type MembershipParts } from "#crud/ask-membership.ts";
+import { withinTenant, type MembershipParts } from "#crud/ask-membership.ts";
 import { valueAt } from "#crud/mcp/value-at.ts";
 import type { RowRules } from "#crud/mcp/tool.ts";
 
@@ -63,10 +63,7 @@ export const gatherRowScope = async (
 ): Promise<RowScope | undefined> => {
   if (rules === undefined) return undefined;
   try {
-    // On behalf of the caller: membership then answers within the caller's tenant.
-    const { clientId } = parts.identity;
-    const self = { sub: caller.sub, tenant: caller.tenant, scopes: ["pip.read"], actors: [clientId], clientId };
-    const headers = await onBehalfOf(parts, self, correlationId);
+    const headers = await withinTenant(parts, caller, ["pip.read"], correlationId);
     const scope = await ask(parts.membership, dataScope, {
       query: { subject_id: caller.sub, resource_type: rules.resourceType },
       headers,
