@@ -234,6 +234,7 @@ export const crudHouse = async (
     reservations: new Map(),
     settled: [],
     released: [],
+    lost: [],
     affected: [],
     isDown: false,
   };

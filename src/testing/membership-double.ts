@@ -27,6 +27,8 @@ export interface MembershipDouble {
   readonly reservations: Map<string, { id: string; usd: number; steps: number; state: string }>;
   readonly settled: { id: string; usd: number; steps: number; outcome: string }[];
   readonly released: string[];
+  /** What is asked next is done, and its answer lost; each once. */
+  readonly lost: ("reserve" | "release")[];
   /** What a changed definition would switch off. */
   affected: readonly AffectedCapability[];
   isDown: boolean;
@@ -65,6 +67,12 @@ export const membershipPeer =
     asked.push(seen);
     if (double.isDown) return refuse("store_unavailable");
     const body = seen.body as MembershipBody;
+    const unlessLost = (what: MembershipDouble["lost"][number], answer: Response): Response => {
+      const at = double.lost.indexOf(what);
+      if (at === -1) return answer;
+      double.lost.splice(at, 1);
+      return refuse("store_unavailable");
+    };
     if (seen.path.endsWith("/capabilities")) return json({ capabilities: double.capabilities });
     if (seen.path.endsWith("/chain-eligibility")) return json(double.chain);
     if (seen.path.endsWith("/data-scope")) return json(double.dataScope);
@@ -113,16 +121,19 @@ export const membershipPeer =
       if (double.reserve !== "ok") return refuse(double.reserve);
       const id = `r-${body.call_id}`;
       if (body.dry_run !== true) double.reservations.set(body.call_id, { id, usd: body.usd, steps: body.steps, state: "held" });
-      return json(
-        {
-          reservation_id: id,
-          delegation_id: "delegation:ben-hr",
-          steps_left: 49,
-          budget_left_usd: 4.9,
-          ends_at: "2030-01-01T00:00:00.000Z",
-          ...(double.argumentSchemas.length === 0 ? {} : { argument_schemas: double.argumentSchemas }),
-        },
-        201,
+      return unlessLost(
+        "reserve",
+        json(
+          {
+            reservation_id: id,
+            delegation_id: "delegation:ben-hr",
+            steps_left: 49,
+            budget_left_usd: 4.9,
+            ends_at: "2030-01-01T00:00:00.000Z",
+            ...(double.argumentSchemas.length === 0 ? {} : { argument_schemas: double.argumentSchemas }),
+          },
+          201,
+        ),
       );
     }
     if (seen.path.endsWith("/reservations")) {
@@ -152,8 +163,10 @@ export const membershipPeer =
       return json({ charged_usd: body.usd, charged_steps: body.steps, excess_usd: 0, steps_left: 49, budget_left_usd: 4.9 });
     }
     if (verb === "release") {
+      const state = [...double.reservations.values()].find((held) => held.id === id)?.state;
+      if (state === "lapsed") return problemResponse(new Problem("reservation_closed", { members: { state } }), "test");
       double.released.push(id);
-      return json({ released: true });
+      return unlessLost("release", json({ released: true }));
     }
     return refuse("not_found");
   };

@@ -11,6 +11,7 @@ import { claimKey, type KeptReply, type KeyHold } from "./idempotency.ts";
 import { invokeUpstream, type Invoked } from "./invoke-door.ts";
 import { releaseHeld, requireAllowed, requireReservation, type Held } from "./reserve-door.ts";
 import { shapeKept, shapeMark, shapeOutput, type Shaped } from "./shape-door.ts";
+import { settleSurely } from "./settle-surely.ts";
 import { requireServing } from "./state-door.ts";
 import type { CallParts, KnownCall, ToolCall, ToolReply } from "./tool-call.ts";
 import { requireTool } from "./tool-door.ts";
@@ -117,11 +118,8 @@ const openCall = async (decided: DecidedCall, key: KeyHold | undefined, parts: C
     return { ...decided, held, act, openedAt: performance.now() };
   } catch (error) {
     const { callId, correlationId } = decided.call;
-    // Given back at once; if that fails too, the reservation ends by itself.
-    if (held !== undefined)
-      await releaseHeld(held, parts, correlationId).catch((cause: unknown) =>
-        parts.log.warn("tool_release_failed", { call_id: callId, cause }),
-      );
+    const free = held;
+    if (free !== undefined) await settleSurely(() => releaseHeld(free, parts, correlationId), parts, callId);
     await key?.free().catch((cause: unknown) => parts.log.warn("tool_key_not_freed", { call_id: callId, cause }));
     throw error;
   }

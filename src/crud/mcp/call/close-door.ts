@@ -6,6 +6,7 @@ import { keyedDigest } from "#crud/mcp/digest.ts";
 import type { CallEnd } from "./call-record.ts";
 import type { DecidedCall } from "./chain-door.ts";
 import { releaseHeld, settleHeld, type Charged, type Held } from "./reserve-door.ts";
+import { settleSurely } from "./settle-surely.ts";
 import type { Shaped } from "./shape-door.ts";
 import type { CallParts } from "./tool-call.ts";
 import type { Effect, UpstreamFault } from "./upstream-fault.ts";
@@ -57,43 +58,21 @@ const settleBy = (
   }
 };
 
-const TRIES = 6;
-
-/** Tried again in the background for about a minute; after that the reservation's end charges all of it by itself. */
-const settleLater = (work: () => Promise<unknown>, parts: CloseParts, callId: string, attempt = 1): void => {
-  const timer = setTimeout(
-    () => {
-      if (parts.stopping.aborted) return;
-      work().catch((cause: unknown) => {
-        if (attempt < TRIES) settleLater(work, parts, callId, attempt + 1);
-        else parts.log.error("tool_settlement_failed", { call_id: callId, cause });
-      });
-    },
-    1000 * 2 ** attempt,
-  );
-  timer.unref();
-};
-
-const settleNow = async (
+const settleNow = (
   ending: Ending,
-  held: Held | undefined,
+  held: Held,
   parts: CloseParts,
   callId: string,
   correlationId: string,
-): Promise<Charged | "released" | "pending" | undefined> => {
-  if (held === undefined) return undefined;
-  const work = (): Promise<Charged | "released"> =>
-    ending.effect === "not_sent"
-      ? releaseHeld(held, parts, correlationId).then(() => "released" as const)
-      : settleHeld(held, settleBy(ending, held), parts, correlationId);
-  try {
-    return await work();
-  } catch (cause) {
-    parts.log.warn("tool_settlement_retry", { call_id: callId, cause });
-    settleLater(work, parts, callId);
-    return "pending";
-  }
-};
+): Promise<Charged | "released" | "pending"> =>
+  settleSurely<Charged | "released">(
+    () =>
+      ending.effect === "not_sent"
+        ? releaseHeld(held, parts, correlationId).then(() => "released" as const)
+        : settleHeld(held, settleBy(ending, held), parts, correlationId),
+    parts,
+    callId,
+  );
 
 const settlementData = (charged: Charged | "released" | "pending" | undefined): Pick<CallEnd, "settle" | "left"> => {
   if (charged === undefined) return {};

@@ -8,6 +8,7 @@ import { prepareSchema } from "#documents/foreign-schema.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
 import type { DecidedCall } from "./chain-door.ts";
 import { requireStill } from "./decide-door.ts";
+import { settleSurely } from "./settle-surely.ts";
 import type { CallParts } from "./tool-call.ts";
 
 /** Steps and money held for one call. Persons, services and built-in tools hold none. */
@@ -62,29 +63,42 @@ const isBudgetRefusal = (error: unknown): error is Problem => error instanceof P
  */
 export const requireReservation = async (
   decided: DecidedCall,
-  parts: MembershipParts & Pick<CallParts, "callTimeoutMs" | "decider" | "publicOrigin" | "now">,
+  parts: MembershipParts & Pick<CallParts, "callTimeoutMs" | "decider" | "publicOrigin" | "now" | "log" | "stopping">,
 ): Promise<Held | undefined> => {
   const { call, tool, hops, permit } = decided;
   const hop = hops.at(-1);
   if (hop === undefined || tool.isBuiltIn) return undefined;
+  const body = {
+    ...heldFor(hops, hop, tool),
+    call_id: call.callId,
+    ttl_s: Math.min(3600, Math.ceil(parts.callTimeoutMs / 1000) + 30),
+  };
+  const hold = async (): Promise<Reservation> =>
+    ask(parts.membership, reserve, { body, headers: await headersOf(parts, call.correlationId) });
   let held: Reservation;
   try {
-    held = await ask(parts.membership, reserve, {
-      body: {
-        ...heldFor(hops, hop, tool),
-        call_id: call.callId,
-        ttl_s: Math.min(3600, Math.ceil(parts.callTimeoutMs / 1000) + 30),
-      },
-      headers: await headersOf(parts, call.correlationId),
-    });
+    held = await hold();
   } catch (error) {
-    if (!isBudgetRefusal(error)) throw new Problem("membership_unavailable", { cause: error });
+    if (!isBudgetRefusal(error)) {
+      if (!(error instanceof Problem) || error.status >= 500)
+        void settleSurely(() => releaseLost(hold, parts, call.correlationId), parts, call.callId);
+      throw new Problem("membership_unavailable", { cause: error });
+    }
     await requireStill(decided, parts);
     const { detail, headers = {} } = error.options;
     throw new Problem(error.code, { detail, members: { decision_id: permit.decisionId }, headers });
   }
   const { reservation_id: reservationId, delegation_id: delegationId, argument_schemas: argumentSchemas = [] } = held;
   return { reservationId, delegationId, steps: 1, micro: tool.rules.reserveMicro, argumentSchemas };
+};
+
+/** An answer was lost, and with it whether something is held: asked again for the same call it is the same, and is given back. */
+const releaseLost = async (hold: () => Promise<Reservation>, parts: MembershipParts, correlationId: string): Promise<void> => {
+  const held = await hold().catch((error: unknown) => {
+    if (isBudgetRefusal(error)) return undefined;
+    throw error;
+  });
+  if (held !== undefined) await releaseHeld({ reservationId: held.reservation_id }, parts, correlationId);
 };
 
 const argumentFaults = (schemas: readonly unknown[], value: unknown): readonly Fault[] => {
@@ -109,8 +123,19 @@ export const requireAllowed = (held: Held | undefined, { given, permit }: Decide
     });
 };
 
-export const releaseHeld = async (held: Held, parts: MembershipParts, correlationId: string): Promise<void> => {
-  await ask(parts.membership, release, { params: { id: held.reservationId }, headers: await headersOf(parts, correlationId) });
+/** Nothing was sent: nothing is charged, also where the reservation ended by itself meanwhile and charged all of it. */
+export const releaseHeld = async (
+  { reservationId }: Pick<Held, "reservationId">,
+  parts: MembershipParts,
+  correlationId: string,
+): Promise<void> => {
+  try {
+    await ask(parts.membership, release, { params: { id: reservationId }, headers: await headersOf(parts, correlationId) });
+  } catch (error) {
+    const hasLapsed = error instanceof Problem && error.code === "reservation_closed" && error.options.members?.["state"] === "lapsed";
+    if (!hasLapsed) throw error;
+    await settleHeld({ reservationId }, { micro: 0n, steps: 0, outcome: "failed" }, parts, correlationId);
+  }
 };
 
 /** Charges what was used; at `unknown` all that was held. A repeat of the same charge changes nothing. */
