@@ -3,6 +3,7 @@ import { Problem } from "#contract/problem.ts";
 import type { Caller } from "./caller.ts";
 import { actOf } from "./house-call.ts";
 import { oneOf, OAuthError } from "./oauth-error.ts";
+import { isOfHouse } from "./resource-indicator.ts";
 
 export const EXCHANGE_GRANT = "urn:ietf:params:oauth:grant-type:token-exchange";
 export const ACCESS_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token";
@@ -92,7 +93,7 @@ export const passOn = (
   if (subject.sub.startsWith("service:") || subject.tenant === "*" || subject.isHouseCall === true)
     throw new OAuthError("invalid_grant", "subject_token: it is not a person's");
   const [audience, ...more] = ask.audiences;
-  if (audience === undefined || more.length > 0 || rules.houseAudiences.includes(audience))
+  if (audience === undefined || more.length > 0 || isOfHouse(rules.houseAudiences, audience))
     throw new OAuthError("invalid_target", "name one audience, outside this house");
   const wider = ask.scopes?.filter((scope) => !subject.scopes.has(scope)) ?? [];
   if (wider.length > 0) throw new OAuthError("invalid_scope", `beyond the subject token: ${wider.join(" ")}`);
@@ -131,7 +132,7 @@ export const delegate = (subject: Caller, ask: ExchangeAsk, rules: DelegationRul
   const wider = ask.scopes?.filter((scope) => !ceiling.has(scope)) ?? [];
   if (wider.length > 0) throw new OAuthError("invalid_scope", `beyond the subject token or this agent: ${wider.join(" ")}`);
   const scopes = ask.scopes ?? [...ceiling];
-  const foreign = ask.audiences.filter((audience) => !rules.audiences.includes(audience));
+  const foreign = ask.audiences.filter((audience) => !isOfHouse(rules.audiences, audience));
   if (foreign.length > 0) throw new OAuthError("invalid_target", `this house has ${rules.audiences.join(" ")}`);
   const audiences = ask.audiences.length === 0 ? rules.audiences : [...new Set(ask.audiences)];
   return inNameOf(subject, { sub: rules.agent }, scopes, audiences, rules.now);

@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import { createAuthenticate, type Authenticate } from "#authn/authenticate.ts";
 import { createBearerVerifier, createTokenChecker } from "#authn/bearer.ts";
 import type { PersonOf } from "#authn/claims.ts";
@@ -7,6 +8,7 @@ import { createHouseKeyStore } from "#authn/house-key-store.ts";
 import { createHouseKeys } from "#authn/house-keys.ts";
 import { createIntrospector } from "#authn/introspection.ts";
 import { remoteIssuer } from "#authn/issuer-keys.ts";
+import { viewPathOf } from "#authn/resource-indicator.ts";
 import { createAgentOfClient } from "#membership/graph/agent-of-client.ts";
 import { createLivingDelegations } from "#membership/graph/living-delegations.ts";
 import { createFindClient } from "#membership/credentials/credentials.ts";
@@ -18,6 +20,8 @@ import type { HouseStore } from "./store.ts";
 import type { HouseSettings } from "./settings.ts";
 
 export type ServiceKey = keyof HouseAddresses["services"];
+
+const MOST_VIEWS = 100;
 
 export type HouseCallers = ReturnType<typeof createHouseCallers>;
 
@@ -63,6 +67,22 @@ export const createHouseCallers = (parts: {
     service === "gateway" || service === "crud"
       ? (service === "gateway" ? addresses.publicOrigins : [addresses.services.crud]).flatMap((origin) => [origin, `${origin}/mcp`])
       : [addresses.services[service]];
+  /** At a view of the tool protocol also tokens for that view alone; what is known of tokens is kept for as many views. */
+  const verifyAtViews = (verify: VerifyBearer): VerifyBearer => {
+    const verifiers = new LRUCache<string, VerifyBearer>({ max: MOST_VIEWS });
+    return (request) => {
+      const view = viewPathOf(new URL(request.url).pathname);
+      if (view === undefined) return verify(request);
+      const audience = [...audienceOf("crud"), `${addresses.services.crud}${view}`];
+      const known = verifiers.get(view) ?? createBearerVerifier({ ...common, audience });
+      verifiers.set(view, known);
+      return known(request);
+    };
+  };
+  const verifierOf = (service: ServiceKey): VerifyBearer => {
+    const verify = createBearerVerifier({ ...common, audience: audienceOf(service) });
+    return service === "crud" ? verifyAtViews(verify) : verify;
+  };
   return {
     houseKeys,
     /** Who a provider's subject is here, as a link says. */
@@ -72,8 +92,7 @@ export const createHouseCallers = (parts: {
     identityFor: (service: ServiceKey): HouseIdentity => houseKeys.identityFor(service),
     /** Checks tokens that the gateway was sent and that name any of these audiences; each check is counted. */
     verifierForGateway: (audience: readonly string[]): VerifyBearer => createBearerVerifier({ ...common, audience, metrics }),
-    authenticateFor: (service: ServiceKey): Authenticate =>
-      createAuthenticate({ lives, verify: createBearerVerifier({ ...common, audience: audienceOf(service) }) }),
+    authenticateFor: (service: ServiceKey): Authenticate => createAuthenticate({ lives, verify: verifierOf(service) }),
     /** Checks a token that names the public origin; for the token exchange. */
     checkToken: createTokenChecker({ ...common, audience: addresses.publicOrigins, metrics }),
   };

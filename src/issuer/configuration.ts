@@ -1,5 +1,6 @@
 import type { Configuration, errors as ProviderErrors, interactionPolicy, KoaContextWithOIDC } from "oidc-provider";
 import type { JWK } from "jose";
+import { isOfHouse } from "#authn/resource-indicator.ts";
 import { identityScopes } from "#authn/scopes.ts";
 import { logoutUrlOf, type KnownClients, type WebClient } from "./clients.ts";
 import type { Factors } from "./factors.ts";
@@ -23,7 +24,7 @@ export interface ConfigurationParts {
   readonly claims: Pick<TokenClaims, "of">;
   /** `aud` of a token for a resource; `granted` are all that its sign-in asked for. */
   readonly audienceOf: (token: object, resource: string, granted: readonly string[]) => string | readonly string[];
-  /** What may be named as `resource`; the first stands for all. */
+  /** What may be named as `resource`, beside views (`isOfHouse`); the first stands for all. */
   readonly audiences: readonly string[];
   readonly web: WebClient;
   readonly known: Pick<KnownClients, "scopesOf">;
@@ -120,16 +121,16 @@ export const configurationOf = (parts: ConfigurationParts): Configuration => ({
       useGrantedResource: () => true,
       getResourceServerInfo: async (ctx, resource, client) => {
         const { InvalidScope, InvalidTarget } = parts.library.errors;
-        const isOfHouse = parts.audiences.includes(resource);
+        const isOwn = isOfHouse(parts.audiences, resource);
         const isGateway = client.clientId === parts.web.clientId;
         const server = (scope: string) => ({ scope, accessTokenFormat: "jwt" as const, jwt: { sign: { alg: "ES256" as const } } });
         // Services outside are known to the gateway alone. Its service tokens, in its own name, are for none of the house.
         if (isGateway && ctx.oidc.params?.["grant_type"] === "client_credentials") {
-          if (isOfHouse) throw new InvalidTarget("name a service outside this house");
+          if (isOwn) throw new InvalidTarget("name a service outside this house");
           const scope = ctx.oidc.params["scope"];
           return server(typeof scope === "string" ? scope : "");
         }
-        if (!isOfHouse && !isGateway) throw new InvalidTarget(`this house has ${parts.audiences.join(" ")}`);
+        if (!isOwn && !isGateway) throw new InvalidTarget(`this house has ${parts.audiences.join(" ")}`);
         const most = await parts.known.scopesOf(client.clientId);
         // A service that asks for scopes is told when it has none of them: an answer without any would mean all.
         const asked = ctx.oidc.params?.["grant_type"] === "client_credentials" ? [...ctx.oidc.requestParamScopes] : [];

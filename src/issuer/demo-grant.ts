@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { UnknownObject } from "oidc-provider";
 import { isLoopbackAddress } from "#http/addresses.ts";
 import { OAuthError } from "#authn/oauth-error.ts";
+import { isOfHouse } from "#authn/resource-indicator.ts";
 import { agentScopes } from "#authn/scopes.ts";
 import type { Factors } from "./factors.ts";
 import type { IssueToken } from "./grant-tokens.ts";
@@ -43,7 +44,7 @@ const parseScope = (ctx: GrantContext, most: readonly string[]): string => {
 
 const parseTargets = (ctx: GrantContext, audiences: readonly string[]): readonly string[] => {
   const asked = valuesOf(ctx, "resource");
-  if (asked.some((audience) => !audiences.includes(audience)))
+  if (asked.some((audience) => !isOfHouse(audiences, audience)))
     throw new OAuthError("invalid_target", `this house has ${audiences.join(" ")}`);
   return asked.length === 0 ? audiences : asked;
 };

@@ -95,6 +95,38 @@ test("the exchange never widens: not scope, not audience, not life, not the chai
   );
 });
 
+test("a token may be for one view of the tools alone, whatever views there are, in the one spelling that it has", async (t) => {
+  const { op, post, asClient, demo, exchange } = await setUp(t);
+  const ben = (await demo()).access_token ?? "";
+  const own = { grant_type: "client_credentials", scope: "authzen.pep" };
+  const mcp = op.audiences[1] ?? "";
+  for (const [resource, isOne] of [
+    [`${mcp}/people`, true],
+    [`${mcp}/people-demo`, true],
+    [`${mcp}/`, false],
+    [`${mcp}/People`, false],
+    [`${mcp}/people/`, false],
+    [`${mcp}/people/more`, false],
+    [`${mcp}/people?more`, false],
+    [`${mcp}/../secrets`, false],
+    [`${mcp}/%70eople`, false],
+    [`${mcp}people`, false],
+    [`${op.publicOrigin}/people`, false],
+    [`${op.audiences[2]}/people`, false],
+  ] as const) {
+    const answers = [
+      await post({ ...own, resource }, asClient("service:pep")),
+      await exchange({ subject_token: ben, resource }),
+      await demo({ resource }),
+    ];
+    for (const { error, claims } of answers)
+      assert.deepEqual([error, [claims.aud].flat()], isOne ? [undefined, [resource]] : ["invalid_target", [undefined]], resource);
+  }
+  // The gateway's own client has tokens for services outside alone.
+  assert.equal((await post({ ...own, resource: `${mcp}/people` }, asClient("sallyport-web"))).error, "invalid_target");
+  assert.equal((await exchange({ subject_token: ben, audience: `${mcp}/people` }, "sallyport-web")).error, "invalid_target");
+});
+
 test("only agents exchange, with their own secret, and only access tokens", async (t) => {
   const { op, post, demo, exchange, asClient } = await setUp(t);
   const ben = (await demo()).access_token ?? "";

@@ -12,7 +12,7 @@ import { defaultAssuranceMap } from "#authn/assurance.ts";
 import { createTokenChecker } from "#authn/bearer.ts";
 import { provesClient, type FindClient } from "#authn/registered-clients.ts";
 import type { HouseKeys } from "#authn/house-keys.ts";
-import { audienceOfResource } from "#authn/resource-indicator.ts";
+import { audienceOfResource, isOfHouse } from "#authn/resource-indicator.ts";
 import { createSealer, deriveKey, type HouseSecrets } from "#authn/seal.ts";
 import { createArtifacts, sweepExpired } from "./artifacts.ts";
 import { clientsOf, knownClients, registeredMetadata, type WebClient } from "./clients.ts";
@@ -77,14 +77,14 @@ export const createIssuer = async (parts: IssuerParts): Promise<Issuer> => {
   const clients = knownClients(signIns, findClient);
   const claims = createTokenClaims(factors.find, clients.tenantOf);
 
-  const isOfHouse = (resource: string): boolean => parts.audiences.includes(resource);
+  const isOwn = (resource: string): boolean => isOfHouse(parts.audiences, resource);
   const audienceOf = (token: object, resource: string, granted: readonly string[]): string | readonly string[] => {
     const noted = claims.audienceOf(token);
     if (noted !== undefined) return noted;
-    if (isOfHouse(resource)) return resource === parts.audiences[0] ? parts.audiences : resource;
+    if (isOwn(resource)) return resource === parts.audiences[0] ? parts.audiences : resource;
     if (granted.length === 0) return resource;
     // What a session hands to services outside opens nothing in the house; this issuer itself takes it for an exchange.
-    return [...granted.filter((one) => !isOfHouse(one)).map(audienceOfResource), issuerUrl];
+    return [...granted.filter((one) => !isOwn(one)).map(audienceOfResource), issuerUrl];
   };
 
   const artifacts = createArtifacts({

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test, type TestContext } from "node:test";
-import { decodeJwt } from "jose";
+import { decodeJwt, UnsecuredJWT } from "jose";
 import { defaultAssuranceMap } from "#authn/assurance.ts";
 import { createBearerVerifier } from "#authn/bearer.ts";
 import { remoteIssuer } from "#authn/issuer-keys.ts";
@@ -18,6 +18,7 @@ import { testIssuer } from "#testing/issuer.ts";
 import { signIn, visitor } from "#testing/sign-in.ts";
 import { until } from "#testing/until.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
+import { guardOwn } from "./exchanged-token.ts";
 
 const database = sharedDatabase();
 const A = "https://a.example";
@@ -315,6 +316,16 @@ for (const [what, misbehave] of lies)
     assert.equal(await get("a", ben), 200, "and is not kept");
     assert.equal(await made.counted("bff_token_exchange_total", { grant_type: "token_exchange", status: "upstream_auth_failed" }), 1);
   });
+
+test("a token for an upstream that opens a view of the house's tools too goes to nobody", () => {
+  const tokensFor = (...audiences: readonly string[]) => ({
+    accessToken: new UnsecuredJWT().setAudience([...audiences]).encode(),
+    accessExpiresAt: 0,
+  });
+  const wish = { audience: A, scopes: undefined, houseAudiences: [`${testAudiences.gateway}/mcp`] };
+  guardOwn(tokensFor(A, `${testAudiences.gateway}/mcp/people/more`), wish);
+  assert.throws(() => guardOwn(tokensFor(A, `${testAudiences.gateway}/mcp/people`), wish), { code: "upstream_auth_failed" });
+});
 
 test("a provider that refuses is 502, one that is gone is 503 for rows that need it, and comes back by itself", async (t) => {
   const op = await foreignProvider(t);
