@@ -21,6 +21,8 @@ export interface HouseRequest {
   readonly path: string;
   readonly body?: string | Uint8Array<ArrayBuffer> | undefined;
   readonly type?: string;
+  /** The state that alone is changed. */
+  readonly ifMatch?: string | undefined;
 }
 
 const fetchToken = async ({ token, as, port }: Asking): Promise<string> => {
@@ -46,7 +48,7 @@ const exitCodeOf = (status: number, code: string | undefined): number => {
 };
 
 /** Asks a service of the running house, `above` the gateway's port. Throws `Refusal` with the house's own words for whatever is no success. */
-export const askHouse = async (asking: Asking, above: number, { method, path, body, type }: HouseRequest): Promise<Response> => {
+export const askHouse = async (asking: Asking, above: number, { method, path, body, type, ifMatch }: HouseRequest): Promise<Response> => {
   const { scheme, send } = await reachHouse();
   const origin = asking.origin ?? `${scheme}://localhost:${Number(asking.port) + above}`;
   const token = await fetchToken(asking);
@@ -54,7 +56,11 @@ export const askHouse = async (asking: Asking, above: number, { method, path, bo
   try {
     answer = await send(new URL(path, origin).href, {
       method,
-      headers: { authorization: `Bearer ${token}`, ...(type === undefined ? {} : { "content-type": type }) },
+      headers: {
+        authorization: `Bearer ${token}`,
+        ...(type === undefined ? {} : { "content-type": type }),
+        ...(ifMatch === undefined ? {} : { "if-match": ifMatch }),
+      },
       ...(body === undefined ? {} : { body }),
       redirect: "error",
       signal: AbortSignal.timeout(150_000),

@@ -13,7 +13,7 @@ import { askHouse, type HouseRequest } from "./ask-house.ts";
 import { Refusal } from "./refusal.ts";
 
 const help = `npm run config -- export DIR|FILE.tar
-npm run config -- import DIR|FILE [--dry-run] [--reason TEXT]
+npm run config -- import DIR|FILE [--dry-run] [--reason TEXT] [--if-match ETAG]
 npm run config -- openapi FILE --provider P --instance I [--pick tag:users] [--base-url URL] [--allow NETWORK] [--auth JSON] [--dry-run] [--out FILE]
 npm run config -- explain TOOL --user NAME [--agent AGENT] [--view NAME]
 
@@ -27,6 +27,7 @@ npm run config -- explain TOOL --user NAME [--agent AGENT] [--view NAME]
   --out FILE       writes the system's file instead of publishing it
   --dry-run        only says what it would change
   --reason TEXT    why, for the versions
+  --if-match ETAG  as the export said that it was made of: refused if anything was changed there since
   --pick WHAT      tag:<tag>, or an operation ("GET /users/{id}"); may be repeated. Default: all that can be imported
   --base-url URL   where the operations are; default: the document's first server
   --allow NETWORK  a network that is not public and may be dialled (10.1.0.0/16); may be repeated
@@ -53,6 +54,7 @@ const readArguments = () => {
       options: {
         "dry-run": { type: "boolean", default: false },
         reason: { type: "string" },
+        "if-match": { type: "string" },
         provider: { type: "string" },
         instance: { type: "string" },
         pick: { type: "string", multiple: true, default: [] },
@@ -141,7 +143,9 @@ const tellFaults = (valid: boolean | undefined, errors: readonly Fault[] = []): 
 };
 
 const exportTo = async (given: Given, target: string): Promise<void> => {
-  const archive = Buffer.from(await (await ask(given, { method: "GET", path: "/config/export" })).arrayBuffer());
+  const answer = await ask(given, { method: "GET", path: "/config/export" });
+  const archive = Buffer.from(await answer.arrayBuffer());
+  say(`ETag ${answer.headers.get("etag") ?? ""}`);
   if (target.endsWith(".tar")) {
     await written(target, archive);
     return say(`${target}: ${unpackArchive(archive).length} files`);
@@ -176,7 +180,7 @@ const archiveOf = async (source: string): Promise<Uint8Array<ArrayBuffer>> => {
 const importFrom = async (given: Given, source: string): Promise<void> => {
   const body = await archiveOf(source);
   const query = queryOf({ dryRun: String(given["dry-run"]), reason: given.reason });
-  const answer = await ask(given, { method: "POST", path: `/config/import?${query}`, body, type: TAR });
+  const answer = await ask(given, { method: "POST", path: `/config/import?${query}`, body, type: TAR, ifMatch: given["if-match"] });
   const told = (await answer.json()) as {
     readonly changed: readonly (ConfigWritten & { readonly kind: string })[];
     readonly unchanged: number;

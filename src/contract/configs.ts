@@ -354,12 +354,13 @@ export const exportConfig = endpoint("crud", "GET", "/config/export", {
   moreMedia: ["application/x-tar"],
   ...mayRead("config/read"),
   summary:
-    "Systems and tools document of the caller's tenant and those that it shares as a tar archive of a configuration folder; of the same configuration the same bytes.",
+    "Systems and tools document of the caller's tenant and those that it shares as a tar archive of a configuration folder; of the same configuration the same bytes. Its ETag is for If-Match of an import.",
 });
 
 export const importConfig = endpoint("crud", "POST", "/config/import", {
   query: change,
   textBody: ["application/x-tar"],
+  headers: { "If-Match": z.string().optional() },
   reply: z.object({
     /** Objects that are not as the archive has them, by kind and name. */
     changed: z.array(configWritten.extend({ kind: z.enum(["system", "tools"]) })),
@@ -369,8 +370,9 @@ export const importConfig = endpoint("crud", "POST", "/config/import", {
     errors: z.array(configFault).optional(),
   }),
   ...mayWrite("config/write"),
-  problems: ["managed_elsewhere", "unprocessable", "connector_not_available", "membership_unavailable"],
-  summary: "Publish the systems and the tools document of a tar archive (at most 32 MiB), all or nothing. What the archive lacks stays.",
+  problems: ["stale_version", "already_exists", "managed_elsewhere", "unprocessable", "connector_not_available", "membership_unavailable"],
+  summary:
+    "Publish the systems and the tools document of a tar archive (at most 32 MiB), all or nothing. What the archive lacks stays. If-Match names the export that it was made of.",
 });
 
 export const reloadConfig = endpoint("crud", "POST", "/config/reload", {

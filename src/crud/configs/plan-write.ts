@@ -66,10 +66,14 @@ const faultsOf = async (prepared: Prepared | Refused, by: Parameters<Prepared["c
     return prepared.faults;
   }
 };
-export const refuse = (faults: readonly Fault[]): Problem =>
-  new Problem(faults.some(({ code }) => code === "connector_not_available") ? "connector_not_available" : "unprocessable", {
-    errors: faults,
-  });
+export const refuse = (faults: readonly Fault[]): Problem => {
+  const code = faults.some((fault) => fault.code === "connector_not_available")
+    ? "connector_not_available"
+    : faults.every((fault) => fault.code === "stale_version")
+      ? "stale_version"
+      : "unprocessable";
+  return new Problem(code, { errors: faults });
+};
 
 /** The faults of a refusal, each with the file that it is of. */
 export const faultsIn = ({ code, title, options: { detail, errors } }: Problem, file: string): readonly Fault[] =>
@@ -81,7 +85,7 @@ export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) 
   const { held, require: requireObject } = objects;
   const fromFolders = referencesOfAll(parts.folders);
 
-  const requireTags = ({ ifMatch, ifNoneMatch, isDryRun }: ConfigWrite, head: StoredVersion | undefined): void => {
+  const requireTags = ({ ifMatch, ifNoneMatch, isDryRun, read }: ConfigWrite, head: StoredVersion | undefined, isSame = false): void => {
     const live = head === undefined || head.text === null ? undefined : etagOf(head);
     if (namesState(ifNoneMatch, live)) throw new Problem("already_exists");
     const stale = (detail?: string): Problem =>
@@ -90,8 +94,10 @@ export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) 
         ...(live === undefined ? {} : { headers: { etag: live }, members: { current: live, yours: ifMatch } }),
       });
     if (ifMatch !== null && !namesTag(ifMatch, live)) throw stale();
-    if (ifMatch === null && parts.requiresIfMatch && live !== undefined && !isDryRun)
-      throw stale("Send If-Match with the ETag that you read.");
+    // What an archive has as it is here overwrites nothing; of the rest a try is refused as the act is, which has one tag for all.
+    const needsTag = read === undefined ? !isDryRun : !isSame;
+    if (ifMatch === null && parts.requiresIfMatch && live !== undefined && needsTag)
+      throw stale(`Send If-Match with the ETag ${read === undefined ? "that you read" : "of the export that it was made of"}.`);
   };
 
   /** What a change would do. Throws as `write`; what it read is let go then. */
@@ -124,7 +130,7 @@ export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) 
           detail: "It serves other tenants of this house too: its file in the configuration folder changes it.",
         });
       if (text === null && live === undefined) throw new Problem("not_found");
-      requireTags(asked, before?.head);
+      requireTags(asked, before?.head, isSame);
       if (faults.length > 0 && !isDryRun) throw refuse(faults);
       const after = good ?? (text === null ? kinds[kind].absent(name) : undefined);
       const next = (after?.preview ?? (() => catalogue.snapshot))();

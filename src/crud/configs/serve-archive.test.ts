@@ -40,18 +40,26 @@ const emptyHouse = async (t: TestContext, more: Parameters<typeof crudHouse>[1] 
   cleanUp(t, () => rm(configFolder, { recursive: true }));
   return crudHouse(t, { realEvents: true, configFolder, ...more });
 };
-const send = async (house: CrudHouse, method: string, path: string, bytes?: Uint8Array<ArrayBuffer>, as: object = ada) => {
+const send = async (
+  house: CrudHouse,
+  method: string,
+  path: string,
+  bytes?: Uint8Array<ArrayBuffer>,
+  as: object = ada,
+  more: Readonly<Record<string, string>> = {},
+) => {
   const headers = {
     authorization: `Bearer ${await house.token(as)}`,
     ...(bytes === undefined ? {} : { "content-type": "application/x-tar" }),
+    ...more,
   };
   const response = await house.crud.fetch(new Request(`http://localhost:8083${path}`, { method, headers, body: bytes ?? null }));
   const body = Buffer.from(await response.arrayBuffer());
   // oxlint-disable-next-line typescript/no-explicit-any -- a test looks into what it expects
   return { status: response.status, headers: response.headers, bytes: body, json: (): any => JSON.parse(body.toString()) };
 };
-const put = (house: CrudHouse, files: readonly ArchivedFile[], query = "", as?: object) =>
-  send(house, "POST", `/config/import${query}`, Uint8Array.from(packArchive(files)), as);
+const put = (house: CrudHouse, files: readonly ArchivedFile[], query = "", as?: object, more?: Readonly<Record<string, string>>) =>
+  send(house, "POST", `/config/import${query}`, Uint8Array.from(packArchive(files)), as, more);
 const namesOf = async (house: CrudHouse): Promise<readonly string[]> =>
   (await send(house, "GET", "/config/systems")).json().systems.map(({ name }: { name: string }) => name);
 
@@ -123,6 +131,32 @@ for (const [what, files, status, code, fault] of rows)
     assert.match(JSON.stringify(answer.json().errors), fault);
     assert.deepEqual(await namesOf(house), []);
   });
+
+test("where a change must name what it was made of, an import names its export: what was changed since is not written over", async (t) => {
+  const house = await emptyHouse(t, { settings: { CONFIG_REQUIRE_IF_MATCH: "true" } });
+  const [one, two] = [system("one"), system("two")];
+  const newOne = { ...one, text: one.text.replace("title: Staff one", "title: Staff first") };
+  assert.equal((await put(house, [one, two])).status, 200, "what is new needs no tag");
+
+  /** What a dry run says and what the import answers, which agree. */
+  const both = async (files: readonly ArchivedFile[], ifMatch?: string) => {
+    const headers: Record<string, string> = ifMatch === undefined ? {} : { "if-match": ifMatch };
+    const [tried, made] = [await put(house, files, "?dryRun=true", ada, headers), await put(house, files, "", ada, headers)];
+    const { valid, errors = [] } = tried.json();
+    const isRefused = tried.status !== 200 || valid === false;
+    assert.equal(isRefused, made.status !== 200, `${tried.bytes.toString()} ${made.bytes.toString()}`);
+    if (tried.status === 200 && isRefused) assert.deepEqual(errors, made.json().errors);
+    return [made.status, made.status === 200 ? made.json().unchanged : made.json().code];
+  };
+  const exported = await send(house, "GET", "/config/export");
+  const tag = exported.headers.get("etag") ?? "";
+  assert.deepEqual(await both(unpackArchive(exported.bytes)), [200, 2]);
+  assert.deepEqual(await both([newOne, two, system("three")]), [412, "stale_version"]);
+  assert.deepEqual(await both([newOne, two], '"another"'), [412, "stale_version"]);
+  assert.deepEqual(await both([newOne, two], tag), [200, 1]);
+  assert.deepEqual(await both([one, two], tag), [412, "stale_version"], "it was changed since");
+  assert.deepEqual(await both([one, two], "*"), [200, 1], "whatever is there");
+});
 
 test("who may neither read nor write configuration, and another media type", async (t) => {
   const house = await emptyHouse(t);

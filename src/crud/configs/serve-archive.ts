@@ -2,6 +2,7 @@ import { basename, posix } from "node:path";
 import { exportConfig, importConfig, MOST_ARCHIVE_BYTES } from "#contract/configs.ts";
 import { MOST_FAULTS, Problem, type Fault } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
+import { namesTag, tagsOf } from "#http/entity-tags.ts";
 import { createTurns } from "#http/turns.ts";
 import { readBytes } from "#http/read-bytes.ts";
 import type { Router } from "#http/serve.ts";
@@ -9,8 +10,9 @@ import type { ReadReference } from "#crud/systems/load-systems.ts";
 import { archivePieces, unpackInTurns, type ArchivedFile } from "./archive.ts";
 import type { ConfigStore } from "./config-store.ts";
 import type { ConfigWrite } from "./plan-write.ts";
-import type { KindName } from "./held-object.ts";
+import { keyOf, type KindName } from "./held-object.ts";
 import type { ConfigPublisher } from "./publish-config.ts";
+import { digestOf, etagOf } from "./version-store.ts";
 
 const TAR = "application/x-tar";
 /** Where systems lie, and below it what they refer to. */
@@ -19,6 +21,33 @@ const kinds: readonly KindName[] = ["system", "tools"];
 const pathOf = (kind: KindName, name: string): string => (kind === "tools" ? "tools.yaml" : `${FOLDER}/${name}.yaml`);
 
 const pause = createTurns(10);
+
+/** What a tenant sees that is in force. */
+const headsOf = (store: ConfigStore, tenant: string) =>
+  kinds.flatMap((kind) =>
+    store
+      .list(kind, tenant)
+      .flatMap(({ name, head }) => (head === undefined || head.text === null ? [] : [{ kind, name, head, text: head.text }])),
+  );
+
+/** The tag of each object, and one of all, by which an import says which export it was made of. */
+const tagsOfAll = (store: ConfigStore, tenant: string) => {
+  const each = new Map(headsOf(store, tenant).map(({ kind, name, head }) => [keyOf(kind, name), etagOf(head)]));
+  return { each, all: `"${digestOf(JSON.stringify([...each]), {}).slice(0, 24)}"` };
+};
+
+/**
+ * What is to be found of each object that an archive may change: as its export found it. Throws `stale_version` where anything was changed
+ * since.
+ */
+const conditionsOf = (store: ConfigStore, tenant: string, yours: string) => {
+  const { each, all } = tagsOfAll(store, tenant);
+  if (!namesTag(yours, all)) throw new Problem("stale_version", { headers: { etag: all }, members: { current: all, yours } });
+  return (kind: KindName, name: string) => {
+    const tag = each.get(keyOf(kind, name)) ?? null;
+    return { ifMatch: tag, ifNoneMatch: tag === null ? "*" : null };
+  };
+};
 
 /** What a tenant sees as files of a folder. Throws `unprocessable` where two systems hold different files under one name, which no folder can. */
 const filesOf = (store: ConfigStore, tenant: string): readonly ArchivedFile[] => {
@@ -34,12 +63,10 @@ const filesOf = (store: ConfigStore, tenant: string): readonly ArchivedFile[] =>
       });
     files.set(path, text);
   };
-  for (const kind of kinds)
-    for (const { name, head } of store.list(kind, tenant)) {
-      if (head === undefined || head.text === null) continue;
-      add(pathOf(kind, name), head.text);
-      for (const [path, text] of Object.entries(head.refs)) add(posix.join(FOLDER, path), text);
-    }
+  for (const { kind, name, head, text } of headsOf(store, tenant)) {
+    add(pathOf(kind, name), text);
+    for (const [path, referred] of Object.entries(head.refs)) add(posix.join(FOLDER, path), referred);
+  }
   if (faults.length > 0) throw new Problem("unprocessable", { errors: faults });
   return [...files].map(([path, text]) => ({ path, text }));
 };
@@ -89,6 +116,7 @@ export const serveArchive = (router: Router<Caller>, publisher: ConfigPublisher)
     return new Response(ReadableStream.from(pieces), {
       headers: {
         "content-type": TAR,
+        etag: tagsOfAll(store, call.caller.tenant).all,
         "cache-control": "no-store",
         "x-content-type-options": "nosniff",
         "content-disposition": 'attachment; filename="configuration.tar"',
@@ -106,11 +134,14 @@ export const serveArchive = (router: Router<Caller>, publisher: ConfigPublisher)
     const archive = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const { read, objects } = await objectsOf(await unpackInTurns(archive, pause));
     const isDryRun = query.dryRun === "true";
-    const change = { by, reason: query.reason, read, ifMatch: null, ifNoneMatch: null, isDryRun };
+    const yours = tagsOf(request.headers, "if-match");
+    if (yours !== null) await store.follow();
+    const conditionOf = yours === null ? () => ({ ifMatch: null, ifNoneMatch: null }) : conditionsOf(store, call.caller.tenant, yours);
+    const change = { by, reason: query.reason, read, isDryRun };
     // The tools document speaks of systems, so it comes behind them.
     const changes: readonly ConfigWrite[] = objects
       .toSorted((one, other) => (one.kind < other.kind ? -1 : 1))
-      .map((object) => ({ ...object, ...change }));
+      .map((object) => ({ ...object, ...change, ...conditionOf(object.kind, object.name) }));
     try {
       const written = await publisher.publishAll(call, changes);
       const changed = written.flatMap((one, at) => (one.isSame ? [] : [{ kind: changes[at]?.kind ?? "system", ...publisher.reply(one) }]));
