@@ -1,6 +1,7 @@
 import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { DecideAsk } from "#decide/decider.ts";
+import { houseTools } from "#decide/pairs.ts";
 import type { Decided } from "#decide/obligations.ts";
 import type { Recent } from "#http/recent.ts";
 import { requireEntry, toolAsk } from "./call/decide-door.ts";
@@ -136,6 +137,15 @@ const firstPermitted = async (
   return found();
 };
 
+const houseNames: readonly string[] = Object.values(houseTools);
+
+/** Whether a tool comes after this name in a list: those of the house come first, in their order, then all others by name. What had the name may be gone. */
+export const isAfter = ({ name, isBuiltIn }: Pick<Tool, "name" | "isBuiltIn">, after: string | undefined): boolean => {
+  if (after === undefined) return true;
+  const place = houseNames.indexOf(after);
+  return isBuiltIn ? place >= 0 && houseNames.indexOf(name) > place : place >= 0 || name > after;
+};
+
 /**
  * One page of the caller's tools: those of the house that the view has, then what could be permitted. Health is the first entry of
  * the first page. Pages hang on nothing that is kept: each goes on after the last name in the catalogue of the moment. Cost: one
@@ -146,12 +156,11 @@ export const listPermitted = async (ask: ListAsk, parts: ListParts): Promise<Lis
   const wanted = parseLimit(ask.limit) ?? Number.POSITIVE_INFINITY;
   const place = { view: view.name, principal: principalOf(caller) };
   const after = ask.cursor === undefined ? undefined : parts.cursor.open(ask.cursor, place);
-  const house = [...snapshot.tools.values()].filter((tool) => tool.isBuiltIn && isInView(tool, view, caller.tenant));
-  const last = house.findIndex((tool) => tool.name === after);
-  const isWithinHouse = after === undefined || last >= 0;
-  const first = isWithinHouse ? house.slice(last + 1) : [];
-  const candidates = (await candidatesOf(ask, parts)).filter((tool) => isWithinHouse || tool.name > after);
-  const found = [...first, ...(await firstPermitted(ask, candidates, wanted - first.length, parts))];
+  const house = [...snapshot.tools.values()].filter(
+    (tool) => tool.isBuiltIn && isInView(tool, view, caller.tenant) && isAfter(tool, after),
+  );
+  const candidates = (await candidatesOf(ask, parts)).filter((tool) => isAfter(tool, after));
+  const found = [...house, ...(await firstPermitted(ask, candidates, wanted - house.length, parts))];
   const { page, last: end } = pageOf(found, wanted);
   return end === undefined ? { tools: page } : { tools: page, nextCursor: parts.cursor.seal(end.name, place) };
 };

@@ -65,6 +65,32 @@ test("short names are listed once, with a schema for each tool of it that the ca
   );
 });
 
+test("pages of every size give every name once, where the view has the tool that looks for tools as well", async (t) => {
+  const house = await routed(t);
+  const document = "apiVersion: tools/v1\nviews: [{ name: searched, search: true, tenants: [tenant:acme] }]\n";
+  const headers = { "content-type": "application/yaml" };
+  const made = await house.request("/config/tools", { method: "PUT", as: ada, headers, raw: document });
+  assert.equal(made.status, 200, await made.text());
+  for (const [path, own] of [
+    ["/mcp/jsonrpc", ["system.health"]],
+    ["/mcp/searched/jsonrpc", ["system.health", "system.find_tools"]],
+  ] as const) {
+    const list = async (params: object) =>
+      (await house.rpc({ jsonrpc: "2.0", id: 1, method: "tools/list", params }, { as: agent, path })).body.result;
+    const all = [...own, "get_employee", "list_employees", "update_salary"];
+    for (let limit = 1; limit <= all.length; limit++) {
+      const names: string[] = [];
+      let cursor: string | undefined;
+      do {
+        const page = await list({ limit, ...(cursor === undefined ? {} : { cursor }) });
+        names.push(...page.tools.map(({ name }) => name));
+        cursor = page.nextCursor;
+      } while (cursor !== undefined && names.length <= all.length);
+      assert.deepEqual(names, all, `${path} ${limit}`);
+    }
+  }
+});
+
 test("a call names the router or the tool; what is decided, validated, paid for and recorded is the tool", async (t) => {
   const house = await routed(t);
   for (const [name, given] of [

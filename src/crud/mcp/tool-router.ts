@@ -3,7 +3,7 @@ import { isObject } from "#contract/is-object.ts";
 import { principalOf } from "./call/tool-call.ts";
 import { findTool, type Snapshot } from "./catalogue.ts";
 import { sha256Of } from "./digest.ts";
-import { listPermitted, parseLimit, type ListAsk, type ListedTools, type ListParts } from "./list-tools.ts";
+import { isAfter, listPermitted, parseLimit, type ListAsk, type ListedTools, type ListParts } from "./list-tools.ts";
 import type { Definition, Tool } from "./tool.ts";
 
 /** What a tool is called where its system need not be named: its base, or the workflow's name. */
@@ -40,7 +40,7 @@ export const listRouters = async (ask: ListAsk, parts: ListParts): Promise<Liste
   const place = { view: ask.view.name, principal: principalOf(ask.caller), router: "true" };
   const after = ask.cursor === undefined ? undefined : parts.cursor.open(ask.cursor, place);
   const { tools } = await listPermitted({ ...ask, limit: undefined, cursor: undefined }, parts);
-  const found = routersOf(tools).filter(({ name, isBuiltIn }) => after === undefined || (!isBuiltIn && name > after));
+  const found = routersOf(tools).filter((tool) => isAfter(tool, after));
   const { page, last } = pageOf(found, limit);
   return last === undefined ? { tools: page } : { tools: page, nextCursor: parts.cursor.seal(last.name, place) };
 };
