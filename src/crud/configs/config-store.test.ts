@@ -394,6 +394,33 @@ test("each right is asked for, each scope needed, and another tenant's system is
   assert.equal((await house.request("/mcp/mine/tools/list")).status, 404);
 });
 
+test("versions of a time when the name was another tenant's end no list of versions early", async (t) => {
+  const ask = client(await crudHouse(t));
+  const theirs = document({ tenants: "tenants: [tenant:globex]" });
+  for (const [method, sent] of [
+    ["POST", { raw: document() }],
+    ["DELETE", {}],
+    ["POST", { raw: theirs, as: eve }],
+    ["DELETE", { as: eve }],
+    ["POST", { raw: document() }],
+    ["PUT", { raw: document({ description: "Shows somebody by the id." }) }],
+  ] as const) {
+    const made = await ask(method, `/config/systems${method === "POST" ? "" : "/staff.book"}`, sent);
+    assert.ok(made.status < 300, JSON.stringify(made.body));
+  }
+  const pages: number[][] = [];
+  let cursor = "";
+  do {
+    const { body } = await ask("GET", `/config/systems/staff.book/versions?limit=2${cursor}`);
+    pages.push(body.versions.map(({ version }: { version: number }) => version));
+    cursor = body.nextCursor === undefined ? "" : `&cursor=${body.nextCursor}`;
+  } while (cursor !== "");
+  assert.deepEqual(pages, [
+    [6, 5],
+    [2, 1],
+  ]);
+});
+
 const folderOf = async (t: TestContext): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), "sallyport-config-"));
   await cp(fileURLToPath(new URL("../../../config/", import.meta.url)), folder, { recursive: true });

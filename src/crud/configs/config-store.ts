@@ -102,7 +102,7 @@ export const openConfigStore = async (parts: ConfigStoreParts) => {
     /** Newest first; none of a time when the object was another tenant's. */
     versions: async (kind: KindName, name: string, tenant: string, page: VersionPage): Promise<readonly VersionRow[]> => {
       if (find(kind, name, tenant)?.head === undefined) throw new Problem("not_found");
-      return (await listVersionRows(database, kind, name, page)).filter((version) => sees(version.tenants, tenant));
+      return listVersionRows(database, { kind, name, tenant }, page);
     },
     /** Throws `version_not_found`. */
     version: async (kind: KindName, name: string, number: number, tenant: string): Promise<StoredVersion & { readonly text: string }> => {

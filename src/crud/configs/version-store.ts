@@ -70,7 +70,8 @@ const versionsBefore = statement<Row>(
 const versionRows = statement<VersionRow>(
   "crud.config.version_rows",
   `select v.kind, v.name, v.version, v.digest, v.tenants, v.author, v.reason, v.at, v.restored_from, v.text is null as deleted
-   from crud.config_version v where v.kind = $1 and v.name = $2 and ($3::int is null or v.version < $3) order by v.version desc limit $4`,
+   from crud.config_version v where v.kind = $1 and v.name = $2 and ($3::int is null or v.version < $3)
+     and (v.tenants is null or $5 = any(v.tenants)) order by v.version desc limit $4`,
 );
 const insertVersion = statement<Row>(
   "crud.config.insert",
@@ -127,9 +128,12 @@ export const listVersions = async (sql: Sql, kind: string, name: string, page: V
 /** What a list shows of a version. */
 export type VersionRow = Omit<StoredVersion, "text" | "refs"> & { readonly deleted: boolean };
 
-/** The same without their texts, which may be some MiB each. */
-export const listVersionRows = (sql: Sql, kind: string, name: string, page: VersionPage): Promise<readonly VersionRow[]> =>
-  sql.run(versionRows, [kind, name, page.before ?? null, page.limit]);
+/** What this tenant sees of them, without their texts, which may be some MiB each. */
+export const listVersionRows = (
+  sql: Sql,
+  { kind, name, tenant }: { readonly kind: string; readonly name: string; readonly tenant: string },
+  page: VersionPage,
+): Promise<readonly VersionRow[]> => sql.run(versionRows, [kind, name, page.before ?? null, page.limit, tenant]);
 
 export interface VersionDraft extends Pick<StoredVersion, "kind" | "name" | "text" | "refs" | "tenants" | "author" | "reason"> {
   readonly restoredFrom?: number | undefined;
