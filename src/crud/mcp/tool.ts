@@ -115,9 +115,9 @@ export interface Invocation {
   readonly arguments: Readonly<Record<string, unknown>>;
   /** Ends with the call's deadline, the client's hang-up and the house's stop. */
   readonly signal: AbortSignal;
-  /** Reads one credential; its value is removed from whatever comes back. */
+  /** Reads one credential; its value is removed from whatever comes back, unless it is too short to be told from other text (`conceal`). */
   readonly secret: (uri: string) => Promise<string>;
-  /** Takes a credential that was had in another way out of whatever comes back too. */
+  /** Takes a credential that was had in another way, or is short, out of whatever comes back too. */
   readonly conceal: (value: string) => void;
   /** For paged reads: whether these items are all that is wanted. */
   readonly isEnough?: ((value: unknown) => boolean) | undefined;

@@ -24,21 +24,35 @@ export interface Credentials {
 
 const bearer = (token: string): Readonly<Record<string, string>> => ({ authorization: `Bearer ${token}` });
 
+/** What is shorter is left where it stands alone, as a word that any text may have; with what it is sent in it is taken out all the same. */
+const LEAST_ALONE = 4;
+
+/** Has a secret taken out of what comes back, however short it is: at the least in `whole`, as it is sent. */
+const hide = ({ conceal }: Pick<Invocation, "conceal">, secret: string, whole: string): void => {
+  if (secret.length >= LEAST_ALONE) conceal(secret);
+  else conceal(whole);
+};
+
 /** What a request carries to be let in; values are read by reference for this call and kept nowhere, but for tokens that `tokens` keeps. */
 export const credentialsOf = async ({ auth, tokens, certificates }: CredentialRules, call: Invocation): Promise<Credentials> => {
   const { secret } = call;
   switch (auth.type) {
     case "none":
       return { headers: {}, query: [] };
-    case "bearer":
-      return { headers: bearer(await secret(auth.token)), query: [] };
+    case "bearer": {
+      const token = await secret(auth.token);
+      hide(call, token, `Bearer ${token}`);
+      return { headers: bearer(token), query: [] };
+    }
     case "api_key": {
       const value = await secret(auth.value);
+      hide(call, value, auth.in === "header" ? `${auth.name}: ${value}` : `${auth.name}=${value}`);
       return auth.in === "header" ? { headers: { [auth.name]: value }, query: [] } : { headers: {}, query: [[auth.name, value]] };
     }
     case "basic": {
       const [username, password] = await Promise.all([secret(auth.username), secret(auth.password)]);
       const joined = `${username}:${password}`;
+      hide(call, password, joined);
       call.conceal(joined);
       return { headers: { authorization: `Basic ${Buffer.from(joined).toString("base64")}` }, query: [] };
     }

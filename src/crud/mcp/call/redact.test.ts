@@ -75,6 +75,25 @@ test("nothing is touched without a credential, and short ones do not eat innocen
   assert.deepEqual(cleanedOf(["secret-a", "      ", "12345"], innocent), innocent);
 });
 
+test("a short credential is taken out where it stands alone, in each spelling, and out of no longer word", () => {
+  for (const secret of ["1234!", "p+4/", "Zß9", "a:b"])
+    for (const [name, spell] of Object.entries(spellings))
+      if (!name.startsWith("base64 at offset")) {
+        const echo = spell(secret);
+        const cleaned = cleanedOf([secret], { list: [`before ${echo} behind`], [echo]: 1 });
+        assert.match(cleaned.list[0] ?? "", /^before .*\[redacted\].* behind$/s, `${secret} as ${echo}, ${name}`);
+        assert.ok(!JSON.stringify(cleaned).includes(echo));
+      }
+  assert.deepEqual(cleanedOf(["pass1", "1234"], ["key=pass1&pin=1234", "bypass1 pass12 x1234", 1234, 12345, "%20pass1\\npass1"]), [
+    "key=[redacted]&pin=[redacted]",
+    "bypass1 pass12 x1234",
+    "[redacted]",
+    12345,
+    "%20[redacted]\\n[redacted]",
+  ]);
+  assert.deepEqual(cleanedOf(["     ", "ab"], { text: "ab     ab" }), { text: "ab     ab" });
+});
+
 test("text that is made to be slow to look through is not", () => {
   const slow = [`\\"\\'${"\\".repeat(20)}&#x`, "aaaaaaaaaaaaaaaaaaaaaaaa", "key ".repeat(1000)];
   const texts = ["\\", "a", "&amp;", "%25", "k"].map((piece) => piece.repeat(200_000));

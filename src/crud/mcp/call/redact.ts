@@ -42,20 +42,32 @@ const base64At = (secret: string, offset: 0 | 1 | 2): string => {
 /** Whether anything in a text is written in another way than it is meant: most texts have nothing of that. */
 const ESCAPED = /[%\\&+]/;
 
+/** From so many characters on a credential is taken out wherever it stands; a shorter one where it stands alone, or everyday text would go with it. */
+export const LEAST_ANYWHERE = 6;
+
+const isInWord = /^[\p{L}\p{N}]$/u;
+/** No letter or digit before it that is one: of what is written in another way the last ones are none. */
+const START = String.raw`(?:(?<![\p{L}\p{N}])|(?<=%[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\[bfnrt]))`;
+const END = String.raw`(?![\p{L}\p{N}])`;
+/** A pattern of what begins and ends with these characters, where it stands alone. */
+const alone = (pattern: string, first = "a", last = "a"): string =>
+  `${isInWord.test(first) ? START : ""}(?:${pattern})${isInWord.test(last) ? END : ""}`;
+
 /**
  * Takes one secret out of a text. The pattern of all its escaped forms is large, and takes milliseconds to make: it is made for the first text
  * that could hold one.
  */
 const cleanerOf = (secret: string): ((text: string) => string) => {
-  const plain = new RegExp(
-    [RegExp.escape(secret), anyCase(hexOf(secret)), ...([0, 1, 2] as const).map((offset) => base64At(secret, offset))].join("|"),
-    "gu",
-  );
+  const isShort = secret.length < LEAST_ANYWHERE;
+  const chars = Array.from(secret);
+  const inPlace = (pattern: string): string => (isShort ? alone(pattern, chars[0], chars.at(-1)) : pattern);
+  const encoded = [anyCase(hexOf(secret)), ...(isShort ? ([0] as const) : ([0, 1, 2] as const)).map((offset) => base64At(secret, offset))];
+  const plain = new RegExp([inPlace(RegExp.escape(secret)), ...(isShort ? encoded.map((one) => alone(one)) : encoded)].join("|"), "gu");
   let escaped: RegExp | undefined;
   return (text) => {
     const held = text.replaceAll(plain, REDACTED);
     if (!ESCAPED.test(held)) return held;
-    escaped ??= new RegExp(writtenAll(secret), "gu");
+    escaped ??= new RegExp(inPlace(writtenAll(secret)), "gu");
     return held.replaceAll(escaped, REDACTED);
   };
 };
@@ -68,8 +80,8 @@ const piecesOf = (secret: string): readonly string[] => {
   return chars.flatMap((_, at) => (at % size === 0 ? [chars.slice(at, at + size).join("")] : []));
 };
 
-/** Shorter values would take innocent text with them; nobody's credential is that short. */
-const MIN_LENGTH = 6;
+/** No name and password that are sent joined are shorter. */
+const LEAST = 3;
 
 /** Takes credentials out of a value; it stops now and then, so that a large one is cleaned in turns with others. */
 export type Redact = <T>(value: T) => Generator<void, T>;
@@ -78,9 +90,10 @@ export type Redact = <T>(value: T) => Generator<void, T>;
 const STRIDE = 200;
 
 export const createRedact = (secrets: Iterable<string>): Redact => {
-  const needles = [...new Set(secrets)].filter((secret) => secret.length >= MIN_LENGTH).toSorted((a, b) => b.length - a.length);
+  const needles = [...new Set(secrets)].filter((secret) => secret.trim().length >= LEAST).toSorted((a, b) => b.length - a.length);
   const cleaners = needles.flatMap(piecesOf).map(cleanerOf);
-  const numbers = new Set(needles.filter((secret) => secret.trim() !== "").map(Number));
+  const isNumber = (secret: string): boolean => secret.length >= LEAST_ANYWHERE || String(Number(secret)) === secret;
+  const numbers = new Set(needles.filter(isNumber).map(Number));
   const clean = (text: string): string => cleaners.reduce((held, cleaner) => cleaner(held), text);
   let seen = 0;
   const cleanOne = (value: unknown): unknown =>

@@ -2,6 +2,7 @@ import { ask } from "#contract/ask.ts";
 import { Problem } from "#contract/problem.ts";
 import { readSecretValue } from "#contract/secrets.ts";
 import type { DecidedCall } from "./chain-door.ts";
+import { LEAST_ANYWHERE } from "./redact.ts";
 import type { Held } from "./reserve-door.ts";
 import type { CallParts } from "./tool-call.ts";
 import { UpstreamFault } from "./upstream-fault.ts";
@@ -34,7 +35,8 @@ export const createSecretReader = ({ call, tool, permit }: DecidedCall, held: He
     });
     if (typeof answer.value !== "string" || answer.value === "")
       throw new Problem("upstream_auth_failed", { detail: "The credential is no text." });
-    values.push(answer.value);
+    // Of a shorter one its connector says whether it is to be taken out: it may be a name, and a word of everyday text.
+    if (answer.value.length >= LEAST_ANYWHERE) values.push(answer.value);
     used.push({ audit_id: answer.audit_id, version: answer.version });
     return answer.value;
   };
@@ -44,9 +46,9 @@ export const createSecretReader = ({ call, tool, permit }: DecidedCall, held: He
       reads.set(uri, running);
       return running;
     },
-    /** One that was had in another way. */
+    /** One that was had in another way, or is short. */
     conceal: (value: string): void => void values.push(value),
-    /** Every value that was read, for taking them out of what comes back. */
+    /** What is to be taken out of whatever comes back. */
     values: (): readonly string[] => values,
     /** What the record may say of them: version, never the value or the path. */
     used: () => used,
