@@ -63,7 +63,7 @@ export const readProblem = async (response: Response): Promise<Problem> => {
     type: type === `urn:sallyport:problem:${code}` ? undefined : type,
     members,
     headers,
-    status: response.status === 409 ? 409 : undefined,
+    status: response.status === 409 || response.status === 429 ? response.status : undefined,
   });
 };
 

@@ -163,9 +163,10 @@ export const problemsOf = (endpoint: Endpoint): readonly ProblemCode[] => [
     ...inputOf(endpoint),
     ...(endpoint.problems ?? []),
     ...(endpoint.conflicts ?? []),
+    ...(endpoint.limits ?? []),
   ]),
 ];
 
 /** Status with which an endpoint answers one of its codes. */
 export const statusOf = (endpoint: Endpoint, code: ProblemCode): number =>
-  endpoint.conflicts?.includes(code) === true ? 409 : problemCodes[code].status;
+  endpoint.conflicts?.includes(code) === true ? 409 : endpoint.limits?.includes(code) === true ? 429 : problemCodes[code].status;

@@ -54,6 +54,8 @@ export interface EndpointShape<
   readonly problems?: readonly ProblemCode[];
   /** Codes that it answers as a conflict (409), whatever their own status. */
   readonly conflicts?: readonly ProblemCode[];
+  /** Codes that it answers as a limit of the caller (429), whatever their own status. */
+  readonly limits?: readonly ProblemCode[];
   readonly auth: Auth;
   readonly agents?: Agents;
   /** One of these scopes is needed; empty or absent = none beyond a valid credential. */

@@ -268,8 +268,11 @@ export interface ProblemOptions {
   readonly members?: Readonly<Record<string, unknown>> & { readonly [name in StandardMember]?: never };
   /** URI of the kind of problem, where a profile of a standard names its own. */
   readonly type?: string;
-  /** Status instead of the code's own, where one word has two: a reservation refuses as a conflict (409) what a call refuses as forbidden (403). */
-  readonly status?: 409;
+  /**
+   * Status instead of the code's own, where one word has two: a reservation refuses as a conflict (409) what a call refuses as forbidden (403),
+   * a tool call as a limit of its caller (429) what the gateway refuses as its own (503).
+   */
+  readonly status?: 409 | 429;
   /** Headers of the answer, e.g. `www-authenticate`, `retry-after`, `allow`. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Only logged. */

@@ -122,6 +122,10 @@ const executeReply = z.object({
   duration_ms: z.int(),
   /** There is more than `data` holds. */
   truncated: z.boolean(),
+  /** The call is done, its record is still to be closed. */
+  audit: z.literal("pending").optional(),
+  /** The answer is that of an earlier call with the same key. */
+  replayed: z.literal(true).optional(),
   /** What the tool itself calls its next page. */
   next_cursor: z.string().optional(),
 });
@@ -148,7 +152,6 @@ export const execute = endpoint("crud", "POST", "/execute", {
     "outcome_unknown",
     "output_invalid",
     "output_too_large",
-    "overloaded",
     "pdp_bad_answer",
     "reply_withheld",
     "secrets_unavailable",
@@ -157,6 +160,7 @@ export const execute = endpoint("crud", "POST", "/execute", {
     "tool_quarantined",
     "unknown_tool",
   ],
+  limits: ["overloaded"],
   summary: "One call of one tool without JSON-RPC, through every door; a refusal is a problem, a failure of the upstream an answer.",
 });
 

@@ -1,11 +1,13 @@
 import { usdFromMicro } from "#contract/ids.ts";
 import { isObject } from "#contract/is-object.ts";
+import { Problem } from "#contract/problem.ts";
 import { execute, type ExecuteAsk } from "#contract/tools.ts";
 import type { Caller } from "#authn/caller.ts";
+import { asProblem } from "#http/problem-body.ts";
 import type { Router } from "#http/serve.ts";
 import { FailedCall } from "./call/upstream-fault.ts";
 import { watchRpc, type Watch } from "./protocol-log.ts";
-import { isUpstreamCode, messageOf } from "./rpc-fault.ts";
+import { contractStatus, isUpstreamCode, messageOf } from "./rpc-fault.ts";
 import type { ToolDesk } from "./tool-desk.ts";
 
 const callOf = (asked: ExecuteAsk): { readonly name: string; readonly arguments: unknown } => {
@@ -13,6 +15,18 @@ const callOf = (asked: ExecuteAsk): { readonly name: string; readonly arguments:
   const base = asked.object_type === undefined ? asked.action : `${asked.object_type}_${asked.action}`;
   return { name: `${asked.system}.${base}`, arguments: asked.params };
 };
+
+/** A refusal as both dialects know it: what is too much of the caller's is a limit, not a house that is away. */
+const refusalOf = (error: unknown): unknown => {
+  const problem = asProblem(error);
+  return contractStatus(problem) === 429 ? new Problem(problem.code, { ...problem.options, status: 429 }) : error;
+};
+
+/** What is said of an answer besides. */
+const marksOf = ({ isAuditPending, isReplay = false }: { readonly isAuditPending: boolean; readonly isReplay?: boolean }) => ({
+  ...(isAuditPending ? { audit: "pending" as const } : {}),
+  ...(isReplay ? { replayed: true as const } : {}),
+});
 
 /** One call as one request, for programs that speak no JSON-RPC: through the same corridor as both dialects, in the view of all tools. */
 export const serveExecute = (router: Router<Caller>, { desk, ...watch }: Watch & { readonly desk: ToolDesk }): void => {
@@ -36,10 +50,11 @@ export const serveExecute = (router: Router<Caller>, { desk, ...watch }: Watch &
         cost_usd: usdFromMicro(done.costMicro),
         duration_ms: since(),
         truncated: shown["truncated"] === true,
+        ...marksOf(done),
         ...(typeof next === "string" ? { next_cursor: next } : {}),
       };
     } catch (error) {
-      if (!(error instanceof FailedCall) || !isUpstreamCode(error.code)) throw error;
+      if (!(error instanceof FailedCall) || !isUpstreamCode(error.code)) throw refusalOf(error);
       const { call_id, decision_id } = error.options.members ?? {};
       return {
         success: false,
@@ -54,6 +69,7 @@ export const serveExecute = (router: Router<Caller>, { desk, ...watch }: Watch &
         cost_usd: usdFromMicro(error.costMicro),
         duration_ms: since(),
         truncated: false,
+        ...marksOf(error),
       };
     }
   });

@@ -84,7 +84,7 @@ const callKnown = async (known: KnownCall, parts: CallParts, count: (outcome: st
     const fault = error instanceof UpstreamFault ? error : new UpstreamFault(asProblem(error), "done");
     const { effect, problem } = fault;
     await keepOutcome(key, effect, parts, call.callId);
-    const { costMicro } = await timed("close", () =>
+    const closed = await timed("close", () =>
       closeCall(
         opened,
         {
@@ -98,7 +98,7 @@ const callKnown = async (known: KnownCall, parts: CallParts, count: (outcome: st
       ),
     );
     count(effect === "unknown" ? "unknown" : "error");
-    throw new FailedCall(withCall(fault, call, opened.permit.decisionId), fault, costMicro);
+    throw new FailedCall(withCall(fault, call, opened.permit.decisionId), fault, closed);
   }
   const { upstream, secrets } = invoked;
   const { value, media, status, costMicro, isCut = false } = upstream;

@@ -438,6 +438,22 @@ describe("each door refuses with its code, before anything is sent or charged", 
     assert.equal(without.status, 403);
   });
 
+  test("/execute says what both dialects say of an answer: that its record is still to be closed, and that it was given before", async () => {
+    reset();
+    const send = async (given: object) => {
+      const headers = { "idempotency-key": "marked" };
+      const response = await house.request("/execute", { body: { tool: employee.name, arguments: given }, headers, as: agent });
+      const { audit, replayed, success } = (await response.json()) as Record<string, unknown>;
+      return { audit, replayed, success };
+    };
+    house.audit.isSlow = true;
+    assert.deepEqual(await send(employee.args), { audit: "pending", replayed: undefined, success: true });
+    const failed = await house.request("/execute", { body: { tool: employee.name, arguments: { id: foreign } }, as: agent });
+    assert.equal(((await failed.json()) as { audit?: string }).audit, "pending");
+    house.audit.isSlow = false;
+    assert.deepEqual(await send(employee.args), { audit: undefined, replayed: true, success: true });
+  });
+
   test("a reservation refused after a permit asks once more, and that decision is the one named", async () => {
     reset();
     house.membership.reserve = "budget_exhausted";
@@ -454,4 +470,23 @@ describe("each door refuses with its code, before anything is sent or charged", 
     assert.equal(body.error?.data.code, "budget_exhausted");
     assert.equal(house.entries[0]?.draft.decisionId, body.error?.data.decision_id);
   });
+});
+
+test("too many calls at once are the caller's limit, at /execute as in the contract's dialect", async (t) => {
+  const house = await crudHouse(t, { settings: { MCP_MAX_CALLS: "2" } });
+  const params = { name: employee.name, arguments: employee.args };
+  const answers = await Promise.all(
+    Array.from({ length: 8 }, async (_, at) =>
+      at % 2 === 0
+        ? house.request("/execute", { body: { tool: employee.name, arguments: employee.args }, as: agent })
+        : house.request("/mcp/jsonrpc", { body: { jsonrpc: "2.0", id: 1, method: "tools/call", params }, as: agent }),
+    ),
+  );
+  const refused = answers.filter(({ status }) => status !== 200);
+  assert.deepEqual([...new Set(refused.map(({ status, headers }) => `${status} ${headers.get("retry-after")}`))], ["429 1"]);
+  for (const at of [0, 1])
+    assert.ok(
+      answers.some(({ status }, one) => one % 2 === at && status === 429),
+      String(at),
+    );
 });

@@ -47,12 +47,15 @@ export class FailedCall extends Problem {
   /** Nothing was done, and another try may be answered otherwise. */
   readonly isRetryable: boolean;
   readonly costMicro: bigint;
+  /** The record of the call could not be closed yet. */
+  readonly isAuditPending: boolean;
 
-  constructor(problem: Problem, fault: UpstreamFault, costMicro: bigint) {
+  constructor(problem: Problem, fault: UpstreamFault, closed: { readonly costMicro: bigint; readonly isAuditPending: boolean }) {
     super(problem.code, problem.options);
     this.upstreamStatus = fault.status;
     this.isRetryable = !fault.isFinal && (fault.effect === "not_sent" || fault.effect === "failed");
-    this.costMicro = costMicro;
+    this.costMicro = closed.costMicro;
+    this.isAuditPending = closed.isAuditPending;
   }
 }
 
