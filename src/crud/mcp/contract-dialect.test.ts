@@ -38,6 +38,37 @@ test("the lists hold health first, then what view, capabilities and policy allow
   assert.equal((await house.request("/mcp/tools/list", { as: agent, headers: { "if-none-match": etag } })).status, 304);
 });
 
+test("the tag of a list is another as soon as anything in the list is", async (t) => {
+  const house = await crudHouse(t, { realEvents: true });
+  house.membership.capabilities = ["staff.book.get_one"];
+  const document = (env: string): string => `apiVersion: systems/v1
+provider: staff
+instance: book
+env: ${env}
+title: Staff book
+owner: group:people-ops
+tenants: [tenant:acme]
+kind: http
+baseUrl: https://staff.example
+defaults: { dataScope: none }
+operations: { get_one: { description: Shows one employee by id., request: { method: GET, path: /one } } }
+`;
+  const publish = async (method: string, path: string, env: string): Promise<void> => {
+    const as = { sub: "person:ada", scopes: ["config.write"] };
+    const made = await house.request(path, { method, as, raw: document(env), headers: { "content-type": "application/yaml" } });
+    assert.ok(made.ok, await made.text());
+  };
+  await publish("POST", "/config/systems", "dev");
+  const list = (tag = "") => house.request("/mcp/staff/tools/list", { as: agent, headers: tag === "" ? {} : { "if-none-match": tag } });
+  const tag = (await list()).headers.get("etag") ?? "";
+  assert.equal((await list(tag)).status, 304);
+  await publish("PUT", "/config/systems/staff.book", "prod");
+  const changed = await list(tag);
+  assert.equal(changed.status, 200);
+  const { tools } = (await changed.json()) as { tools: { metadata?: { env: string } }[] };
+  assert.equal(tools[1]?.metadata?.env, "prod");
+});
+
 test("a view holds its own tools and health; a person without agent is asked of policy alone", async (t) => {
   const house = await crudHouse(t);
   const names = async (path: string, as = {}) =>

@@ -178,15 +178,11 @@ export const createContractDialect = (router: Router<Caller>, parts: ContractDia
   ): Promise<Response> => {
     const visit = desk.enter(caller, viewName, "contract", correlationId);
     const listed = await desk.list(visit, query);
-    const text = JSON.stringify({
-      tools: listed.tools.map(descriptorOf),
-      nextCursor: listed.nextCursor,
-    });
-    // A cursor is sealed anew each time; the list is the same all the same.
-    const etag = `"sha256-${createHash("sha256")
-      .update(JSON.stringify([listed.tools.map((tool) => [tool.name, tool.digest]), listed.nextCursor !== undefined]))
-      .digest("hex")}"`;
     const truncated = leftOut(visit.snapshot, visit.view);
+    const tools = JSON.stringify(listed.tools.map(descriptorOf));
+    // A cursor is sealed anew each time; the list is the same all the same.
+    const held = `${tools} ${listed.nextCursor !== undefined} ${JSON.stringify(truncated)}`;
+    const etag = `"sha256-${createHash("sha256").update(held).digest("hex")}"`;
     const headers = {
       etag,
       "cache-control": "private, no-cache",
@@ -195,7 +191,8 @@ export const createContractDialect = (router: Router<Caller>, parts: ContractDia
       ...(truncated === undefined ? {} : { "x-sallyport-truncated": `kept=${truncated.kept};total=${truncated.total}` }),
     };
     if (request.headers.get("if-none-match") === etag) return new Response(null, { status: 304, headers });
-    return new Response(text, { headers: { ...headers, "content-type": "application/json" } });
+    const cursor = listed.nextCursor === undefined ? "" : `,"nextCursor":${JSON.stringify(listed.nextCursor)}`;
+    return new Response(`{"tools":${tools}${cursor}}`, { headers: { ...headers, "content-type": "application/json" } });
   };
 
   router.serve(listTools, ({ caller, query, request, correlationId }) => list(caller, "", query, request, correlationId));
