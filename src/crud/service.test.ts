@@ -551,6 +551,8 @@ test("switches of the catalogue: a cap that is never silent, and health alone of
     as: agent,
   });
   assert.match(await standard.text(), /"sallyport\/truncated":\{"kept":3,"total":4\}/);
+  const { body } = await house.rpc({ jsonrpc: "2.0", id: 1, method: "tools/list" }, { as: agent });
+  assert.deepEqual(body.result._meta, { "sallyport/truncated": { kept: 3, total: 4 } });
 });
 
 test("faulty documents stop the start with every fault, its place and the word that was meant", async (t) => {

@@ -106,3 +106,9 @@ export const leftOut = ({ dropped, tools }: Snapshot, view: View): { readonly ke
   const cut = dropped.filter(({ reason }) => reason === "max_tools").length;
   return cut === 0 ? undefined : { kept: tools.size, total: tools.size + cut };
 };
+
+/** The same where a list is a result of JSON-RPC. */
+export const leftOutMeta = (snapshot: Snapshot, view: View): { readonly _meta?: Record<string, unknown> } => {
+  const cut = leftOut(snapshot, view);
+  return cut === undefined ? {} : { _meta: { "sallyport/truncated": cut } };
+};

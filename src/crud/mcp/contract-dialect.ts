@@ -9,7 +9,7 @@ import { asProblem } from "#http/problem-body.ts";
 import { readBytes } from "#http/read-bytes.ts";
 import type { Router } from "#http/serve.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
-import { leftOut } from "./catalogue.ts";
+import { leftOut, leftOutMeta } from "./catalogue.ts";
 import type { ToolReply } from "./call/tool-call.ts";
 import type { Watch } from "./protocol-log.ts";
 import { watchRpc } from "./protocol-log.ts";
@@ -107,7 +107,7 @@ export const createContractDialect = (router: Router<Caller>, parts: ContractDia
       requireScope(visit.caller, [scopes.list]);
       const listed = await desk.list(visit, parseList(params));
       return {
-        result: { tools: listed.tools.map(descriptorOf), nextCursor: listed.nextCursor },
+        result: { tools: listed.tools.map(descriptorOf), nextCursor: listed.nextCursor, ...leftOutMeta(visit.snapshot, visit.view) },
         headers: {},
       };
     }

@@ -3,7 +3,7 @@ import { rpcCodes } from "#contract/json-rpc.ts";
 import type { Problem } from "#contract/problem.ts";
 import { MASKED_META } from "#contract/masked-places.ts";
 import { asProblem } from "#http/problem-body.ts";
-import { leftOut } from "#crud/mcp/catalogue.ts";
+import { leftOutMeta } from "#crud/mcp/catalogue.ts";
 import { listedName } from "#crud/mcp/views.ts";
 import type { ToolReply } from "#crud/mcp/call/tool-call.ts";
 import { LIST_TTL_MS } from "#crud/mcp/list-tools.ts";
@@ -127,11 +127,10 @@ export const createToolServer = (view: Visit["view"], parts: ToolServerParts, co
     try {
       const cursor = request.params?.cursor;
       const listed = await watched(visit, "tools/list", undefined, () => parts.desk.list(visit, { limit: PAGE, cursor }));
-      const truncated = leftOut(visit.snapshot, visit.view);
       return {
         tools: listed.tools.map((tool) => wireTool(tool, visit)),
         nextCursor: listed.nextCursor,
-        ...(truncated === undefined ? {} : { _meta: { "sallyport/truncated": truncated } }),
+        ...leftOutMeta(visit.snapshot, visit.view),
       };
     } catch (error) {
       const problem = asProblem(error);
