@@ -61,6 +61,8 @@ export const importOpenApi = endpoint("crud", "POST", "/config/imports/openapi",
     ),
     operations: z.number().int(),
     importable: z.number().int(),
+    /** Why operations cannot be imported, and what of others is left out, each with its key; at most 50. */
+    warnings: z.array(z.string()),
     tags: z.array(z.object({ name: z.string(), operations: z.number().int() })),
     sha256: z.string(),
     expires_at: timestamp,

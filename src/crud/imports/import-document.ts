@@ -44,7 +44,7 @@ export interface Looked extends Omit<ReplyOf<typeof importOpenApi>, "import_id" 
   /** JSON, some rows each. */
   readonly rows: readonly string[];
 }
-export interface Inspected extends Omit<Looked, "operations" | "importable" | "tags" | "rows"> {
+export interface Inspected extends Omit<Looked, "operations" | "importable" | "warnings" | "tags" | "rows"> {
   readonly operations: readonly ImportedOperation[];
 }
 export interface MadeSystem {
@@ -161,6 +161,7 @@ export const inspectDocument = (bytes: Uint8Array, prefix: string): Inspected | 
 /** Characters of rows that go to the database at once, more or less. */
 const MOST_ROWS_TEXT = 1_000_000;
 const MOST_TAGS = 1000;
+const MOST_WARNINGS = 50;
 
 const rowsOf = (operations: readonly ImportedOperation[]): readonly string[] => {
   const parts: string[][] = [];
@@ -189,6 +190,7 @@ export const lookAtDocument = (bytes: Uint8Array, prefix: string): Looked | { re
     ...about,
     operations: operations.length,
     importable: operations.filter(({ importable }) => importable).length,
+    warnings: operations.flatMap(({ key, problems }) => problems.map((problem) => `${key}: ${problem}`)).slice(0, MOST_WARNINGS),
     tags: [...counts].map(([name, count]) => ({ name, operations: count })).slice(0, MOST_TAGS),
     sha256,
     packed,
@@ -234,7 +236,9 @@ const sizeFaults = (text: string): readonly Fault[] => {
 const madeOf = (named: readonly Named[]): readonly (readonly [string, MadeOperation])[] =>
   named.flatMap(({ name, made }) => ("operation" in made ? [[name, made.operation] as const] : []));
 const warningsOf = (named: readonly Named[]): readonly string[] =>
-  named.flatMap(({ place, made }) => ("operation" in made ? made.warnings.map((warning) => `${place.key}: ${warning}`) : [])).slice(0, 50);
+  named
+    .flatMap(({ place, made }) => ("operation" in made ? made.warnings.map((warning) => `${place.key}: ${warning}`) : []))
+    .slice(0, MOST_WARNINGS);
 
 /** Makes a system of what is picked, operations in the order of the document; the same picks of the same document give the same bytes. */
 export const makeSystem = ({ packed, prefix, picks, head }: Omit<Question<"make">, "kind">): MadeSystem => {
@@ -245,7 +249,7 @@ export const makeSystem = ({ packed, prefix, picks, head }: Omit<Question<"make"
   const ways = nodeOf(head["auth"])["type"] === "none" ? securityOf(document).map(({ name, type }) => `${name} (${type})`) : [];
   const open =
     ways.length === 0 ? [] : [`auth is none, and the document knows its callers by ${ways.join(", ")}: say auth with its secrets.`];
-  const warnings = [...open, ...warningsOf(named)].slice(0, 50);
+  const warnings = [...open, ...warningsOf(named)].slice(0, MOST_WARNINGS);
   return { text, faults: [...pickFaults(picks, named), ...sizeFaults(text)], warnings, gone: [], fresh: [] };
 };
 
@@ -307,7 +311,10 @@ export const remakeSystem = ({ packed, prefix, picks, current, written }: Omit<Q
       ...sizeFaults(text),
       ...clash.map(([name]) => ({ path: "/pick", message: `${name} is a tool of this system already, of another operation` })),
     ],
-    warnings: [...(lost ? ["comments of the document are gone: it was written anew"] : []), ...stale, ...warningsOf(added)].slice(0, 50),
+    warnings: [...(lost ? ["comments of the document are gone: it was written anew"] : []), ...stale, ...warningsOf(added)].slice(
+      0,
+      MOST_WARNINGS,
+    ),
     gone: [...ownKeys].filter((key) => !all.has(key)),
     fresh: callable.filter((key) => !ownKeys.has(key) && !picks.includes(key)).slice(0, 500),
   };

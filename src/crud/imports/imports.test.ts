@@ -275,6 +275,7 @@ test("what is picked is looked at, tried, published, called, and brought up to a
     { name: "write", operations: 1 },
   ]);
   assert.deepEqual(looked.security, [{ name: "key", type: "apiKey", in: "header", parameter: "X-Pet-Key" }]);
+  assert.deepEqual(looked.warnings, ["GET /pets: left out X-Pet-Key: a credential", "HEAD /pets: HEAD is no call of a tool"]);
   const listed = `/config/imports/${looked.import_id}/operations`;
   const first = await ask("GET", `${listed}?limit=1&tag=read`);
   assert.deepEqual(

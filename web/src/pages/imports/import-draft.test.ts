@@ -19,6 +19,7 @@ const looked = {
   security: [{ name: "key", type: "apiKey", in: "header", parameter: "api_key" }],
   operations: 20,
   importable: 19,
+  warnings: [],
   tags: [{ name: "pet", operations: 8 }],
   sha256: "aa",
   expires_at: "2999-01-01T00:00:00.000Z",
