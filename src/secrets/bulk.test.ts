@@ -95,3 +95,39 @@ suite("a bulk with a plan", () => {
     });
   }
 });
+
+suite("numbers in a bulk", () => {
+  for (const [store, uri] of Object.entries(stores))
+    test(`keep every digit in ${store}, or are refused there as a write of one is`, async (t) => {
+      const server = await startKvDouble(t, "openbao");
+      const at = await testSecrets(t, { more: [kvProvider(kvServer({ URL: server.url, TOKEN: server.rootToken }))] });
+      const send = (path: string, raw: string, key: string) =>
+        at.send(ada, "POST", `/api/secrets${path}`, { raw, headers: { "idempotency-key": key } });
+      for (const [index, digits] of ["12345678901234567890", "1.10", "1e999", "-0"].entries()) {
+        const [one, other] = [`${uri}${index}#alone`, `${uri}${index}#k`];
+        const alone = await send("", `{"uri":"${one}","value":${digits}}`, `alone-${index}`);
+        const refusal = alone.ok ? undefined : ((await alone.json()) as Json)["code"];
+        assert.equal(refusal, store === "KVv2" ? "value_shape" : undefined, digits);
+        const operations = `[{"op":"set","uri":"${other}","value":[${digits}]},{"op":"rotate","uri":"${other}","value":${digits}}]`;
+        const { results } = (await (await send("/bulk", `{"operations":${operations}}`, `bulk-${index}`)).json()) as { results: Json[] };
+        assert.deepEqual(
+          results.map(({ code }) => code),
+          [refusal, refusal],
+          digits,
+        );
+        const read = await (await at.send(ada, "GET", `/api/secrets/value?uri=${encodeURIComponent(other)}`)).text();
+        assert.match(read, refusal === undefined ? new RegExp(`"value":${digits.replace(".", "[.]")},`) : /"code":"secret_not_found"/);
+      }
+    });
+
+  test("are other numbers to a plan where their digits are", async (t) => {
+    const at = await testSecrets(t);
+    const send = async (digits: string, more: string): Promise<Json> => {
+      const raw = `{"operations":[{"op":"set","uri":"${stores["the file"]}#k","value":${digits}}],${more}}`;
+      return (await (await at.send(ada, "POST", "/api/secrets/bulk", { raw })).json()) as Json;
+    };
+    const { plan } = await send("1.10", '"dry_run":true');
+    assert.equal((await send("1.1", `"plan":"${String(plan)}"`))["code"], "plan_stale");
+    assert.equal((await send("1.10", `"plan":"${String(plan)}"`))["code"], undefined);
+  });
+});

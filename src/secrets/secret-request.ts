@@ -1,6 +1,8 @@
 import { z } from "zod";
 import type { Endpoint } from "#contract/endpoint.ts";
 import { inputCodes } from "#contract/endpoint-problems.ts";
+import { isObject } from "#contract/is-object.ts";
+import { faultOfJson } from "#contract/json-members.ts";
 import { Problem } from "#contract/problem.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
 import { parseLosslessJson } from "./lossless-json.ts";
@@ -37,24 +39,26 @@ export const readSecretQuery = (url: URL, endpoint: Endpoint): Readonly<Record<s
   return Object.fromEntries(read);
 };
 
-const requireWellFormed = (value: unknown): void => {
-  if (typeof value === "string" && !value.isWellFormed())
-    throw new Problem("body_unreadable", { detail: "The body holds half of a surrogate pair." });
-  if (typeof value !== "object" || value === null) return;
-  for (const [name, item] of Object.entries(value)) {
-    requireWellFormed(name);
-    requireWellFormed(item);
-  }
+const withValue = (read: unknown, lossless: unknown): unknown =>
+  isObject(read) && isObject(lossless) && Object.hasOwn(read, "value") ? { ...read, value: lossless["value"] } : read;
+
+/** The value of a body, and of each operation of a bulk, as it stands in the text. */
+const withValues = (read: unknown, lossless: unknown): unknown => {
+  const body = withValue(read, lossless);
+  if (!isObject(body) || !Array.isArray(body["operations"])) return body;
+  const { operations } = lossless as { readonly operations: readonly unknown[] };
+  return { ...body, operations: body["operations"].map((one: unknown, at) => withValue(one, operations[at])) };
 };
 
 /**
- * Reads a body; of its value no digit is lost, all else is read as everywhere in the house. Throws `body_ambiguous` for a repeated member, `value_too_deep` beyond 32,
+ * Reads a body; of its values no digit is lost, all else is read as everywhere in the house. Throws `body_ambiguous` for a repeated member, `value_too_deep` beyond 32,
  * `body_unreadable` else (400).
  */
 export const parseSecretBody = (bytes: Uint8Array): unknown => {
+  // A number of a value may be larger than a double: what is unfit is looked for once the values are read.
   const read = parseStrictJson(bytes, { depth: MAX_DEPTH, tooDeep: codes.deepBody, repeated: codes.repeatedMember, keepsUnfit: true });
-  requireWellFormed(read);
-  if (typeof read !== "object" || read === null || !("value" in read)) return read;
-  const { value } = parseLosslessJson(new TextDecoder().decode(bytes)) as { readonly value?: unknown };
-  return { ...read, value };
+  const body = withValues(read, parseLosslessJson(new TextDecoder().decode(bytes)));
+  const unfit = faultOfJson(body);
+  if (unfit !== undefined) throw new Problem("body_unreadable", { detail: `The body ${unfit}.` });
+  return body;
 };
