@@ -94,7 +94,7 @@ export const writing = [
 export const once = { "Idempotency-Key": idempotencyKey.optional() };
 /** `"<version>"`: the version that is changed and no other, where versions are kept; else `stale_version`. */
 export const pinned = { "If-Match": z.string().optional() };
-export const keyed = ["idempotency_key_required", "idempotency_conflict", "in_progress"] as const;
+export const keyed = ["idempotency_key_required", "idempotency_conflict", "in_progress", "outcome_unknown"] as const;
 
 /** The query is read with codes of its own: decoded once, and a plus sign stays one. */
 const reading = [

@@ -1,9 +1,10 @@
 import { createHmac } from "node:crypto";
 import { canonicalJson } from "#contract/canonical-json.ts";
 import { idempotencyKey } from "#contract/ids.ts";
-import { Problem } from "#contract/problem.ts";
+import { Problem, problemCodes, type ProblemCode } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import { deriveKey, type HouseSecrets } from "#authn/seal.ts";
+import { asProblem } from "#http/problem-body.ts";
 import { answer, Answer, type Handler } from "#http/serve.ts";
 import { statement, type Database } from "#store/database.ts";
 
@@ -13,17 +14,20 @@ export type KeyedAnswers = ReturnType<typeof createKeyedAnswers>;
 
 type Place = readonly [tenant: string, caller: string, path: string, key: string];
 
-/** A claim without an answer is another's work under way; after ten minutes its process is gone. */
+const UNKNOWN = problemCodes.outcome_unknown.status;
+
 const CLAIM = statement<{ key: string }>(
   "secrets.keyed_claim",
   `insert into secrets.keyed_answer as known (tenant, caller, path, key, body_mac) values ($1, $2, $3, $4, $5)
    on conflict (tenant, caller, path, key) do update set body_mac = excluded.body_mac, status = null, answer = null, claimed_at = now()
-   where known.claimed_at < now() - interval '24 hours' or (known.status is null and known.claimed_at < now() - interval '10 minutes')
+   where known.claimed_at < now() - interval '24 hours'
    returning key`,
 );
+/** A claim without an answer is another's work under way. After ten minutes its process is gone, and nobody can tell how far it came. */
 const FIND = statement<{ body_mac: string; status: number | null; answer: unknown }>(
   "secrets.keyed_find",
-  "select body_mac, status, answer from secrets.keyed_answer where tenant = $1 and caller = $2 and path = $3 and key = $4",
+  `select body_mac, case when status is null and claimed_at < now() - interval '10 minutes' then ${UNKNOWN} else status end as status, answer
+   from secrets.keyed_answer where tenant = $1 and caller = $2 and path = $3 and key = $4`,
 );
 const SAVE = statement(
   "secrets.keyed_save",
@@ -35,11 +39,14 @@ const FREE = statement(
 );
 const FORGET = statement("secrets.keyed_forget", "delete from secrets.keyed_answer where claimed_at < now() - interval '24 hours'");
 
+/** Of whoever fails so it is not known whether it was done: a fault that nobody foresaw may have come after the act. */
+const leaveUnknown: ReadonlySet<ProblemCode> = new Set(["outcome_unknown", "internal"]);
+
 /**
  * What is sent again with its `Idempotency-Key` is answered again and not done again. Answers are kept for 24 hours, by caller, path
- * and key, those of success alone: what was refused or failed may be tried again with its key. Of the body, which holds a value, only
- * a MAC under the house's secret is kept. Throws `idempotency_key_required` (400) for a malformed key, `in_progress` (409) while the
- * first one runs, `idempotency_conflict` (409) for another body.
+ * and key, of what was done or may have been: what was refused or failed may be tried again with its key. Of the body, which holds a
+ * value, only a MAC under the house's secret is kept. Throws `idempotency_key_required` (400) for a malformed key, `in_progress` (409)
+ * while the first one runs, `idempotency_conflict` (409) for another body, `outcome_unknown` (504) where nobody can tell what came of it.
  */
 export const createKeyedAnswers = (parts: { readonly database: Database; readonly secrets: HouseSecrets }) => {
   const { database } = parts;
@@ -73,16 +80,23 @@ export const createKeyedAnswers = (parts: { readonly database: Database; readonl
       const place: Place = [caller.tenant, JSON.stringify([caller.sub, caller.agent ?? null]), new URL(request.url).pathname, key];
       const known = await claim(place, macsOf(request, body));
       if (known !== undefined) {
-        await passAgain(call, known.value);
+        // Nothing is told of what a process left that died.
+        if (known.value !== null) await passAgain(call, known.value);
+        if (known.status === UNKNOWN) throw new Problem("outcome_unknown", { members: { ...(known.value as object | null) } });
         return known as Awaited<ReturnType<typeof handler>>;
       }
+      // Where this fails the claim is left as by a process that died.
+      const save = (status: number, value: unknown): Promise<unknown> =>
+        database.run(SAVE, [...place, status, JSON.stringify(value)]).catch(() => undefined);
       try {
         const given = await handler(call);
         const [status, value] = given instanceof Answer ? [given.status ?? 200, given.value] : [200, given];
-        await database.run(SAVE, [...place, status, JSON.stringify(value)]).catch(() => undefined);
+        await save(status, value);
         return given;
       } catch (error) {
-        await database.run(FREE, place).catch(() => undefined);
+        const { code, options } = asProblem(error);
+        if (leaveUnknown.has(code)) await save(UNKNOWN, options.members ?? null);
+        else await database.run(FREE, place).catch(() => undefined);
         throw error;
       }
     };
