@@ -222,16 +222,22 @@ suite("operations on the file and on OpenBao", () => {
     ["too many of them", "GET", "/search?q=a&limit=501", undefined, "422 unprocessable"],
     ["an owner that is none", "POST", "/metadata/owner", { uri: "yaml://secret/x", owner: "somebody" }, "422 invalid_body"],
     ["an owner of what is not there", "POST", "/metadata/owner", { uri: "yaml://secret/never", owner: "group:a" }, "404 secret_not_found"],
+    ["a rotation of a secret that is not there", "POST", "/rotate", { uri: "yaml://secret/never#k", value: 1 }, "404 secret_not_found"],
+    ["a rotation of a key that is not there", "POST", "/rotate", { uri: "yaml://secret/there#kye", value: 1 }, "404 key_not_found"],
     ["an owner of a key", "POST", "/metadata/owner", { uri: "yaml://secret/x#k", owner: "group:a" }, "422 fragment_not_allowed"],
     ["a stale If-Match", "POST", "", { uri: "vaultA+kv2://kv-a/ifmatch#k", value: 1 }, "412 stale_version"],
   ];
   test("what cannot be meant is refused by its own code", async (t) => {
     const on = await open(t);
     if (on === undefined) return;
+    await on.set("yaml://secret/there#key", 1);
     for (const [what, method, path, body, said] of badInput) {
       const headers: Record<string, string> = said.startsWith("412") ? { "if-match": '"7"' } : {};
       assert.equal((await on.send(method, path, body, ada, { headers })).said, said, what);
     }
+    assert.deepEqual(await on.valueOf("yaml://secret/there"), { key: 1 });
+    // A store of versions takes a key that it does not have as the next version's.
+    assert.equal((await on.send("POST", "/rotate", { uri: `${on.bases.A}/rotated#k`, value: 1 })).said, "200");
   });
 
   test("a version that was named and is not there any more stops what changes it: 412 of If-Match, 409 of cas", async (t) => {

@@ -63,7 +63,7 @@ export const writeAct = (
   return pinned({ operation: operations.write, uri, change, act }, body.cas, ifMatch);
 };
 
-/** The file has the new value in the place of one that is there; a store of versions makes the next one. */
+/** The file has the new value in the place of one that is there; a store of versions makes the next one, of what is not there the first. */
 export const rotateAct = (schemes: SchemeTable, body: Valued, ifMatch: string | null = null): Act<WrittenSecret> => {
   const uri = parseSecretUri(body.uri, schemes);
   const change = { ...changeOf(body, uri.key !== undefined), replace: uri.key === undefined };

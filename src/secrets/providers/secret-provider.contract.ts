@@ -158,7 +158,17 @@ export const testSecretProvider = (
       await write(provider, `${base}/a#one`, "1");
       assert.equal(await refusal(write(provider, `${base}/a#one`, "2", { mustNotExist: true })), "target_exists");
       await write(provider, `${base}/a#two`, "2", { mustNotExist: true });
-      assert.equal(await refusal(write(provider, `${base}/b#one`, "1", { mustExist: true })), "secret_not_found");
+      for (const [place, said] of [
+        ["b", "secret_not_found"],
+        ["b#one", "secret_not_found"],
+        ["a#three", "key_not_found"],
+        ["a#two", "done"],
+      ] as const)
+        assert.equal(
+          await refusal(write(provider, `${base}/${place}`, place.includes("#") ? "2" : "{}", { mustExist: true })),
+          said,
+          place,
+        );
       assert.equal(await readText(provider, `${base}/a`), '{"one":1,"two":2}');
     });
 

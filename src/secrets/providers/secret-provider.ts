@@ -61,7 +61,7 @@ export interface WrittenSecret {
 export interface WriteExpectation {
   /** Version that must be the present one; 0 = nothing may be there. */
   readonly cas?: number;
-  /** The path must be there, else `secret_not_found`. */
+  /** What is addressed must be there, else `secret_not_found`, `key_not_found`. */
   readonly mustExist?: boolean;
   /** What is addressed must not be there, else `target_exists`. */
   readonly mustNotExist?: boolean;

@@ -188,7 +188,7 @@ export const createKvProvider = (parts: KvProviderParts): SecretProvider => {
         throw new Problem("cas_mismatch");
       const isThere = ref.key === undefined ? present?.data !== undefined : present?.data?.has(ref.key) === true;
       if (expect.mustNotExist === true && isThere) throw new Problem("target_exists");
-      if (expect.mustExist === true && present?.data === undefined) throw new Problem("secret_not_found");
+      if (expect.mustExist === true && !isThere) throw new Problem(present?.data === undefined ? "secret_not_found" : "key_not_found");
       const written = await put(ref, changed(present?.data, ref, change), present?.version ?? 0, expect.intend);
       if (written === undefined) return undefined;
       const old = present === undefined ? {} : { oldVersion: present.version };

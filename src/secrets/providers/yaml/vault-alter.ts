@@ -92,7 +92,7 @@ const write = (vault: Vault, { ref, change, expect }: VaultWish & { kind: "write
   const node = lookUp(vault.root, ref.segments);
   const existed = ref.key === undefined ? isSecretMap(node) : isSecretMap(node) && node.has(ref.key);
   if (expect.mustNotExist === true && existed) throw new Problem("target_exists");
-  if (expect.mustExist === true && !isSecretMap(node)) throw new Problem("secret_not_found");
+  if (expect.mustExist === true) valueAt(vault.root, ref);
   applyChange(vault.document, ref, change);
   return { created: !existed, isFirst: !isSecretMap(node) };
 };
