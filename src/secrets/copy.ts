@@ -1,11 +1,12 @@
 import { Problem } from "#contract/problem.ts";
 import { asProblem } from "#http/problem-body.ts";
+import { requireDecided, type SecretPermit } from "./decide-secret.ts";
 import { operations, type Operation } from "./operations.ts";
 import type { Corridor, Performed, Who } from "./perform.ts";
-import type { ReadSecret, SecretChange, WrittenSecret } from "./providers/secret-provider.ts";
+import type { Intend, ReadSecret, SecretChange, SecretProvider, WriteExpectation, WrittenSecret } from "./providers/secret-provider.ts";
 import { formatPrefix, type SecretPrefix, type SecretUri } from "./secret-uri.ts";
 import { isSameData, isSecretMap, SecretValue, type SecretData } from "./secret-value.ts";
-import { isBelow } from "./tenant-guard.ts";
+import { isBelow, type SecretRef } from "./tenant-guard.ts";
 
 /** One secret, or a key of it, to another place. */
 export interface Carry {
@@ -61,7 +62,7 @@ export const lookAtTarget = (perform: Corridor, carry: Carry): ReturnType<Corrid
 export const sourceOf = (operation: Operation, { from, who }: Carry) => ({ operation, uri: from, argument: "fromUri", ...who });
 
 /** Whether anything is there: a read whose value goes nowhere. */
-const isThere = async ({ provider, ref }: Awaited<ReturnType<Corridor["look"]>>): Promise<boolean> => {
+const isThere = async (provider: SecretProvider, ref: SecretRef): Promise<boolean> => {
   try {
     await provider.read(ref);
     return true;
@@ -72,15 +73,57 @@ const isThere = async ({ provider, ref }: Awaited<ReturnType<Corridor["look"]>>)
   }
 };
 
-/** All that may refuse a copy or a move, and nothing of it done. Throws as they do. */
-export const lookAtCarry = async (perform: Corridor, operation: Operation, carry: Carry) => {
+class Reached extends Error {}
+
+/** An act up to where it would touch its store: what refuses it before refuses this. */
+export const untilTouched = async (act: (intend: Intend) => Promise<unknown>): Promise<void> => {
+  try {
+    await act(async () => {
+      throw new Reached();
+    });
+  } catch (error) {
+    if (!(error instanceof Reached)) throw error;
+  }
+};
+
+/** How the target is written: over what is there only where that is wanted. */
+const expectOf = ({ overwrite, cas }: Carry, { nodes: decided }: SecretPermit, intend: Intend): WriteExpectation => ({
+  decided,
+  intend,
+  ...(overwrite ? { cas } : { mustNotExist: true }),
+});
+
+/** What only looks is recorded as a read, and told nobody. */
+const looking = ({ event: _event, ...operation }: Operation): Operation => ({ ...operation, op: operations.read.op });
+
+/** All that may refuse a copy, or a move, and nothing of it done. `removes`: what else the source must let be done. Throws as they do. */
+export const lookAtCarry = async (
+  perform: Corridor,
+  operation: Operation,
+  carry: Carry,
+  removes?: (provider: SecretProvider, ref: SecretRef, permit: SecretPermit, read: ReadSecret) => Promise<void>,
+) => {
   requireCarriable(carry);
-  const target = await lookAtTarget(perform, carry);
-  const source = await perform.look(sourceOf(operation, carry));
-  changeOf(carry, SecretValue.reveal((await source.provider.read(source.ref)).value));
-  const isTaken = await isThere(target);
-  if (isTaken && !carry.overwrite) throw new Problem("target_exists");
-  return { from: carry.from.canonical, to: carry.to.canonical, created: !isTaken, verified: false };
+  await lookAtTarget(perform, carry);
+  const { result } = await perform({
+    ...sourceOf(looking(operation), carry),
+    act: async (provider, ref, permit) => {
+      const read = requireDecided(await provider.read(ref), permit);
+      const change = changeOf(carry, SecretValue.reveal(read.value));
+      const target = await perform({
+        ...writeTo(carry),
+        operation: looking(operations.write),
+        change,
+        act: async (to, at, may) => {
+          await untilTouched((intend) => to.write(at, change, expectOf(carry, may, intend)));
+          return { created: !(await isThere(to, at)) };
+        },
+      });
+      await removes?.(provider, ref, permit, read);
+      return { version: read.version, created: target.result.created };
+    },
+  });
+  return { from: carry.from.canonical, to: carry.to.canonical, created: result.created, verified: false };
 };
 
 /** Writes what was read to the target, as a write of its own with its decision and record, and reads it back. */
@@ -90,11 +133,7 @@ export const putAtTarget = async (perform: Corridor, carry: Carry, read: ReadSec
     ...writeTo(carry),
     change,
     act: async (provider, ref, permit, { intend }) => {
-      const written = await provider.write(ref, change, {
-        decided: permit.nodes,
-        intend,
-        ...(carry.overwrite ? { cas: carry.cas } : { mustNotExist: true }),
-      });
+      const written = await provider.write(ref, change, expectOf(carry, permit, intend));
       const pinned = written.version === undefined ? ref : { ...ref, version: written.version };
       const there = SecretValue.reveal((await provider.read(pinned)).value);
       const isWhole = ref.key === undefined && !change.replace && isSecretMap(there) && isSecretMap(change.value);
@@ -121,8 +160,8 @@ export const copySecretTo = async (perform: Corridor, carry: Carry) => {
   await lookAtTarget(perform, carry);
   const done = await perform({
     ...sourceOf(operations.copy, carry),
-    act: async (provider, ref) => {
-      const read = await provider.read(ref);
+    act: async (provider, ref, permit) => {
+      const read = requireDecided(await provider.read(ref), permit);
       return { version: read.version, written: (await putAtTarget(perform, carry, read)).result };
     },
   });

@@ -5,7 +5,7 @@ import type { Decided, Meetable } from "#decide/obligations.ts";
 import { refuseSecret, type Asker } from "./asker.ts";
 import type { Changes } from "./changes.ts";
 import { actionOf } from "./operations.ts";
-import type { SecretNode } from "./providers/secret-provider.ts";
+import type { ReadSecret, SecretNode } from "./providers/secret-provider.ts";
 import { formatPrefix } from "./secret-uri.ts";
 import type { SecretRef } from "./tenant-guard.ts";
 
@@ -21,6 +21,12 @@ export interface SecretPermit {
   readonly decisionId?: string;
   readonly nodes: ReadonlySet<string>;
 }
+
+/** What was read must have been decided, node by node: the file may have grown in between. Throws `busy` (503). */
+export const requireDecided = <R extends ReadSecret>(read: R, { nodes }: SecretPermit): R => {
+  if (!read.nodes.every((node) => nodes.has(node.id))) throw new Problem("busy", { detail: "The secret changed after the decision." });
+  return read;
+};
 
 const BATCH = 100;
 

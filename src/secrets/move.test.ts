@@ -1,16 +1,18 @@
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { suite, test, type TestContext } from "node:test";
 import { Problem } from "#contract/problem.ts";
 import { refOf } from "#secrets/providers/secret-provider.contract.ts";
 import type { KvClient } from "#secrets/providers/kvv2/kv-client.ts";
 import type { Recorder } from "#events/audit/entry.ts";
 import type { SecretProvider } from "#secrets/providers/secret-provider.ts";
+import { createYamlProvider } from "#secrets/providers/yaml/yaml-provider.ts";
 import { statement, type Database } from "#store/database.ts";
+import { startKvDouble } from "#testing/kv-double.ts";
 import { kvProvider, kvServer, sharedOpenBao } from "#testing/kv-provider.ts";
 import { requireProgram } from "#testing/programs.ts";
 import { testSecrets } from "#testing/secrets.ts";
-import { createLog } from "#telemetry/log.ts";
+import { createLog, silentLog } from "#telemetry/log.ts";
 import { createChanges } from "./changes.ts";
 import { createMoveJournal } from "./move-journal.ts";
 import { settleMoves } from "./move.ts";
@@ -285,6 +287,57 @@ suite("moving a secret", () => {
     assert.equal(await readFile(house.path, "utf8"), before);
     assert.equal(await send("/move", { fromUri: `${n}/x/y#j`, toUri: `${n}/x`, overwrite: true }), "200");
     assert.equal(await send("/move", { fromUri: `${n}/x`, toUri: `${n}/x2` }), "201");
+  });
+
+  const [y, k] = ["yaml://secret", "vaulta+kv2://kv-a"];
+  const refusals: readonly [file: "dev" | "production", path: string, from: string, to: string, more: object, said: string][] = [
+    ["dev", "/copy", `${y}/a`, `${k}/new`, {}, "422 value_shape"],
+    ["dev", "/move", `${y}/a#cents`, `${k}/new#cents`, {}, "422 value_shape"],
+    ["dev", "/copy", `${k}/x`, `${k}/y`, {}, "409 target_exists"],
+    ["dev", "/copy", `${k}/x`, `${k}/y`, { overwrite: true, cas: 7 }, "409 cas_mismatch"],
+    ["dev", "/move", `${k}/x`, `${k}/y`, { overwrite: true, cas: 7 }, "409 cas_mismatch"],
+    ["dev", "/copy", `${k}/x`, `${y}/b`, { overwrite: true, cas: 1 }, "501 not_supported"],
+    ["dev", "/copy", `${k}/x`, `${y}/a/cents/deeper`, {}, "422 value_shape"],
+    ["dev", "/copy", `${k}/none`, `${k}/new`, {}, "404 secret_not_found"],
+    ["production", "/copy", `${k}/x`, `${y}/b`, {}, "403 provider_readonly"],
+    ["production", "/move", `${y}/b`, `${k}/moved`, {}, "403 provider_readonly"],
+    ["production", "/copy", `${y}/b`, `${k}/copied`, {}, "20x"],
+    ["dev", "/move", `${k}/x`, `${y}/moved`, {}, "20x"],
+  ];
+  test("a dry run is refused as its act is, touches no store, and is recorded as a read of both ends and told nobody", async (t) => {
+    const store = await startKvDouble(t, "openbao");
+    for (const name of ["x", "y"]) await store.ask("POST", `kv-a/data/${name}`, { data: { k: name } });
+    const { path } = await testSecrets(t);
+    await writeFile(path, "a:\n  cents: 1.10\nb:\n  k: v\n", { mode: 0o600 });
+    const kv = kvProvider(kvServer({ URL: store.url, TOKEN: store.rootToken }));
+    for (const [environment, where, fromUri, toUri, more, said] of refusals) {
+      const file = await createYamlProvider({ path, environment, log: silentLog, now: () => new Date() });
+      const house = await testSecrets(t, { providers: [file, kv] });
+      const send = async (body: object) => {
+        const response = await house.send(ada, "POST", `/api/secrets${where}`, { body: { fromUri, toUri, ...more, ...body } });
+        return response.ok ? "20x" : `${response.status} ${((await response.json()) as { code: string }).code}`;
+      };
+      const name = `${where} ${fromUri} ${toUri} ${JSON.stringify(more)}`;
+      const touched = async () => [await readFile(path, "utf8"), store.journal.filter(({ line }) => /^POST .*kv-a/.test(line)).length];
+      const before = await touched();
+      assert.equal(await send({ dry_run: true }), said, name);
+      assert.deepEqual(await touched(), before, name);
+      const [entries, events] = [await house.entries(), await house.events()];
+      assert.ok(entries.length > 0 && entries.every(({ data }) => (data as { op: string }).op === "read"), name);
+      if (said === "20x")
+        assert.deepEqual(
+          entries.map(({ phase, outcome, data }) => [phase, outcome, (data as { purpose: string }).purpose]),
+          [
+            ["open", "pending", "read"],
+            ["open", "pending", "write"],
+            ["close", "ok", "write"],
+            ["close", "ok", "read"],
+          ],
+          name,
+        );
+      assert.deepEqual(events, [], name);
+      assert.equal(await send({}), said, name);
+    }
   });
 
   test("names that differ only in case are two resources: one is copied and moved to the other, and neither is the other's", async (t) => {

@@ -1,6 +1,17 @@
 import { Problem } from "#contract/problem.ts";
 import { asProblem } from "#http/problem-body.ts";
-import { carriedReply, isOnePath, lookAtTarget, putAtTarget, requireCarriable, sourceOf, type Carry } from "./copy.ts";
+import {
+  carriedReply,
+  isOnePath,
+  lookAtCarry,
+  lookAtTarget,
+  putAtTarget,
+  requireCarriable,
+  sourceOf,
+  untilTouched,
+  type Carry,
+} from "./copy.ts";
+import { requireDecided } from "./decide-secret.ts";
 import type { Move, MoveJournal } from "./move-journal.ts";
 import { operations } from "./operations.ts";
 import type { Corridor } from "./perform.ts";
@@ -39,7 +50,7 @@ export const moveSecretTo = async (perform: Corridor, journal: MoveJournal, carr
   const done = await perform({
     ...sourceOf(operations.move, carry),
     act: async (provider, ref, permit, { intend }) => {
-      const read = await provider.read(ref);
+      const read = requireDecided(await provider.read(ref), permit);
       const id = await journal.begin({
         tenant: ref.tenant,
         from_uri: from.id,
@@ -67,6 +78,14 @@ export const moveSecretTo = async (perform: Corridor, journal: MoveJournal, carr
     },
   });
   return { ...carriedReply(carry, done.result.written), id: done.result.id, state: "done" as const };
+};
+
+/** All that may refuse a move, and nothing of it done. Throws as it does. */
+export const lookAtMove = async (perform: Corridor, carry: Carry) => {
+  const looked = await lookAtCarry(perform, operations.move, carry, (provider, ref, permit, onlyIf) =>
+    untilTouched((intend) => removeSource(provider, ref, { hard: false, decided: permit.nodes, onlyIf, intend })),
+  );
+  return { ...looked, state: "planned" as const };
 };
 
 export interface SettleMoveParts extends SettleParts {

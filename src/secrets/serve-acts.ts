@@ -21,7 +21,7 @@ import type { Changes } from "./changes.ts";
 import type { SecretsPolicy } from "./config.ts";
 import type { KeyedAnswers } from "./keyed-answers.ts";
 import { copySecretTo, lookAtCarry } from "./copy.ts";
-import { moveSecretTo } from "./move.ts";
+import { lookAtMove, moveSecretTo } from "./move.ts";
 import type { MoveJournal } from "./move-journal.ts";
 import { operations } from "./operations.ts";
 import { whoOf, type Corridor, type From } from "./perform.ts";
@@ -131,8 +131,7 @@ export const serveActs = ({ router, perform, policy, journal, answers, changes, 
     return answer(done, { status: done.created ? 201 : 200 });
   });
   serveOnce(moveSecret, (perform) => async (call) => {
-    if (call.body.dry_run === true)
-      return answer({ ...(await lookAtCarry(perform, operations.move, carryOf(call))), state: "planned" as const });
+    if (call.body.dry_run === true) return answer(await lookAtMove(perform, carryOf(call)));
     const done = await moveSecretTo(perform, journal, carryOf(call));
     return answer(done, { status: done.created ? 201 : 200 });
   });

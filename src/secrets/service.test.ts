@@ -474,19 +474,34 @@ suite("secrets service", () => {
     assert.equal(at.asked.length, asked + 1);
   });
 
-  test("a file that grows between decision and read is refused, not shown undecided", async (t) => {
-    const at = await testSecrets(t);
-    await writeFile(at.path, "people:\n  plain: 1\n", { mode: 0o600 });
-    at.clock += 1000;
-    const nodes = at.provider.nodes.bind(at.provider);
-    (at.provider as { nodes: typeof nodes }).nodes = async (ref, change) => {
-      const seen = await nodes(ref, change);
-      await writeFile(at.path, "people:\n  plain: 1\n  demo:\n    api_key: new\n", { mode: 0o600 });
+  const people = "yaml://secret/people";
+  const carried = (path: string, dryRun: boolean) => (at: TestSecrets) =>
+    at.send({ ...ada, scopes: [...scopes, "secrets.delete"] }, "POST", `/api/secrets/${path}`, {
+      body: { fromUri: people, toUri: "yaml://secret/elsewhere", dry_run: dryRun },
+    });
+  for (const [what, read] of [
+    ["shown", (at: TestSecrets) => get(at, ada, people)],
+    ["given out", (at: TestSecrets) => getValue(at, ada, people)],
+    ["copied", carried("copy", false)],
+    ["moved", carried("move", false)],
+    ["looked at for a copy", carried("copy", true)],
+    ["looked at for a move", carried("move", true)],
+  ] as const)
+    test(`a file that grows between decision and read is refused, not ${what} undecided`, async (t) => {
+      const at = await testSecrets(t);
+      await writeFile(at.path, "people:\n  plain: 1\n", { mode: 0o600 });
       at.clock += 1000;
-      return seen;
-    };
-    assert.equal(await refusal(await get(at, ada, "yaml://secret/people")), "503 busy");
-  });
+      const grown = "people:\n  plain: 1\n  demo:\n    api_key: new\n";
+      const nodes = at.provider.nodes.bind(at.provider);
+      (at.provider as { nodes: typeof nodes }).nodes = async (ref, change) => {
+        const seen = await nodes(ref, change);
+        if (ref.id === people) await writeFile(at.path, grown, { mode: 0o600 });
+        at.clock += 1000;
+        return seen;
+      };
+      assert.equal(await refusal(await read(at)), "503 busy");
+      assert.equal(await readFile(at.path, "utf8"), grown);
+    });
 
   test("records: open before, close after, denials too; references instead of paths; no value, path, key or purpose anywhere", async (t) => {
     const at = await testSecrets(t, { settings: { TENANT_SALT: "0123456789abcdef0123456789abcdef" } });

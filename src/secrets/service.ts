@@ -20,7 +20,7 @@ import type { Metrics } from "#telemetry/metrics.ts";
 import type { Tracing } from "#telemetry/tracing.ts";
 import { createAskers } from "./asker.ts";
 import { previousRefsOf, readSecretsPolicy, resourceRefOf, type SecretsConfig } from "./config.ts";
-import { createSecretDecision } from "./decide-secret.ts";
+import { createSecretDecision, requireDecided } from "./decide-secret.ts";
 import { bulkSecrets } from "#contract/secret-acts.ts";
 import { listSecretAudit } from "#contract/secret-audit.ts";
 import { createChanges } from "./changes.ts";
@@ -32,7 +32,7 @@ import { settleMoves } from "./move.ts";
 import { operations } from "./operations.ts";
 import { createCorridor, whoOf } from "./perform.ts";
 import type { KvServer } from "./providers/kvv2/kv-settings.ts";
-import type { ReadSecret, SecretProvider } from "./providers/secret-provider.ts";
+import type { SecretProvider } from "./providers/secret-provider.ts";
 import { plainReply, valueReply } from "./reply.ts";
 import { parseSecretBody, readSecretQuery } from "./secret-request.ts";
 import { parseSecretUri, parseVersion, type SecretUri } from "./secret-uri.ts";
@@ -89,12 +89,6 @@ const ofMany: ReadonlySet<string> = new Set(
 const SETTLE_EVERY_MS = 30_000;
 /** Less than the gateway waits for the page that says how the service is. */
 const LOOK_FOR_MS = 1000;
-
-/** What was read must have been decided, node by node: the file may have grown in between. */
-const requireDecided = <R extends ReadSecret>(read: R, decided: ReadonlySet<string>): R => {
-  if (!read.nodes.every((node) => decided.has(node.id))) throw new Problem("busy", { detail: "The secret changed after the decision." });
-  return read;
-};
 
 /** `Cache-Control: no-cache`: whoever asks so is not content with what was kept. */
 const asksForFresh = (headers: Headers): boolean => /\bno-(?:cache|store)\b/i.test(headers.get("cache-control") ?? "");
@@ -205,7 +199,7 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
         operation: operations.read,
         uri: parseSecretUri(query.uri, policy.schemes),
         ...whoOf(from),
-        act: async (provider, ref, permit) => requireDecided(await provider.read(ref), permit.nodes),
+        act: async (provider, ref, permit) => requireDecided(await provider.read(ref), permit),
       }),
     ),
   );
@@ -218,8 +212,7 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
         ...whoOf(from),
         wanted: query.purpose,
         told: ({ cached }) => ({ cached }),
-        act: async (provider, ref, permit) =>
-          requireDecided(await readValue(provider, ref, asksForFresh(from.request.headers)), permit.nodes),
+        act: async (provider, ref, permit) => requireDecided(await readValue(provider, ref, asksForFresh(from.request.headers)), permit),
       }),
     ),
   );
