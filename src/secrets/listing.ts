@@ -39,15 +39,39 @@ const AT_A_TIME = 50;
 const ALL_LEVELS = 32;
 const MOST_DECISIONS = 1000;
 
-const byPlace = (one: SecretPrefix, other: SecretPrefix): number => (`${formatPrefix(one)}/` < `${formatPrefix(other)}/` ? -1 : 1);
+/** Of a place the URIs that follow one another in the list: it ends before `to`. */
+interface Stretch {
+  readonly place: SecretPrefix;
+  readonly from: string;
+  readonly to: string;
+}
+
+/** In the order of the URIs. Between a place and what lies below it others may come: `team`, `team-x`, `team/a`. */
+const stretchesOf = (places: readonly SecretPrefix[]): readonly Stretch[] => {
+  const ids = places.map(formatPrefix);
+  return places
+    .flatMap((place): Stretch[] => {
+      const id = formatPrefix(place);
+      // "0" is the sign after the slash.
+      const [below, to] = [`${id}/`, `${id}0`];
+      if (place.segments.length === 0) return [{ place, from: below, to }];
+      if (!ids.some((other) => id < other && other < below)) return [{ place, from: id, to }];
+      return [
+        { place, from: id, to: below },
+        { place, from: below, to },
+      ];
+    })
+    .toSorted((one, other) => (one.from < other.from ? -1 : 1));
+};
+
 const matchOf = ({ node, keys }: ListedSecret, q: string | undefined): Found["match"] | undefined => {
   if (q === undefined || lowerAscii(node.segments.join("/")).includes(q)) return "path";
   return keys?.some((key) => lowerAscii(key).includes(q)) === true ? "key" : undefined;
 };
 
 /**
- * A page of what lies at the tenant's places, or below a prefix, as far as the caller may know of it: what is denied leaves no trace. Each
- * place is one operation with its own record; stops at the limit or 1,000 decisions.
+ * A page of what lies at the tenant's places, or below a prefix, as far as the caller may know of it, in the order of the URIs: what is
+ * denied leaves no trace. Each stretch of a place is one operation with its own record; stops at the limit or 1,000 decisions.
  */
 export const createListing =
   (parts: {
@@ -60,10 +84,7 @@ export const createListing =
   async (ask: ListAsk): Promise<FoundPage> => {
     const { policy, perform } = parts;
     const wanted = ask.prefix === undefined ? undefined : parseSecretPrefix(ask.prefix, policy.schemes);
-    const places = policy
-      .narrow(ask.caller.tenant, wanted)
-      .filter((place) => wanted !== undefined || parts.serves(place))
-      .toSorted(byPlace);
+    const places = policy.narrow(ask.caller.tenant, wanted).filter((place) => wanted !== undefined || parts.serves(place));
     const bound = [ask.operation.op, ask.caller.tenant, ask.caller.sub, ask.prefix, ask.q];
     const after = ask.cursor === undefined ? "" : parts.cursors.open(ask.cursor, bound);
     const q = ask.q === undefined ? undefined : lowerAscii(ask.q);
@@ -72,12 +93,12 @@ export const createListing =
     let decisions = 0;
     let last = after;
     let isMore = false;
-    const skipped: string[] = [];
-    for (const place of places) {
+    const skipped = new Set<string>();
+    for (const { place, from, to } of stretchesOf(places)) {
       if (isMore) break;
       const id = formatPrefix(place);
       // What lies wholly before the cursor was told.
-      if (after > `${id}/` && !after.startsWith(`${id}/`)) continue;
+      if (after >= to) continue;
       const { operation, caller, headers, correlationId } = ask;
       await perform({
         operation,
@@ -88,11 +109,12 @@ export const createListing =
         isPlace: true,
         act: async (provider, ref, _permit, { asker }) => {
           // Without a text to look for each of them is decided: of more there is no use.
-          const depth = place.scheme === "yaml" ? ALL_LEVELS : ask.depth;
+          const depth = to === `${id}/` ? 0 : place.scheme === "yaml" ? ALL_LEVELS : ask.depth;
           const listing = await provider.list(place, depth, after, q === undefined ? MOST_DECISIONS + 1 : undefined);
           const candidates = listing.items.flatMap((item) => {
             // Whatever a store may answer: what lies beside the place is not the tenant's.
-            const match = item.node.id > after && isBelow(item.node, place) ? matchOf(item, q) : undefined;
+            const isNext = item.node.id > after && item.node.id >= from && isBelow(item.node, place);
+            const match = isNext ? matchOf(item, q) : undefined;
             return match === undefined ? [] : [{ item, match }];
           });
           for (let at = 0; at < candidates.length && !isMore; at += AT_A_TIME) {
@@ -125,13 +147,13 @@ export const createListing =
         },
       }).catch((error: unknown) => {
         if (wanted !== undefined || !(error instanceof Problem) || error.code !== "not_supported") throw error;
-        skipped.push(id);
+        skipped.add(id);
       });
     }
     return {
       items,
       ...(isMore ? { nextCursor: parts.cursors.seal(last, bound) } : {}),
       truncatedBy,
-      ...(skipped.length === 0 ? {} : { skipped }),
+      ...(skipped.size === 0 ? {} : { skipped: [...skipped] }),
     };
   };

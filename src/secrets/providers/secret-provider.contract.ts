@@ -213,6 +213,7 @@ export const testSecretProvider = (
         return (await provider.list({ scheme, mount, segments }, depth)).items.map(({ node }) => node.id);
       };
       const id = (path: string) => refOf(`${base}/${path}`).id;
+      assert.deepEqual(await list("team", 0), [id("team")]);
       assert.deepEqual(await list("team", 1), [id("team"), id("team/a"), id("team/b")]);
       assert.deepEqual(await list("team", 3), [id("team"), id("team/a"), id("team/b"), id("team/deep/er/c")]);
       assert.deepEqual(await list("nothing", 3), []);

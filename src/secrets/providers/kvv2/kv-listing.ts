@@ -112,7 +112,7 @@ export const createKvListing = (call: KvClient["call"]): SecretProvider["list"] 
       throw new Problem("not_supported", { detail: "The store does not let the house list here.", cause: error });
     };
     if (place.segments.length > 0 && (await call("GET", pathOf(place, "metadata"))).data !== undefined) add(place);
-    await walk(place, depth).catch(requireList);
+    if (depth > 0) await walk(place, depth).catch(requireList);
     return { items: found, ...stopped };
   };
 };
