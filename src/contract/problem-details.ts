@@ -190,6 +190,7 @@ export const problemDetails: Readonly<Record<ProblemCode, string>> = {
   value_shape: "Send text, or a map of texts, as the operation documents it.",
   fragment_not_allowed: "Leave the key out: this is about the whole secret.",
   versions_required: "Send versions: 1 to 100 different whole numbers, 1 at least.",
+  owner_invalid: "Write the owner as kind:name, e.g. group:payments.",
   copy_shape: "Copy a map to a path, and a key to a key or a path.",
   value_too_large: "Send a smaller value.",
   headers_too_large: "Send fewer and shorter headers; clear this site's cookies if there are many.",

@@ -188,6 +188,7 @@ export const problemCodes = {
   sensitive_key: row(422, "The payload names personal data or a secret"),
   fragment_not_allowed: row(422, "No key may be named here"),
   versions_required: row(422, "Name 1 to 100 versions"),
+  owner_invalid: row(422, "The owner has no such form"),
   copy_shape: row(422, "A map does not fit under a key"),
   value_shape: row(422, "The value has the wrong shape"),
   value_too_large: row(422, "The value is too large"),

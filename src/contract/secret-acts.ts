@@ -57,14 +57,21 @@ export const rotateSecret = endpoint("secrets", "POST", `${secretsBase}/rotate`,
 
 /** Whose it is said to be; who may do what goes by grants. */
 export const secretOwner = z.string().regex(/^[a-z]+:[A-Za-z0-9._@-]{1,120}$/, "must be kind:name, e.g. group:payments");
+/** Who made and who last changed it through the house, and when; absent where nobody did. */
+export const writtenBy = {
+  created_by: z.string().optional(),
+  created_at: timestamp.optional(),
+  updated_by: z.string().optional(),
+  updated_at: timestamp.optional(),
+};
 const writtenOwner = z.unknown().optional().meta({ needed: true, type: "string", pattern: "^[a-z]+:[A-Za-z0-9._@-]{1,120}$" });
 
 export const setSecretOwner = endpoint("secrets", "POST", `${secretsBase}/metadata/owner`, {
   headers: once,
   body: z.strictObject({ uri: writtenUri, owner: writtenOwner }),
-  reply: z.object({ uri: z.string(), owner: z.string() }),
+  reply: z.object({ uri: z.string(), owner: z.string(), ...writtenBy }),
   ...withoutAgents({ scope: ["secrets.set_owner"], decision: "secret/owner_update" }),
-  problems: [...writing, ...keyed, ...absent, "version_deleted", "version_destroyed", "fragment_not_allowed"],
+  problems: [...writing, ...keyed, ...absent, "version_deleted", "version_destroyed", "fragment_not_allowed", "owner_invalid"],
   summary: "Say whose a secret is; metadata tells it. It gives nobody a right.",
 });
 

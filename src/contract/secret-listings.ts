@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { endpoint, withoutAgents } from "./endpoint.ts";
 import { timestamp } from "./ids.ts";
-import { secretVersion } from "./secret-acts.ts";
+import { secretVersion, writtenBy } from "./secret-acts.ts";
 import { common, ofStore, prefixForm, readUri, secretsBase } from "./secrets.ts";
 
 /** What may be known of secrets without their values. */
@@ -42,15 +42,8 @@ const ofMetadata = withoutAgents({ scope: ["secrets.read_metadata"], decision: "
 const asking = [...common, ...ofStore, "query_repeated", "query_unknown", "query_encoding"] as const;
 const ofOne = [...asking, "secret_not_found", "key_not_found", "uri_version_not_allowed", "fragment_not_allowed"] as const;
 const query = z.strictObject({ uri: readUri });
-/** Whose it is said to be; who made and who last changed it through the house, and when; absent where nobody did. */
-const lastChange = {
-  owner: z.string().optional(),
-  created_by: z.string().optional(),
-  created_at: timestamp.optional(),
-  updated_by: z.string().optional(),
-  updated_at: timestamp.optional(),
-  rotated_at: timestamp.optional(),
-};
+/** Whose it is said to be, and what the house did to it. */
+const lastChange = { owner: z.string().optional(), ...writtenBy, rotated_at: timestamp.optional() };
 
 export const listSecretMetadata = endpoint("secrets", "GET", `${secretsBase}/metadata`, {
   query: z.strictObject({ prefix, depth: whole(1, 8), ...page }),

@@ -220,7 +220,7 @@ suite("operations on the file and on OpenBao", () => {
     ["a foreign prefix", "GET", "/search?q=a&prefix=vaultA%2Bkv2://kv-z/", undefined, "403 tenant_mount"],
     ["a cursor of nobody's", "GET", "/search?q=a&cursor=abc", undefined, "400 invalid_cursor"],
     ["too many of them", "GET", "/search?q=a&limit=501", undefined, "422 unprocessable"],
-    ["an owner that is none", "POST", "/metadata/owner", { uri: "yaml://secret/x", owner: "somebody" }, "422 invalid_body"],
+    ["an owner that is none", "POST", "/metadata/owner", { uri: "yaml://secret/x", owner: "somebody" }, "422 owner_invalid"],
     ["an owner of what is not there", "POST", "/metadata/owner", { uri: "yaml://secret/never", owner: "group:a" }, "404 secret_not_found"],
     ["a rotation of a secret that is not there", "POST", "/rotate", { uri: "yaml://secret/never#k", value: 1 }, "404 secret_not_found"],
     ["a rotation of a key that is not there", "POST", "/rotate", { uri: "yaml://secret/there#kye", value: 1 }, "404 key_not_found"],

@@ -92,18 +92,21 @@ export const serveActs = ({ router, perform, policy, journal, answers, changes, 
     const uri = parseSecretUri(body.uri, schemes);
     const { data: owner } = secretOwner.safeParse(body.owner);
     if (owner === undefined)
-      throw new Problem("invalid_body", { errors: [{ path: "/owner", message: "must be kind:name, e.g. group:payments" }] });
-    const { ref } = await perform({
+      throw new Problem("owner_invalid", { errors: [{ path: "/owner", message: "must be kind:name, e.g. group:payments" }] });
+    const { ref, result } = await perform({
       operation: operations.owner,
       uri,
       ...whoOf(from),
       act: async (provider, at) => {
         // Of what is not there nobody is the owner; deleted versions are there.
-        await (provider.can.has("versions") ? provider.describe(at) : provider.read(at));
+        const newest = provider.can.has("versions") ? (await provider.describe(at)).current_version : undefined;
+        if (newest === undefined) await provider.read(at);
         await changes.own(at.tenant, at.id, owner);
+        return (await changes.last(at.tenant, [at.id], newest)).get(at.id);
       },
     });
-    return { uri: ref.canonical, owner };
+    const { created_by, created_at, updated_by, updated_at } = result ?? {};
+    return { uri: ref.canonical, owner, created_by, created_at, updated_by, updated_at };
   });
 
   for (const [endpoint, how] of [

@@ -145,13 +145,13 @@ suite("values kept in memory", () => {
     assert.equal(first?.["updated_by"], "person:ada");
     assert.equal(first?.["rotated_at"], undefined);
     assert.deepEqual([first?.["created_by"], first?.["created_at"], first?.["owner"]], ["person:ada", first?.["updated_at"], undefined]);
-    const own = async (who: typeof ada, of: string, owner: string) =>
-      (
-        await one.send({ ...who, scopes: [...who.scopes, "secrets.set_owner"] }, "POST", "/api/secrets/metadata/owner", {
-          body: { uri: of, owner },
-        })
-      ).status;
-    assert.equal(await own(ada, uri, "group:payments"), 200);
+    const own = async (who: typeof ada, of: string, owner: string) => {
+      const as = { ...who, scopes: [...who.scopes, "secrets.set_owner"] };
+      return (await (await one.send(as, "POST", "/api/secrets/metadata/owner", { body: { uri: of, owner } })).json()) as Json;
+    };
+    const made = { created_by: "person:ada", created_at: first?.["created_at"] };
+    const changed = { updated_by: "person:ada", updated_at: first?.["updated_at"] };
+    assert.deepEqual(await own(ada, uri, "group:payments"), { uri: first?.["uri"], owner: "group:payments", ...made, ...changed });
     assert.deepEqual([(await detail())["owner"], (await detail())["updated_by"]], ["group:payments", "person:ada"]);
     // Each question about it, its keys too, says whose it is.
     for (const where of [
@@ -173,6 +173,7 @@ suite("values kept in memory", () => {
     assert.equal(rotated["rotated_at"], rotated["updated_at"]);
     await at.bao.ask("POST", at.path, { data: { k: 9 } });
     assert.equal((await detail())["updated_by"], undefined);
+    assert.deepEqual(await own(ada, uri, "group:payments"), { uri: first?.["uri"], owner: "group:payments", ...made });
     assert.equal(await act(one, "POST", "", { uri: "yaml://secret/who/a", value: { k: 1, b: { l: 2 } } }), 201);
     // What another tenant's person did at a place of both is nobody's name here.
     const eve = { ...ada, sub: "person:eve", tenant: "tenant:globex" };
@@ -186,7 +187,7 @@ suite("values kept in memory", () => {
       return ((await response.json()) as { items: Json[] }).items[0];
     };
     assert.deepEqual([(await asEve())?.["created_by"], (await asEve())?.["updated_by"]], [undefined, "person:eve"]);
-    assert.equal(await own(ada, shared, "group:payments"), 200);
+    assert.equal((await own(ada, shared, "group:payments"))["owner"], "group:payments");
     assert.deepEqual(await asEve(), { uri: shared, keys: 1 }, "nor whose they say it is");
     assert.equal(one.asked.at(-1)?.ask.properties?.["owner"], undefined);
     const items = (await get("/metadata?prefix=who"))["items"] as Json[];
