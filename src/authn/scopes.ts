@@ -20,6 +20,7 @@ export const personScopes = [
   "secrets.destroy",
   "secrets.set_owner",
   "secrets.rotate",
+  "secrets.audit",
   "audit.read",
   "pdp.decisions.read",
   "pdp.policies.read",

@@ -37,7 +37,7 @@ export const listSecretAudit = endpoint("secrets", "GET", `${secretsBase}/audit`
     source: z.literal("log"),
     dropped: z.literal(0),
   }),
-  ...withoutAgents({ scope: ["audit.read"], decision: "secret/read_audit" }),
+  ...withoutAgents({ scope: ["secrets.audit", "audit.read"], decision: "secret/read_audit" }),
   problems: [...common, "query_repeated", "query_unknown", "query_encoding", "invalid_cursor"],
   summary: "Acts on secrets of the tenant, the newest first; secrets by reference, never a value, and who did it.",
 });

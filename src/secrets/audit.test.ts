@@ -122,6 +122,7 @@ test("the audit of secrets is for whoever may read it, in the own tenant, with t
     assert.equal(answer.status, status, answer.text);
     assert.ok((JSON.parse(answer.text) as { code: string }).code.startsWith(code), answer.text);
   }
+  for (const scope of ["secrets.audit", "audit.read"]) assert.equal((await audit({}, { ...ada, scopes: [scope] })).status, 200, scope);
   assert.deepEqual((JSON.parse((await audit({}, eve)).text) as Page).items, []);
   assert.deepEqual(
     at.asked.filter(({ ask, tenant }) => ask.action === "read_audit" && tenant === "tenant:globex").map(({ ask }) => ask.id),
