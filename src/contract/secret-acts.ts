@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { endpoint, withoutAgents } from "./endpoint.ts";
 import { timestamp } from "./ids.ts";
-import { common, keyed, ofStore, once, pinned, readUri, secretsBase, writing, writtenUri } from "./secrets.ts";
+import { common, keyed, marked, ofStore, once, pinned, readUri, secretsBase, writing, writtenUri } from "./secrets.ts";
 
 /** What is done to secrets beside writing them. */
 
@@ -35,6 +35,7 @@ export const deleteSecret = endpoint("secrets", "DELETE", secretsBase, {
     uri: z.string(),
     result: z.enum(["deleted", "removed", "key_removed", "destroyed", "unchanged"]),
     versions: z.array(secretVersion).optional(),
+    ...marked,
   }),
   ...withoutAgents({ scope: ["secrets.delete", "secrets.destroy"], decision: "secret/delete" }),
   problems: [...writing, ...absent, "stale_version", "query_repeated", "query_unknown", "query_encoding", "fragment_not_allowed"],
@@ -49,6 +50,7 @@ export const rotateSecret = endpoint("secrets", "POST", `${secretsBase}/rotate`,
     old_version: z.number().int().optional(),
     new_version: z.number().int().optional(),
     stage: z.literal("current"),
+    ...marked,
   }),
   ...withoutAgents({ scope: ["secrets.rotate"], decision: "secret/rotate" }),
   problems: [...writing, ...keyed, ...absent, "stale_version"],
@@ -69,7 +71,7 @@ const writtenOwner = z.unknown().optional().meta({ needed: true, type: "string",
 export const setSecretOwner = endpoint("secrets", "POST", `${secretsBase}/metadata/owner`, {
   headers: once,
   body: z.strictObject({ uri: writtenUri, owner: writtenOwner }),
-  reply: z.object({ uri: z.string(), owner: z.string(), ...writtenBy }),
+  reply: z.object({ uri: z.string(), owner: z.string(), ...writtenBy, ...marked }),
   ...withoutAgents({ scope: ["secrets.set_owner"], decision: "secret/owner_update" }),
   problems: [...writing, ...keyed, ...absent, "version_deleted", "version_destroyed", "fragment_not_allowed", "owner_invalid"],
   summary: "Say whose a secret is; metadata tells it. It gives nobody a right.",
@@ -78,7 +80,7 @@ export const setSecretOwner = endpoint("secrets", "POST", `${secretsBase}/metada
 const settled = {
   headers: { ...once, ...pinned },
   body: z.strictObject({ uri: writtenUri, versions: versionNumbers }),
-  reply: z.object({ uri: z.string(), versions: z.array(secretVersion.extend({ changed: z.boolean() })) }),
+  reply: z.object({ uri: z.string(), versions: z.array(secretVersion.extend({ changed: z.boolean() })), ...marked }),
   ...withoutAgents(),
   problems: [...writing, ...keyed, ...absent, "version_not_found", "versions_required", "fragment_not_allowed", "stale_version"],
 } as const;
@@ -130,6 +132,7 @@ const copied = z.object({
   created: z.boolean(),
   /** Read back; false: of a dry run. */
   verified: z.boolean(),
+  ...marked,
 });
 
 export const copySecret = endpoint("secrets", "POST", `${secretsBase}/copy`, {
@@ -187,6 +190,7 @@ export const bulkSecrets = endpoint("secrets", "POST", `${secretsBase}/bulk`, {
     ),
     summary: z.object({ ok: z.number().int(), failed: z.number().int(), skipped: z.number().int() }),
     plan: z.string().optional(),
+    ...marked,
   }),
   ...withoutAgents({ scope: ["secrets.write", "secrets.delete", "secrets.destroy", "secrets.rotate"], decision: "secret/write" }),
   problems: ["body_ambiguous", "value_too_deep", "plan_stale", ...common, ...keyed, ...ofStore],

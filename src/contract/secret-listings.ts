@@ -2,7 +2,7 @@ import { z } from "zod";
 import { endpoint, withoutAgents } from "./endpoint.ts";
 import { timestamp } from "./ids.ts";
 import { secretVersion, writtenBy } from "./secret-acts.ts";
-import { common, ofStore, prefixForm, readUri, secretsBase } from "./secrets.ts";
+import { common, marked, ofStore, prefixForm, readUri, secretsBase } from "./secrets.ts";
 
 /** What may be known of secrets without their values. */
 
@@ -52,6 +52,7 @@ export const listSecretMetadata = endpoint("secrets", "GET", `${secretsBase}/met
     next_cursor: z.string().optional(),
     truncated_by: truncatedBy,
     skipped,
+    ...marked,
   }),
   ...ofMetadata,
   problems: [...asking, "invalid_cursor"],
@@ -60,7 +61,7 @@ export const listSecretMetadata = endpoint("secrets", "GET", `${secretsBase}/met
 
 export const listSecretKeys = endpoint("secrets", "GET", `${secretsBase}/keys`, {
   query,
-  reply: z.object({ uri: z.string(), keys: z.array(z.string()), nodes: z.array(z.string()) }),
+  reply: z.object({ uri: z.string(), keys: z.array(z.string()), nodes: z.array(z.string()), ...marked }),
   ...ofMetadata,
   problems: [...ofOne, "version_deleted", "version_destroyed"],
   summary: "Names of a secret's keys, and of the secrets below it in the file; never a value.",
@@ -80,6 +81,7 @@ export const describeSecret = endpoint("secrets", "GET", `${secretsBase}/metadat
     custom_metadata: z.record(z.string(), z.string()),
     ...lastChange,
     versions: z.array(secretVersion),
+    ...marked,
   }),
   ...ofMetadata,
   problems: ofOne,
@@ -96,6 +98,7 @@ export const listSecretVersions = endpoint("secrets", "GET", `${secretsBase}/ver
     uri: z.string(),
     current_version: z.number().int(),
     versions: z.array(secretVersion.extend({ fingerprint: z.string().optional() })),
+    ...marked,
   }),
   ...ofMetadata,
   problems: ofOne,
@@ -110,6 +113,7 @@ export const searchSecrets = endpoint("secrets", "GET", `${secretsBase}/search`,
     truncated: z.boolean(),
     truncated_by: truncatedBy,
     skipped,
+    ...marked,
   }),
   ...ofMetadata,
   problems: [...asking, "invalid_cursor"],

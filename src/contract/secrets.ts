@@ -96,6 +96,9 @@ export const once = { "Idempotency-Key": idempotencyKey.optional() };
 export const pinned = { "If-Match": z.string().optional() };
 export const keyed = ["idempotency_key_required", "idempotency_conflict", "in_progress", "outcome_unknown"] as const;
 
+/** The audit entry of what was done is not closed yet; the house goes on trying. */
+export const marked = { audit: z.literal("pending").optional() };
+
 /** The query is read with codes of its own: decoded once, and a plus sign stays one. */
 const reading = [
   ...common,
@@ -132,6 +135,7 @@ export const writeSecret = endpoint("secrets", "POST", secretsBase, {
     created_time: timestamp.optional(),
     created: z.boolean(),
     resource_ref: z.string().optional(),
+    ...marked,
   }),
   moreStatuses: [201],
   ...withoutAgents({ scope: ["secrets.write"], decision: "secret/write" }),
@@ -141,7 +145,7 @@ export const writeSecret = endpoint("secrets", "POST", secretsBase, {
 
 export const readSecret = endpoint("secrets", "GET", secretsBase, {
   query: z.strictObject({ uri: readUri }),
-  reply: z.object({ uri: z.string(), value: z.unknown() }),
+  reply: z.object({ uri: z.string(), value: z.unknown(), ...marked }),
   ...mayRead,
   problems: reading,
   summary: "Read from the file provider; other providers answer 501.",
@@ -157,6 +161,7 @@ export const readSecretValue = endpoint("secrets", "GET", `${secretsBase}/value`
     cached: z.boolean(),
     audit_id: z.string(),
     keep_seconds: z.number().int(),
+    ...marked,
   }),
   ...mayRead,
   problems: [...reading, "version_conflict"],

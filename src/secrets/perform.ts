@@ -30,6 +30,8 @@ export interface CorridorParts {
   readonly resourceRef: ResourceRef | undefined;
   readonly changes: Changes;
   readonly intents: Intents;
+  /** Told of whom an act's close has not landed yet; it is retried. */
+  readonly unclosed: (who: Who) => void;
   readonly metrics: Metrics;
   readonly tracing?: Tracing;
   readonly log: Log;
@@ -83,8 +85,6 @@ export interface Performed<R> {
   readonly auditId: string;
   readonly decisionId: string | undefined;
   readonly resourceRef: string | undefined;
-  /** The close of the audit entry has not landed yet; it is retried. */
-  readonly isAuditPending: boolean;
 }
 
 type Wish = Omit<SecretAsk<unknown>, "act" | "told">;
@@ -308,6 +308,7 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
       eventOf(recorded, parts.resourceRef, { type, outcome: "ok", durationMs, told }),
     );
     const closed = await audit.close("ok", { ...draft.data, ...told, duration_ms: durationMs }, { events });
+    if (closed === "pending") parts.unclosed(ask);
     return {
       result,
       ref,
@@ -316,7 +317,6 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
       auditId: audit.actId,
       decisionId: recorded.decisionId,
       resourceRef: refOf(recorded, parts.resourceRef),
-      isAuditPending: closed === "pending",
     };
   };
 

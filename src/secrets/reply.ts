@@ -6,12 +6,10 @@ import { SecretValue, wireOf } from "./secret-value.ts";
 /** How long a workload may keep a value, by tenant, URI and version, in memory. */
 const WORKLOAD_KEEP_SECONDS = 30;
 
-const pending = (done: Performed<unknown>): { audit?: "pending" } => (done.isAuditPending ? { audit: "pending" } : {});
-
 /** The value leaves here, and only here. */
 const shown = (read: ReadSecret): unknown => wireOf(SecretValue.reveal(read.value));
 
-export const plainReply = (done: Performed<ReadSecret>) => ({ uri: done.ref.canonical, value: shown(done.result), ...pending(done) });
+export const plainReply = (done: Performed<ReadSecret>) => ({ uri: done.ref.canonical, value: shown(done.result) });
 
 export const valueReply = (done: Performed<CachedRead>) => ({
   uri: done.ref.canonical,
@@ -21,7 +19,6 @@ export const valueReply = (done: Performed<CachedRead>) => ({
   cached: done.result.cached,
   audit_id: done.auditId,
   keep_seconds: done.asker.purpose === "execute" ? WORKLOAD_KEEP_SECONDS : 0,
-  ...pending(done),
 });
 
 export const writeReply = (done: Performed<WrittenSecret>) => ({
@@ -31,5 +28,4 @@ export const writeReply = (done: Performed<WrittenSecret>) => ({
   created_time: done.result.createdTime,
   created: done.result.created,
   resource_ref: done.resourceRef,
-  ...pending(done),
 });

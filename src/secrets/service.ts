@@ -30,6 +30,7 @@ import { createIntents } from "./intents.ts";
 import { createMoveJournal } from "./move-journal.ts";
 import { settleMoves } from "./move.ts";
 import { operations } from "./operations.ts";
+import { createPendingAudits } from "./pending-audits.ts";
 import { createCorridor, whoOf } from "./perform.ts";
 import type { KvServer } from "./providers/kvv2/kv-settings.ts";
 import type { SecretProvider } from "./providers/secret-provider.ts";
@@ -117,6 +118,7 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
   const decide = createSecretDecision({ decider: parts.decider, resourceRef, changes });
   const intents = createIntents({ database: parts.database, secrets: parts.secrets });
   const readValue = createReadValue({ changes, keepSeconds, metrics: parts.metrics, now: parts.now });
+  const audits = createPendingAudits();
   const perform = createCorridor({
     policy,
     providers,
@@ -135,6 +137,7 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
     resourceRef,
     changes,
     intents,
+    unclosed: audits.note,
     metrics: parts.metrics,
     log: parts.log,
   });
@@ -143,18 +146,20 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
     policy.anonymousTenant !== undefined && !request.headers.has("authorization")
       ? anonymousOf(request, policy.anonymousTenant, parts.now())
       : parts.authenticate(request, policy.enforceScopes ? endpoint : { ...endpoint, scope: [] });
-  const router = createRouter<Caller>({
-    shareOf: bodyShareOf,
-    tracing: parts.tracing,
-    name: "secrets",
-    // The scope is asked for inside the corridor, after the tenant guard; the router asks for a valid token alone. What is about many
-    // secrets, or none, needs a scope before it is looked at.
-    authenticate: (request, endpoint) => authenticate(request, ofMany.has(endpoint.path) ? endpoint : { ...endpoint, scope: [] }),
-    log: parts.log,
-    validateReplies: parts.environment !== "production",
-    readQuery: readSecretQuery,
-    parseJson: parseSecretBody,
-  });
+  const router = audits.marking(
+    createRouter<Caller>({
+      shareOf: bodyShareOf,
+      tracing: parts.tracing,
+      name: "secrets",
+      // The scope is asked for inside the corridor, after the tenant guard; the router asks for a valid token alone. What is about many
+      // secrets, or none, needs a scope before it is looked at.
+      authenticate: (request, endpoint) => authenticate(request, ofMany.has(endpoint.path) ? endpoint : { ...endpoint, scope: [] }),
+      log: parts.log,
+      validateReplies: parts.environment !== "production",
+      readQuery: readSecretQuery,
+      parseJson: parseSecretBody,
+    }),
+  );
 
   const answers = createKeyedAnswers({ database: parts.database, secrets: parts.secrets });
   const plans = createSealedCursors<string>({
