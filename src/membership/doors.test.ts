@@ -231,6 +231,12 @@ const questions: Readonly<Record<string, readonly Question[]>> = {
       body: (id) => `${JSON.stringify({ edge: { kind: "MEMBER_OF", src: "account:eve@globex", dst: id } })}\n`,
       headers: { ...key(), "content-type": "application/x-ndjson" },
     }),
+    ...["skip", "fail"].map((mode) =>
+      at(() => `/api/v1/imports?reason=looking%20around&on_conflict=${mode}`, {
+        body: (id) => `${JSON.stringify({ edge: { kind: "MEMBER_OF", src: id, dst: "group:people-ops" } })}\n`,
+        headers: { ...key(), "content-type": "application/x-ndjson" },
+      }),
+    ),
   ],
   "GET /api/v1/export": [at(() => "/api/v1/export?kinds=Location")],
   "GET /api/v1/health": [at(() => "/api/v1/health")],

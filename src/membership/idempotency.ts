@@ -25,10 +25,16 @@ export interface KeyedAnswer {
 }
 
 /** Throws `idempotency_key_required` (400) without a well-formed key. */
-export const requireKeyedCall = (request: Request, caller: Caller, body: unknown): KeyedCall => {
+export const requireKey = (request: Request): string => {
   const key = request.headers.get("idempotency-key");
   if (key === null || !idempotencyKey.safeParse(key).success)
     throw new Problem("idempotency_key_required", { detail: "Send Idempotency-Key: 1 to 128 of A-Z a-z 0-9 . _ : -" });
+  return key;
+};
+
+/** Throws what `requireKey` does. */
+export const requireKeyedCall = (request: Request, caller: Caller, body: unknown): KeyedCall => {
+  const key = requireKey(request);
   return {
     tenant: caller.tenant,
     // Two agents of one person, or the person itself, do not share keys.

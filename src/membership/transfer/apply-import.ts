@@ -6,7 +6,8 @@ import { applyEdit } from "#membership/graph-edit/edits.ts";
 import { edgeIdOf, putEdges, type EdgeDraft } from "#membership/graph/put-edge.ts";
 import { putNodes, type NodeDraft, type RowsPut } from "#membership/graph/put-node.ts";
 import type { GraphOp } from "#membership/graph/graph-op.ts";
-import type { TenantScope } from "#membership/graph/tenant-scope.ts";
+import { unexpired } from "#membership/graph/sql-parts.ts";
+import { visible, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
 import { RoleFault } from "#membership/roles/role-watch.ts";
 import { createFaults, problemFaults, type ImportPlan } from "./read-import.ts";
@@ -22,8 +23,15 @@ export interface Imported {
 /** Rows that are written at once: what each costs here is done within 50 ms. */
 const AT_ONCE = 500;
 
-const NODES = statement<{ id: string }>("membership.import_nodes_known", "select id from membership.node where id = any($1)");
-const EDGES = statement<{ id: string }>("membership.import_edges_known", "select id from membership.edge where id = any($1)");
+/** What is there for the scope: of what another tenant has each mode says what it says of what nobody has. */
+const NODES = statement<{ id: string }>(
+  "membership.import_nodes_known",
+  `select n.id from membership.node n where n.id = any($2) and ${visible("n")}`,
+);
+const EDGES = statement<{ id: string }>(
+  "membership.import_edges_known",
+  `select e.id from membership.edge e where e.id = any($2) and ${visible("e")} and ${unexpired("e")}`,
+);
 
 /** Writes rows at once; what throws is a fault of them together. */
 type Put<D> = (tx: GraphTransaction, drafts: readonly D[]) => Promise<RowsPut>;
@@ -143,7 +151,7 @@ export const applyImport = async (
     }
   const nodes = await putAll<NodeDraft>(tx, plan.nodes, {
     mode: given.mode,
-    known: (sql, drafts) => ids(sql.run(NODES, [drafts.map(({ id }) => id)])),
+    known: (sql, drafts) => ids(sql.run(NODES, [scope.tenant, drafts.map(({ id }) => id)])),
     idOf: ({ id }) => id,
     put: (part, drafts) => putNodes(part, scope, drafts),
     onRows: given.onRows,
@@ -151,7 +159,7 @@ export const applyImport = async (
   const { onRows } = given;
   const edges = await putAll<EdgeDraft>(tx, plan.edges, {
     mode: given.mode,
-    known: (sql, drafts) => ids(sql.run(EDGES, [drafts.map(edgeId)])),
+    known: (sql, drafts) => ids(sql.run(EDGES, [scope.tenant, drafts.map(edgeId)])),
     idOf: edgeId,
     put: (part, drafts) => putEdges(part, scope, drafts),
     onRows: onRows === undefined ? undefined : (done) => onRows(plan.nodes.length + done),

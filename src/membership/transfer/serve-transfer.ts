@@ -6,7 +6,7 @@ import { actOn } from "#membership/graph-edit/write-as.ts";
 import { writeOnce } from "#membership/graph-edit/write-once.ts";
 import { isEdgeKind, isNodeKind } from "#membership/graph/kinds.ts";
 import { tenantScopeOf } from "#membership/graph/tenant-scope.ts";
-import { requireKeyedCall } from "#membership/idempotency.ts";
+import { requireKey, requireKeyedCall } from "#membership/idempotency.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 import { applyImport } from "./apply-import.ts";
 import type { CsvFile } from "./csv-lines.ts";
@@ -47,6 +47,7 @@ export const serveTransfer = (room: MembershipRoom): void => {
     const scope = tenantScopeOf(caller);
     // Before a byte of it is read: what nobody may write nobody has read.
     await room.decider.require(caller, { type: "graph", action: "edit" }, correlationId);
+    requireKey(request);
     const isTried = query.dry_run === "true";
     const read = async () => readImport(pieces(await readBytes(request, room.config.importMaxBytes)), { scope, csv });
     const plan = await read().catch(countRefused);

@@ -167,6 +167,26 @@ test("an import is one version that says who and why, in any order of lines, and
   ]);
 });
 
+test("of what another tenant has, and of an edge that has ended, every mode says what it says of what nobody has", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  await world.put({ kind: "MEMBER_OF", src: "group:analysts", dst: "group:contractors", expires_at: new Date("2001-01-01") });
+  for (const [what, line, fault] of [
+    ["another tenant's node", group("group:globex-staff"), "/id already_exists"],
+    ["a node that is not there", group("group:never"), undefined],
+    ["another tenant's edge", member("account:eve@globex", "group:globex-staff"), "/src unprocessable"],
+    ["an edge of nobody", member("account:nobody@globex", "group:globex-staff"), "/src unprocessable"],
+    ["an edge that has ended", member("group:analysts", "group:contractors"), undefined],
+  ] as const)
+    for (const mode of ["upsert", "skip", "fail"]) {
+      const { status, body } = await send(world, ndjson(line), `&dry_run=true&on_conflict=${mode}`);
+      const faults = body.errors?.map(({ path, code }: Fault) => `${path} ${code}`);
+      assert.deepEqual(
+        [what, mode, status, body.written, body.same, faults],
+        fault === undefined ? [what, mode, 200, 1, 0, undefined] : [what, mode, 422, undefined, undefined, [fault]],
+      );
+    }
+});
+
 test("whatever is wrong is named with line, place and code, and nothing is written", async (t: TestContext) => {
   const world = await servedWorld(t, await testDatabase(t, graphRooms));
   const good = group("group:good");
@@ -246,6 +266,7 @@ test("whatever is wrong is named with line, place and code, and nothing is writt
           headers: { "content-type": "application/x-ndjson", "idempotency-key": "k" },
         }),
     ],
+    ["no key, before a line is read", 400, "idempotency_key_required", () => send(world, "{", "", { key: "" })],
     ["JSON", 415, "unsupported_media_type", () => send(world, "{}", "", { type: "application/json" })],
     ["CSV without its sort", 422, "unprocessable", () => send(world, "id", "&format=csv", { type: "text/csv" })],
     ["CSV that is said to be none", 415, "unsupported_media_type", () => send(world, "id", "", { type: "text/csv" })],
