@@ -158,7 +158,7 @@ test("a patch of a node is merged at every depth: what it does not name stays, a
   assert.deepEqual([body.name, body.display_name, body.properties], ["Newer", "New One", { attributes: { badge: "8" } }]);
 });
 
-test("an edge ends softly, is honoured by its tag, and gives its place to another once it has ended", async (t) => {
+test("an edge ends softly, is honoured by its tag, and is there no more and gives its place to another once it has ended", async (t) => {
   const world = await servedWorld(t, await testDatabase(t, graphRooms));
   const call = callAs(world);
   const grant = "/edges/GRANTS_ACCESS/group:contractors/resource:acme.pages.people";
@@ -169,7 +169,24 @@ test("an edge ends softly, is honoured by its tag, and gives its place to anothe
   assert.deepEqual([ended.status, ended.headers.get("etag")], [200, '"2"']);
   const around = await call("GET", "/identity_nodes/group:contractors/relationships?type=GRANTS_ACCESS");
   assert.equal(around.body.total, 0, "an ended edge counts as absent");
-  assert.equal((await call("DELETE", grant, undefined, { "if-match": '"1"' })).status, 412);
+  for (const [method, body, headers] of [
+    ["GET", undefined, {}],
+    ["PUT", {}, { "if-match": '"2"' }],
+    ["PUT", {}, { "if-match": "*" }],
+    ["DELETE", undefined, {}],
+    ["DELETE", undefined, { "if-match": '"2"' }],
+  ] as const)
+    assert.deepEqual([method, headers, (await call(method, grant, body, headers)).status], [method, headers, 404]);
+  const opsOf = async (reply: Reply): Promise<unknown> => {
+    const log = await call("GET", `/graph/changes?since=${reply.headers.get("x-graph-version")}`);
+    return log.body.items[0].ops.map(({ op }: { op: string }) => op);
+  };
+  const again = await call("PUT", grant, { expires_at: "2001-01-01T00:00:00Z" });
+  assert.deepEqual([again.status, again.headers.get("x-graph-version")], [200, ended.headers.get("x-graph-version")], "no version");
+  const back = await call("PUT", grant, { expires_at: "2100-01-01T00:00:00Z" }, fresh);
+  assert.deepEqual([back.status, back.headers.get("etag"), await opsOf(back)], [201, '"1"', ["drop_edge", "put_edge"]]);
+  assert.equal((await call("PUT", grant, {}, fresh)).status, 412);
+  assert.equal((await call("DELETE", grant, undefined, { "if-match": '"2"' })).status, 412);
   assert.equal((await call("DELETE", grant)).status, 204);
   assert.equal((await call("DELETE", grant)).status, 404);
 
@@ -179,11 +196,7 @@ test("an edge ends softly, is honoured by its tag, and gives its place to anothe
   assert.equal((await call("PUT", "/edges/BELONGS_TO/person:ben/account:ben@acme", { expires_at: "2001-01-01T00:00:00Z" })).status, 200);
   const taken = await call("PUT", "/edges/BELONGS_TO/person:dan/account:ben@acme", {});
   assert.equal(taken.status, 201);
-  const log = await call("GET", `/graph/changes?since=${taken.headers.get("x-graph-version")}`);
-  assert.deepEqual(
-    log.body.items[0].ops.map(({ op }: { op: string }) => op),
-    ["drop_edge", "put_edge"],
-  );
+  assert.deepEqual(await opsOf(taken), ["drop_edge", "put_edge"]);
   const primary = { props: { level: "primary" } };
   assert.equal((await call("PUT", "/edges/CONTROLLED_BY/agent:reporter/person:ben", primary)).body.code, "already_exists");
   assert.equal((await call("PUT", "/edges/CONTROLLED_BY/agent:reporter/person:ben", { props: { level: "deputy" } })).status, 201);

@@ -4,7 +4,7 @@ import { mergePatch } from "#contract/merge-patch.ts";
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
 import { requireView } from "#membership/asking.ts";
-import { lockEdge, readEdge } from "#membership/graph/drop-edge.ts";
+import { lockEdge, readEdge, readWritten } from "#membership/graph/drop-edge.ts";
 import { lockNodes, putNode, type NodeDraft } from "#membership/graph/put-node.ts";
 import { refuseHeld, requireTag, requireTags, tagOf, tagsOf } from "#membership/if-match.ts";
 import type { MembershipRoom } from "#membership/room.ts";
@@ -80,8 +80,9 @@ export const serveGraphEdit = (room: MembershipRoom): void => {
       if (held !== undefined && isNew) refuseHeld(held);
       if (held !== undefined) requireTag(tags, held);
       const outcome = await applyEdit(tx, scope, { op: "put_edge", edge: { ...body, ...params, discr: query.discr } });
-      return { value: { outcome, row: await requireEdge(tx.sql, scope, ends) } };
+      return { value: { outcome, row: await readWritten(tx.sql, scope, ends) } };
     });
+    if (value.row === undefined) throw new Error("an edge is there once it is written");
     return written(value.row, version, statusOf(value.outcome));
   });
 

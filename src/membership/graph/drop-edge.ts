@@ -23,8 +23,9 @@ export type KeptEdge = EdgeRow & { readonly rev: bigint };
 /** Columns of `KeptEdge` over `e`. */
 export const EDGE = "e.id, e.kind, e.src, e.dst, e.discr, e.tenant_id, e.digest, e.props, e.expires_at, e.rev";
 const OF_ENDS = `select ${EDGE} from membership.edge e where e.kind = $1 and e.src = $2 and e.dst = $3 and e.discr = $4`;
-const READ = statement<KeptEdge>("membership.edge_of_ends_read", OF_ENDS);
-const FIND = statement<KeptEdge>("membership.edge_of_ends", `${OF_ENDS} for update`);
+const READ = statement<KeptEdge>("membership.edge_of_ends_read", `${OF_ENDS} and ${unexpired("e")}`);
+const FIND = statement<KeptEdge>("membership.edge_of_ends", `${OF_ENDS} and ${unexpired("e")} for update`);
+const WRITTEN = statement<KeptEdge>("membership.edge_of_ends_written", OF_ENDS);
 const AROUND = statement<KeptEdge>(
   "membership.edges_of_node",
   `select ${EDGE} from membership.edge e
@@ -38,9 +39,11 @@ const CONTROLLED = statement<{ id: string }>(
 );
 const EXPIRED = statement<KeptEdge>(
   "membership.expired_holders",
-  `delete from membership.edge e using jsonb_to_recordset($1::jsonb) as g(kind text, src text, dst text, tenant_id text, props jsonb)
+  `delete from membership.edge e
+   using jsonb_to_recordset($1::jsonb) as g(kind text, src text, dst text, discr text, tenant_id text, props jsonb)
    where e.expires_at <= now() and e.kind = g.kind and e.id <> all($2) and (
-     (e.kind in ('BELONGS_TO', 'PROVIDES', 'PROVIDES_RESOURCE', 'OFFERS_PROMPT') and e.dst = g.dst)
+     (e.src = g.src and e.dst = g.dst and e.discr = g.discr)
+     or (e.kind in ('BELONGS_TO', 'PROVIDES', 'PROVIDES_RESOURCE', 'OFFERS_PROMPT') and e.dst = g.dst)
      or (e.props ->> 'level' = 'primary' and g.props ->> 'level' = 'primary' and (
        (e.kind = 'CONTROLLED_BY' and e.src = g.src)
        or (e.kind = 'OWNS_RESOURCE' and e.dst = g.dst and e.tenant_id is not distinct from g.tenant_id))))
@@ -50,9 +53,9 @@ const EXPIRED = statement<KeptEdge>(
 const record = (tx: GraphTransaction, { rev, ...row }: KeptEdge): void =>
   tx.record({ op: "drop_edge", subject: row.id, kind: row.kind, src: row.src, dst: row.dst, before: { ...row, rev: Number(rev) } });
 
-/** Takes away ended edges that keep the place of those given, which are none of them; how many. */
-export const dropExpiredHolders = async (tx: GraphTransaction, edges: readonly EdgeRow[]): Promise<number> => {
-  const dropped = await tx.sql.run(EXPIRED, [JSON.stringify(edges), edges.map(({ id }) => id)]);
+/** Takes away ended edges that keep the place of those given, but none of `kept`; how many. */
+export const dropExpiredHolders = async (tx: GraphTransaction, edges: readonly EdgeRow[], kept: readonly EdgeRow[]): Promise<number> => {
+  const dropped = await tx.sql.run(EXPIRED, [JSON.stringify(edges), kept.map(({ id }) => id)]);
   for (const row of dropped) record(tx, row);
   return dropped.length;
 };
@@ -64,11 +67,14 @@ const edgeBy =
     return row === undefined || (scope.tenant !== "*" && row.tenant_id !== null && row.tenant_id !== scope.tenant) ? undefined : row;
   };
 
-/** The edge between the two; `undefined`: there is none, or not for this tenant. */
+/** The edge between the two; `undefined`: there is none, or not for this tenant, or it has ended. */
 export const readEdge = edgeBy(READ);
 
 /** The same, locked. */
 export const lockEdge = edgeBy(FIND);
+
+/** What was just written, which may have been its end. */
+export const readWritten = edgeBy(WRITTEN);
 
 /** All edges of a node (of a role also those that give it on something), or those of one kind, of whatever tenant, locked: whoever spends over one of them waits. */
 export const lockEdgesOf = (sql: Sql, id: string, kind?: EdgeKind): Promise<readonly KeptEdge[]> => sql.run(AROUND, [id, kind ?? null]);

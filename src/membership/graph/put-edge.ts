@@ -9,6 +9,7 @@ import { edgeKindRow, identityKinds, mayJoin, type EdgeKind, type NodeKind } fro
 import { recordPut, requireOutcomes, type Outcome, type RowsPut } from "./put-node.ts";
 import { leadsBack } from "./rings.ts";
 import { problemOfRows, type RowRefusal } from "./row-refusal.ts";
+import { unexpired } from "./sql-parts.ts";
 import { wholeGraph, type TenantScope } from "./tenant-scope.ts";
 import type { GraphTransaction } from "./write.ts";
 
@@ -40,9 +41,11 @@ const ENDS = statement<End>(
   `select id, kind, tenant_id, props ->> 'type' as type, props ->> 'resource_type' as resource_type, props -> 'scopes' as scopes
    from membership.node where id = any($1) order by id for key share`,
 );
+/** What has ended is there for a draft that has ended too: else one file taken in twice would be two versions. */
 const FIND = statement<KeptEdge>(
   "membership.edges_for_update",
-  `select ${EDGE} from ${GIVEN} join membership.edge e on e.kind = g.kind and e.src = g.src and e.dst = g.dst and e.discr = g.discr order by e.id for update of e`,
+  `select ${EDGE} from ${GIVEN} join membership.edge e on e.kind = g.kind and e.src = g.src and e.dst = g.dst and e.discr = g.discr
+   where ${unexpired("e")} or g.expires_at <= now() order by e.id for update of e`,
 );
 const INSERT = statement<{ id: string }>(
   "membership.edges_insert",
@@ -159,32 +162,29 @@ export const putEdges = async (tx: GraphTransaction, scope: TenantScope, drafts:
     const { rev = 0n, ...before } = found ?? {};
     const after = { ...row, id: found?.id ?? row.id };
     const outcome: Outcome = found === undefined ? "new" : canonicalJson(before) === canonicalJson(after) ? "same" : "changed";
-    return { at, rev, before, after, outcome, ends: found?.expires_at };
+    return { at, rev, before, after, outcome };
   });
   const given = (outcome: Outcome): EdgeRow[] => rows.filter((row) => row.outcome === outcome).map(({ after }) => after);
   const [fresh, altered] = [given("new"), given("changed")];
-  // One that ended was absent: with another end it may be back.
-  const back = rows.filter(({ ends, outcome, after }) => outcome === "changed" && ends !== after.expires_at);
-  const joining = [...fresh, ...back.map(({ after }) => after)];
-  await leadsBack.lock(tx.sql, joining);
+  await leadsBack.lock(tx.sql, fresh);
   if (fresh.length > 0) {
     const insert = async (edges: readonly EdgeRow[]): Promise<ReadonlySet<string>> =>
       new Set((await tx.sql.run(INSERT, [JSON.stringify(edges)])).map(({ id }) => id));
     const inserted = await insert(fresh);
     const left = fresh.filter(({ id }) => !inserted.has(id));
-    // What has expired counts as absent: it keeps nobody's place.
-    const late = left.length > 0 && (await dropExpiredHolders(tx, left)) > 0 ? await insert(left) : new Set();
+    // What has expired counts as absent: it keeps nobody's place, its own neither.
+    const late = left.length > 0 && (await dropExpiredHolders(tx, left, altered)) > 0 ? await insert(left) : new Set();
     for (const { at, after, outcome } of rows)
       if (outcome === "new" && !inserted.has(after.id) && !late.has(after.id))
         refused.push({ at, code: "already_exists", path: "/", message: HELD });
   }
   if (altered.length > 0 && refused.length === 0) {
-    await dropExpiredHolders(tx, altered);
+    await dropExpiredHolders(tx, altered, altered);
     await tx.sql.run(UPDATE, [JSON.stringify(altered)]).catch((error: unknown) => {
       throw isSqlFault(error, "23505") ? new Problem("already_exists", { detail: HELD }) : error;
     });
   }
-  if (refused.length === 0) await leadsBack.require(tx.sql, joining);
+  if (refused.length === 0) await leadsBack.require(tx.sql, fresh);
   for (const row of rows) recordPut(tx, "put_edge", row, { src: row.after.src, dst: row.after.dst });
   return { outcomes: rows.map(({ outcome }) => outcome), refused };
 };
