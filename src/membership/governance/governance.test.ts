@@ -197,6 +197,23 @@ test("a role on a resource is given by id or name, to whom the label says, for a
     assert.deepEqual([path, reply.status, reply.body.code], [path, status, code]);
   }
 
+  // What is wrong with somebody who is named is told at the member that names them.
+  const rtrs = "/api/v1/rtrs/assign";
+  const owners = "/api/v1/resources/resource:acme.pages.people/owners";
+  const crud = { ...ask, actor_label: "Service", actor_id: "service:crud" };
+  for (const [method, path, body, place] of [
+    ["PUT", `${AGENT}/control`, { controller_id: "person:nobody" }, "/controller_id"],
+    ["PUT", `${AGENT}/control`, { controller_id: "agent:hr-assistant" }, "/controller_id"],
+    ["PUT", `${AGENT}/control`, { controller_id: "agent:reporter" }, "/controller_id"],
+    ["PUT", "/api/v1/agent/agents/service:crud/control", { controller_id: "person:ada" }, "/"],
+    ["POST", owners, { owner_identity_id: "person:nobody" }, "/owner_identity_id"],
+    ["POST", owners, { owner_identity_id: "agent:reporter" }, "/owner_identity_id"],
+    ["POST", rtrs, crud, "/actor_id"],
+  ] as const) {
+    const reply = await call(method, path, body);
+    assert.deepEqual([path, body, reply.body.errors?.map((fault: { path: string }) => fault.path)], [path, body, [place]]);
+  }
+
   // A role that goes takes along what it gave: another one of its name gives nothing to whoever had it.
   const role = (cascade: boolean) => call("DELETE", `/api/v1/nodes/rtr:editor?cascade=${cascade}`, undefined, "ada", { "if-match": "*" });
   const assigned = async () => (await call("GET", "/api/v1/rtrs/assignments?actor_id=person:ben")).body.items.length as number;

@@ -22,6 +22,7 @@ import { dropEdges, lockEdge } from "#membership/graph/drop-edge.ts";
 import { identityKinds, labelsOfKind } from "#membership/graph/kinds.ts";
 import { edgeIdOf, putEdge } from "#membership/graph/put-edge.ts";
 import { lockNodes, putNode, type NodeRow } from "#membership/graph/put-node.ts";
+import { sentAs } from "#membership/graph/row-refusal.ts";
 import type { TenantScope } from "#membership/graph/tenant-scope.ts";
 import { listOpen } from "#membership/meter/read-ledger.ts";
 import type { MembershipRoom } from "#membership/room.ts";
@@ -53,7 +54,7 @@ export const serveGovernance = (room: MembershipRoom): void => {
     const asked = controlling(call, "agent_controlled", agent_id, reason);
     const { value, version } = await writeAs(room, asked, async (tx, scope) => {
       await requireSeen(tx.sql, scope, agent_id, controlled);
-      const outcome = await putHolder(tx, scope, { kind: "CONTROLLED_BY", thing: agent_id, holder: controller_id, level });
+      const outcome = await putHolder(tx, scope, { kind: "CONTROLLED_BY", thing: agent_id, holder: controller_id, level }, "controller_id");
       const held = (await readHolders(tx.sql, scope, agent_id, "CONTROLLED_BY")).find(({ id }) => id === controller_id);
       // The log has what is written here only once it is committed.
       return { value: held === undefined || outcome === "same" ? held : { ...held, granted_by: call.caller.sub } };
@@ -123,7 +124,8 @@ export const serveGovernance = (room: MembershipRoom): void => {
     const asked = owning(call, "owner_assigned", resource_id, reason);
     const { value, version } = await writeAs(room, asked, async (tx, scope) => {
       await requireSeen(tx.sql, scope, resource_id, owned);
-      const outcome = await putHolder(tx, scope, { kind: "OWNS_RESOURCE", thing: resource_id, holder: owner_identity_id, level: wanted });
+      const owner = { kind: "OWNS_RESOURCE", thing: resource_id, holder: owner_identity_id, level: wanted } as const;
+      const outcome = await putHolder(tx, scope, owner, "owner_identity_id");
       const held = await readHolders(tx.sql, scope, resource_id, "OWNS_RESOURCE");
       return { value: { outcome, since: held.find(({ id }) => id === owner_identity_id)?.since ?? room.now().toISOString() } };
     });
@@ -198,7 +200,8 @@ export const serveGovernance = (room: MembershipRoom): void => {
         throw new Problem("unprocessable", { errors: [{ path: "/rtr", message: `is no role on ${type ?? "a location"} that is there` }] });
       if (other !== undefined && found.id !== rtr) throw new Problem("ambiguous", { detail: "Several roles have this name: send its id." });
       const ends = { kind: "HAS_RTR_AT", src: actor_id, dst: resource_id, discr: found.id } as const;
-      const outcome = await putEdge(tx, { ...ends, expires_at: expires_at === undefined ? undefined : new Date(expires_at) }, scope);
+      const draft = { ...ends, expires_at: expires_at === undefined ? undefined : new Date(expires_at) };
+      const outcome = await putEdge(tx, draft, scope, sentAs({ src: "actor_id", dst: "resource_id", discr: "rtr" }));
       return { value: { outcome, found, id: edgeIdOf(ends.kind, ends.src, ends.dst, ends.discr) } };
     });
     return answer(

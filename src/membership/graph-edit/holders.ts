@@ -1,6 +1,7 @@
 import { dropEdges, lockEdgesOf, type KeptEdge } from "#membership/graph/drop-edge.ts";
 import { putEdge, type EdgeDraft } from "#membership/graph/put-edge.ts";
 import type { Outcome } from "#membership/graph/put-node.ts";
+import { sentAs } from "#membership/graph/row-refusal.ts";
 import type { TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
 
@@ -28,8 +29,8 @@ const lockHolders = async (tx: GraphTransaction, scope: TenantScope, { kind, thi
   );
 };
 
-/** There is one primary holder: a new one makes the old one a deputy, in the same version. */
-export const putHolder = async (tx: GraphTransaction, scope: TenantScope, given: Holder): Promise<Outcome> => {
+/** There is one primary holder: a new one makes the old one a deputy, in the same version. Faults of the holder are at the `member` that named it. */
+export const putHolder = async (tx: GraphTransaction, scope: TenantScope, given: Holder, member: string): Promise<Outcome> => {
   if (given.level === "primary")
     for (const edge of await lockHolders(tx, scope, given)) {
       const holder = given.kind === "CONTROLLED_BY" ? edge.dst : edge.src;
@@ -37,7 +38,8 @@ export const putHolder = async (tx: GraphTransaction, scope: TenantScope, given:
       const ends = edge.expires_at === null ? {} : { expires_at: new Date(edge.expires_at) };
       await putEdge(tx, { ...edgeOf({ ...given, holder, level: "deputy" }), ...ends }, scope);
     }
-  return putEdge(tx, edgeOf(given), scope);
+  const ends = given.kind === "CONTROLLED_BY" ? { src: "", dst: member } : { src: member, dst: "" };
+  return putEdge(tx, edgeOf(given), scope, sentAs({ ...ends, kind: member }));
 };
 
 /** Takes one holder away; `mayOrphan`: even the last controller. Answers whether there was such a one. */

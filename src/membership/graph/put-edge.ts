@@ -8,7 +8,7 @@ import { dropExpiredHolders, EDGE, type EdgeRow, type KeptEdge } from "./drop-ed
 import { edgeKindRow, identityKinds, mayJoin, type EdgeKind, type NodeKind } from "./kinds.ts";
 import { recordPut, requireOutcomes, type Outcome, type RowsPut } from "./put-node.ts";
 import { leadsBack } from "./rings.ts";
-import { problemOfRows, type RowRefusal } from "./row-refusal.ts";
+import { problemOfRows, type Place, type RowRefusal } from "./row-refusal.ts";
 import { unexpired } from "./sql-parts.ts";
 import { wholeGraph, type TenantScope } from "./tenant-scope.ts";
 import type { GraphTransaction } from "./write.ts";
@@ -190,5 +190,5 @@ export const putEdges = async (tx: GraphTransaction, scope: TenantScope, drafts:
 };
 
 /** Writes one edge. Throws `unprocessable`, `edge_not_allowed`, `cross_tenant`, `access_denied`, `already_exists`, `cycle`. */
-export const putEdge = async (tx: GraphTransaction, draft: EdgeDraft, scope: TenantScope = wholeGraph): Promise<Outcome> =>
-  requireOutcomes(await putEdges(tx, scope, [draft]))[0] ?? "same";
+export const putEdge = async (tx: GraphTransaction, draft: EdgeDraft, scope: TenantScope = wholeGraph, place?: Place): Promise<Outcome> =>
+  requireOutcomes(await putEdges(tx, scope, [draft]), place)[0] ?? "same";

@@ -5,7 +5,7 @@ import { faultsOf } from "#contract/shape-faults.ts";
 import { statement, type Sql } from "#store/database.ts";
 import { isSqlFault } from "#store/sql-fault.ts";
 import { nodeKindRow, statesOf, type NodeKind } from "./kinds.ts";
-import { problemOfRows, type RowRefusal } from "./row-refusal.ts";
+import { problemOfRows, type Place, type RowRefusal } from "./row-refusal.ts";
 import { wholeGraph, type TenantScope } from "./tenant-scope.ts";
 import type { GraphTransaction } from "./write.ts";
 
@@ -122,8 +122,8 @@ export interface RowsPut {
 }
 
 /** What became of the rows, where none of them was refused. Throws one problem of all that were. */
-export const requireOutcomes = ({ outcomes, refused }: RowsPut, placeOf?: (at: number) => string): readonly Outcome[] => {
-  if (refused.length > 0) throw problemOfRows(refused, placeOf);
+export const requireOutcomes = ({ outcomes, refused }: RowsPut, place?: Place): readonly Outcome[] => {
+  if (refused.length > 0) throw problemOfRows(refused, place);
   return outcomes;
 };
 

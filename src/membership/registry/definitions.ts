@@ -38,6 +38,8 @@ const requireSchema = (schema: unknown, path: string): void => {
 interface Defined {
   readonly draft: NodeDraft;
   readonly edge: EdgeKind;
+  /** Member that its id is made of. */
+  readonly key: "name" | "uri";
 }
 
 const defined = (
@@ -54,6 +56,7 @@ const defined = (
     });
   return {
     edge,
+    key: edge === "PROVIDES_RESOURCE" ? "uri" : "name",
     draft: {
       ...draft,
       tenant_id: service.tenant_id,

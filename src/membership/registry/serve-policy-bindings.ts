@@ -10,20 +10,25 @@ import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
 import { statement, type Sql } from "#store/database.ts";
 import { requireView } from "#membership/asking.ts";
-import { draftOfRow, requireOwnNode, tenantOfWriter } from "#membership/graph-edit/edits.ts";
+import { draftOfRow, isSeen, requireOwnNode, tenantOfWriter } from "#membership/graph-edit/edits.ts";
 import { versioned } from "#membership/graph-edit/graph-answers.ts";
 import { actOn, takeAway, writeAs } from "#membership/graph-edit/write-as.ts";
 import { writeOnce } from "#membership/graph-edit/write-once.ts";
 import { dropNode } from "#membership/graph/drop-node.ts";
 import { shortHash } from "#membership/graph/foreign-id.ts";
+import type { NodeKind } from "#membership/graph/kinds.ts";
 import { lockNodes, putNode } from "#membership/graph/put-node.ts";
 import { putEdge } from "#membership/graph/put-edge.ts";
+import { sentAs } from "#membership/graph/row-refusal.ts";
 import { unexpired } from "#membership/graph/sql-parts.ts";
 import { visible, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
 import { requireKeyedCall } from "#membership/idempotency.ts";
 import { requireTag, requireTags, tagOf } from "#membership/if-match.ts";
 import type { MembershipRoom } from "#membership/room.ts";
+
+/** What is called: a POLICY_REF may begin elsewhere too, but no question of a call goes there. */
+const bound: readonly NodeKind[] = ["MCPService", "Tool", "MCPResource", "MCPPrompt"];
 
 type Terms = Pick<PolicyBinding, "action" | "priority" | "enabled" | "params">;
 interface BindingRow {
@@ -70,10 +75,16 @@ export const servePolicyBindings = (room: MembershipRoom): void => {
       if (tenantId === null) throw new Problem("tenant_required");
       // What it binds is in its id: the database keeps a second one out.
       const id = `binding:${shortHash(tenantId, target_id, policy_id, props.action)}`;
-      if ((await lockNodes(tx.sql, [id])).size > 0) throw new Problem("already_exists", { detail: `${id} binds it already.` });
+      const held = await lockNodes(tx.sql, [id, target_id]);
+      if (held.has(id)) throw new Problem("already_exists", { detail: `${id} binds it already.` });
+      const target = held.get(target_id);
+      if (target !== undefined && isSeen(scope, target) && !bound.includes(target.kind)) {
+        const message = `is a ${target.kind}; policies are bound to ${bound.join(", ")}`;
+        throw new Problem("edge_not_allowed", { errors: [{ path: "/target_id", message }] });
+      }
       await putNode(tx, { id, kind: "MCPPolicyBinding", name: policy_id, tenant_id: tenantId, props }, scope);
-      await putEdge(tx, { kind: "POLICY_REF", src: target_id, dst: id }, scope);
-      await putEdge(tx, { kind: "POLICY_REF", src: id, dst: policy_id }, scope);
+      await putEdge(tx, { kind: "POLICY_REF", src: target_id, dst: id }, scope, sentAs({ src: "target_id" }));
+      await putEdge(tx, { kind: "POLICY_REF", src: id, dst: policy_id }, scope, sentAs({ dst: "policy_id", kind: "policy_id" }));
       return requireBinding(tx.sql, scope, id);
     };
     const asked = act(call, "policy_bound", `${target_id} ${policy_id}`, reason);

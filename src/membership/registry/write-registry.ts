@@ -17,6 +17,7 @@ import {
   type NodeRow,
   type Outcome,
 } from "#membership/graph/put-node.ts";
+import { sentAs, type Place } from "#membership/graph/row-refusal.ts";
 import { unexpired } from "#membership/graph/sql-parts.ts";
 import type { TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
@@ -66,7 +67,7 @@ export const putService = async (
     scope,
   );
   if (owner !== undefined && owner !== held?.props["owner_id"])
-    await putHolder(tx, scope, { kind: "OWNS_RESOURCE", thing: id, holder: owner, level: "primary" });
+    await putHolder(tx, scope, { kind: "OWNS_RESOURCE", thing: id, holder: owner, level: "primary" }, "owner_id");
   return { id, outcome };
 };
 
@@ -90,15 +91,19 @@ export const putProvided = async <D>(
       throw new Problem(error.code, { ...error.options, errors });
     }
   });
+  const place: Place = (at, path) => {
+    const key = all[at]?.key ?? "";
+    return path === "/" ? placeOf(at) || path : `${placeOf(at)}${sentAs({ id: key, kind: key })(at, path)}`;
+  };
   const ids = all.map(({ draft }) => draft.id);
   const twice = ids.findIndex((id, at) => ids.indexOf(id) !== at);
   if (twice !== -1) throw new Problem("conflict", { errors: [{ path: placeOf(twice), message: "is there twice" }] });
   // What the registry does not say of a node that is there stays: its state above all, which is somebody's decision.
   const held = await lockNodes(tx.sql, ids);
   const drafts = all.map(({ draft }) => ({ ...draft, state: draft.state ?? held.get(draft.id)?.state }));
-  const outcomes = requireOutcomes(await putNodes(tx, scope, drafts), placeOf);
+  const outcomes = requireOutcomes(await putNodes(tx, scope, drafts), place);
   const edges = all.map(({ draft, edge }) => ({ kind: edge, src: serviceId, dst: draft.id }));
-  requireOutcomes(await putEdges(tx, scope, edges), placeOf);
+  requireOutcomes(await putEdges(tx, scope, edges), place);
   return { ids, outcomes, service };
 };
 
