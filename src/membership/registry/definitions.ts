@@ -34,7 +34,7 @@ const requireSchema = (schema: unknown, path: string): void => {
   if (fault !== undefined) throw new Problem("schema_refused", { errors: [{ path, message: fault }] });
 };
 
-/** What a service provides, as a node and the digest of what was defined. */
+/** What a service provides, as a node and the digest of what was defined. A prop that is there without a value is one that the definition has no more. */
 interface Defined {
   readonly draft: NodeDraft;
   readonly edge: EdgeKind;
@@ -63,7 +63,7 @@ const defined = (
       system: service.name.slice(0, 64),
       state: sent.state,
       digest,
-      props: { ...present(draft.props), definition_digest: digest },
+      props: { ...draft.props, definition_digest: digest },
     },
   };
 };
@@ -81,7 +81,15 @@ export const definedTool = (service: NodeRow, sent: McpToolDraft): Defined => {
     id,
     kind: "Tool",
     name: id,
-    props: { service_id: service.id, version, title, description, input_schema: input, output_schema: output, annotations, risk },
+    props: {
+      service_id: service.id,
+      title,
+      description,
+      input_schema: input,
+      output_schema: output,
+      annotations,
+      ...present({ version, risk }),
+    },
   });
 };
 
@@ -93,7 +101,7 @@ export const definedResource = (service: NodeRow, sent: McpResourceDraft): Defin
     id: `mcpres:${shortHash(service.id, uri)}`,
     kind: "MCPResource",
     name,
-    props: { uri, mime_type: mimeType, size, etag, last_modified, description, annotations },
+    props: { uri, mime_type: mimeType, description, ...present({ size, etag, last_modified, annotations }) },
   });
 };
 
@@ -103,7 +111,7 @@ export const definedPrompt = (service: NodeRow, sent: McpPromptDraft): Defined =
     id: `mcpprompt:${shortHash(service.id, name, version)}`,
     kind: "MCPPrompt",
     name,
-    props: { version, description, arguments: sent.arguments, content },
+    props: { version, description, arguments: sent.arguments, ...present({ content }) },
   });
 };
 

@@ -176,6 +176,70 @@ test("tools, resources and prompts are registered by name, with the digest of th
   }
 });
 
+test("what the registry does not say of what is there stays, and what a definition has no more goes", async (t) => {
+  const { world, call } = await served(t);
+  const provided = "/services/mcp:acme.github";
+  const sent = {
+    service: { ...service, display_name: "GitHub", credential_ref: "yaml://secret/github#key" },
+    tool: { name: "a", title: "A", version: "1", risk: "low", annotations: { readOnlyHint: true } },
+    resource: { uri: "repo://one", description: "One", etag: '"7"', size: 7, annotations: { audience: ["user"] } },
+    prompt: { name: "review", description: "Look at it", content: "Look." },
+  };
+  const posted: Readonly<Record<keyof typeof sent, string>> = {
+    service: "/services",
+    tool: `${provided}/tools`,
+    resource: `${provided}/resources`,
+    prompt: `${provided}/prompts`,
+  };
+  const ids = new Map<string, string>();
+  const names = Object.keys(sent) as (keyof typeof sent)[];
+  for (const name of names) ids.set(name, (await call("POST", posted[name], sent[name])).body.id);
+  const masks = [{ column: "token", kind: "drop" }];
+  const set: Readonly<Record<keyof typeof sent, Record<string, unknown>>> = {
+    service: { state: "suspended", external_id: "s-1", props: { description: "Theirs" } },
+    tool: {
+      display_name: "Tool A",
+      external_id: "t-1",
+      props: { mfa: true, resource_type: "issue", masks, risk: "high", schema_hash: "h" },
+    },
+    resource: { display_name: "The one", props: { discovered_by: "ada" } },
+    prompt: { display_name: "The review", props: { origin_hash: "h" } },
+  };
+  const nodeOf = async (name: string) => (await call("GET", `/api/v1/identity_nodes/${ids.get(name)}`)).body;
+  for (const name of names)
+    assert.equal((await call("PATCH", `/api/v1/nodes/${ids.get(name)}`, set[name], "ada", { "if-match": "*" })).status, 200, name);
+  const kept = new Map<string, { display_name: string; external_id: string; state: string; properties: Record<string, unknown> }>();
+  for (const name of names) kept.set(name, await nodeOf(name));
+  const before = (await world.reader.version()).version;
+  const { risk: _risk, version: _version, ...sameTool } = sent.tool;
+  const least = { name: service.name, service_type: service.service_type };
+  for (const [name, body] of [
+    ["service", least],
+    ["tool", sameTool],
+    ["resource", { uri: sent.resource.uri, description: "One" }],
+    ["prompt", { name: "review", description: "Look at it" }],
+  ] as const) {
+    const reply = await call("POST", posted[name], body);
+    assert.deepEqual([name, reply.status, await nodeOf(name)], [name, 200, kept.get(name)]);
+  }
+  assert.equal((await world.reader.version()).version, before, "and is no version");
+
+  // Another definition, and none of the members that it had.
+  for (const [name, body, gone] of [
+    ["tool", { name: "a" }, ["title", "annotations"]],
+    ["resource", { uri: sent.resource.uri }, ["description"]],
+    ["prompt", { name: "review" }, ["description"]],
+  ] as const) {
+    assert.equal((await call("POST", posted[name], body)).status, 200, name);
+    const [was, is] = [kept.get(name), await nodeOf(name)];
+    const { definition_digest: old, ...props } = was?.properties ?? {};
+    const { definition_digest: now, ...left } = is.properties;
+    assert.notEqual(now, old, name);
+    assert.deepEqual(left, Object.fromEntries(Object.entries(props).filter(([prop]) => !gone.some((one) => one === prop))), name);
+    assert.deepEqual([is.display_name, is.external_id, is.state], [was?.display_name, was?.external_id, was?.state], name);
+  }
+});
+
 test("a published server.json is a service, by its whole name and where it is to be reached", async (t) => {
   const { call } = await served(t);
   const published = {

@@ -14,6 +14,7 @@ import {
   putNodes,
   requireOutcomes,
   type KeptNode,
+  type NodeDraft,
   type NodeRow,
   type Outcome,
 } from "#membership/graph/put-node.ts";
@@ -46,6 +47,20 @@ const BY_NAME = statement<{ id: string }>(
 const serviceIdOf = (tenantId: string | null, name: string): string =>
   `mcp:${tenantId === null ? "" : `${tenantId.replace(/^tenant:/, "")}.`}${name}`.slice(0, 200);
 
+/** What is there of that kind in that tenant, with the draft's id; anything else that has the id is not written over, and is not read. */
+const heldAs = (held: ReadonlyMap<string, KeptNode>, { id, kind, tenant_id }: NodeDraft): KeptNode | undefined => {
+  const row = held.get(id);
+  return row?.kind === kind && row.tenant_id === tenant_id ? row : undefined;
+};
+
+/** The draft over what is there: what it does not say stays, and a prop that it has without a value goes. */
+const over = (held: KeptNode | undefined, draft: NodeDraft): NodeDraft => ({
+  ...(held === undefined ? {} : draftOfRow(held)),
+  ...draft,
+  state: draft.state ?? held?.state,
+  props: present({ ...held?.props, ...draft.props }),
+});
+
 /** Registers a service, or changes it; its owner becomes the primary one. */
 export const putService = async (
   tx: GraphTransaction,
@@ -57,16 +72,15 @@ export const putService = async (
   const tenantId = tenantOfWriter(scope);
   const [known] = await tx.sql.run(BY_NAME, [tenantId, name]);
   const id = given ?? known?.id ?? serviceIdOf(tenantId, name);
-  const held = (await lockNodes(tx.sql, [id])).get(id);
-  if (held !== undefined && held.tenant_id === tenantId && held.kind === "MCPService") requireRegistered(held);
-  const owner = owner_id ?? (held?.props["owner_id"] as string | undefined) ?? (callerId.startsWith("person:") ? callerId : undefined);
-  const written = present({ ...props, owner_id: owner, managed_by: "registry" });
-  const outcome = await putNode(
-    tx,
-    { id, kind: "MCPService", name, display_name, state, tenant_id: tenantId, system: name.slice(0, 64), props: written },
-    scope,
-  );
-  if (owner !== undefined && owner !== held?.props["owner_id"])
+  const held = await lockNodes(tx.sql, [id]);
+  const draft: NodeDraft = { id, kind: "MCPService", name, tenant_id: tenantId, system: name.slice(0, 64) };
+  const own = heldAs(held, draft);
+  if (own !== undefined) requireRegistered(own);
+  const owned = own?.props["owner_id"] as string | undefined;
+  const owner = owner_id ?? owned ?? (callerId.startsWith("person:") ? callerId : undefined);
+  const said = { ...present({ display_name, state }), props: { ...present(props), owner_id: owner, managed_by: "registry" } };
+  const outcome = await putNode(tx, over(own, { ...draft, ...said }), scope);
+  if (owner !== undefined && owner !== owned)
     await putHolder(tx, scope, { kind: "OWNS_RESOURCE", thing: id, holder: owner, level: "primary" }, "owner_id");
   return { id, outcome };
 };
@@ -98,9 +112,9 @@ export const putProvided = async <D>(
   const ids = all.map(({ draft }) => draft.id);
   const twice = ids.findIndex((id, at) => ids.indexOf(id) !== at);
   if (twice !== -1) throw new Problem("conflict", { errors: [{ path: placeOf(twice), message: "is there twice" }] });
-  // What the registry does not say of a node that is there stays: its state above all, which is somebody's decision.
+  // What the registry does not say of a node that is there stays: its state above all, which is somebody's decision, and how it is to be called.
   const held = await lockNodes(tx.sql, ids);
-  const drafts = all.map(({ draft }) => ({ ...draft, state: draft.state ?? held.get(draft.id)?.state }));
+  const drafts = all.map(({ draft }) => over(heldAs(held, draft), draft));
   const outcomes = requireOutcomes(await putNodes(tx, scope, drafts), place);
   const edges = all.map(({ draft, edge }) => ({ kind: edge, src: serviceId, dst: draft.id }));
   requireOutcomes(await putEdges(tx, scope, edges), place);
