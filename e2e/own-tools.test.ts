@@ -53,7 +53,7 @@ test("from a published document, and from a system written by hand, to an agent'
   // Of a delegation that runs already it is named, too, that it covers another tool not yet.
   assert.deepEqual(await steps("pets.store.add_pet"), [`grant ${admin}`, `capability ${admin}`, "delegate person:oidc:ben-1"]);
 
-  // An agent that was given a tool for one definition stays without it for another, until it is given again.
+  // What an agent was given is the tool as it was then: it stays without it for another definition, until it is given again.
   const graph = as(ada);
   const give = async (digest: string) => {
     await graph("PUT", "/edges/HAS_CAPABILITY/agent:helper/clock.wall.now", { props: { granted_by: "person:oidc:ada-1" }, digest });
@@ -63,7 +63,6 @@ test("from a published document, and from a system written by hand, to an agent'
     const { status, body } = await execute("clock.wall.now", {});
     return `${status} ${body.code ?? body.success}`;
   };
-  await give((await graph("GET", "/mcp/tools/clock.wall.now")).definition_digest);
   assert.equal(await told(), "200 true");
   const changed = wallClock(upstream.url).replace("Tells what time it is", "Tells the time that it is");
   await config("PUT", "/config/systems/clock.wall", changed, { "content-type": "application/yaml" });

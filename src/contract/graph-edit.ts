@@ -55,7 +55,7 @@ const edgeMembers = {
   props: props.prefault({}),
   /** From then on the edge counts as absent. */
   expires_at: timestamp.optional(),
-  /** Of a capability: digest of the definition that its owner approved. */
+  /** Of a capability: digest of the definition that its owner approved; of a tool of a pinned service the one in force, unless given. */
   digest: plainText(1, 128).optional(),
 };
 export const sentEdge = z.strictObject({ kind: plainText(1, 64), src: nodeId, dst: nodeId, discr: nodeId.optional(), ...edgeMembers });

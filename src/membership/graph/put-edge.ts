@@ -19,7 +19,7 @@ export interface EdgeDraft {
   readonly dst: string;
   readonly discr?: string | undefined;
   readonly props?: Readonly<Record<string, unknown>> | undefined;
-  /** Of a capability: digest of the definition that its owner approved. */
+  /** Of a capability: digest of the definition that its owner approved; of a tool of a pinned service the one in force, unless given. */
   readonly digest?: string | undefined;
   readonly expires_at?: Date | undefined;
 }
@@ -31,15 +31,23 @@ interface End {
   readonly type: string | null;
   readonly resource_type: string | null;
   readonly scopes: readonly string[] | null;
+  /** Of a tool of a pinned service: digest of the definition in force. */
+  readonly pinned: string | null;
 }
 
 const COLUMNS = "id, kind, src, dst, discr, tenant_id, digest, props, expires_at";
 const GIVEN = `jsonb_to_recordset($1::jsonb) as g(id text, kind text, src text, dst text, discr text, tenant_id text, digest text, props jsonb,
   expires_at timestamptz)`;
+/** $2: tools of these ids are given. A service that the tool names counts where it is the tool's own tenant's, as one that provides it. */
 const ENDS = statement<End>(
   "membership.edge_ends",
-  `select id, kind, tenant_id, props ->> 'type' as type, props ->> 'resource_type' as resource_type, props -> 'scopes' as scopes
-   from membership.node where id = any($1) order by id for key share`,
+  `select n.id, n.kind, n.tenant_id, n.props ->> 'type' as type, n.props ->> 'resource_type' as resource_type, n.props -> 'scopes' as scopes,
+     case when n.id = any($2) and exists (
+       select 1 from membership.node s where s.kind = 'MCPService' and s.props ->> 'trust' = 'pinned' and s.tenant_id is not distinct from n.tenant_id
+         and s.id = coalesce(n.props ->> 'service_id',
+           (select p.src from membership.edge p where p.dst = n.id and p.kind = 'PROVIDES' and ${unexpired("p")})))
+     then n.digest end as pinned
+   from membership.node n where n.id = any($1) order by n.id for key share`,
 );
 /** What has ended is there for a draft that has ended too: else one file taken in twice would be two versions. */
 const FIND = statement<KeptEdge>(
@@ -111,7 +119,8 @@ const joinFaults = (scope: TenantScope, draft: EdgeDraft, ends: ReadonlyMap<stri
 
 const readEnds = async (sql: Sql, drafts: readonly EdgeDraft[]): Promise<ReadonlyMap<string, End>> => {
   const ids = new Set(drafts.flatMap(({ src, dst, discr }) => (discr === undefined ? [src, dst] : [src, dst, discr])));
-  return new Map((await sql.run(ENDS, [[...ids]])).map((end) => [end.id, end]));
+  const given = new Set(drafts.filter(({ kind }) => kind === "HAS_CAPABILITY").map(({ dst }) => dst));
+  return new Map((await sql.run(ENDS, [[...ids], [...given]])).map((end) => [end.id, end]));
 };
 
 const tenantOf = (draft: EdgeDraft, ends: ReadonlyMap<string, End>): string | null =>
@@ -149,7 +158,8 @@ export const putEdges = async (tx: GraphTransaction, scope: TenantScope, drafts:
       dst,
       discr,
       tenant_id: tenantOf(draft, ends),
-      digest: draft.digest ?? null,
+      // Whoever gives a tool gives it as it is now.
+      digest: draft.digest ?? (kind === "HAS_CAPABILITY" ? ends.get(dst)?.pinned : null) ?? null,
       props: draft.props ?? {},
       expires_at: draft.expires_at?.toISOString() ?? null,
     };

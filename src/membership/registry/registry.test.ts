@@ -240,6 +240,52 @@ test("what the registry does not say of what is there stays, and what a definiti
   }
 });
 
+test("a capability that names no definition is for the one in force, where the tool's service is pinned", async (t) => {
+  const { world, call } = await served(t);
+  await call("POST", "/services", service);
+  await call("POST", "/services", { ...service, name: "trusted", trust: "operator" });
+  await call("POST", "/services", { ...service, name: "theirs" }, "eve");
+  for (const name of ["github", "trusted"]) await call("POST", `/services/mcp:acme.${name}/tools`, { name: "a" });
+  const tool = (id: string, service_id?: string) =>
+    ({
+      id,
+      kind: "Tool",
+      name: id,
+      tenant_id: "tenant:acme",
+      digest: "d1",
+      props: service_id === undefined ? {} : { service_id },
+    }) as const;
+  await world.put(tool("alone.a"), tool("github.b"), tool("foreign.a", "mcp:globex.theirs"));
+  await world.put({ kind: "PROVIDES", src: "mcp:acme.github", dst: "github.b" });
+  const digestOf = async (id: string): Promise<string> => (await call("GET", `/tools/${id}`)).body.definition_digest;
+  const edge = (id: string): string => `/api/v1/edges/HAS_CAPABILITY/agent:hr-assistant/${id}`;
+  const give = (id: string, more = {}): Promise<Reply> => call("PUT", edge(id), { props: { granted_by: "person:ada" }, ...more });
+  const old = await digestOf("github.a");
+  for (const [id, digest] of [
+    ["github.a", old],
+    ["github.b", "d1"],
+    ["trusted.a", null],
+    ["alone.a", null],
+    ["foreign.a", null],
+  ] as const) {
+    const given = await give(id);
+    assert.deepEqual([id, given.status, given.body.digest], [id, 201, digest]);
+    assert.equal((await give(id)).headers.get("x-graph-version"), given.headers.get("x-graph-version"), "the same again is no version");
+  }
+  await world.sql("update membership.delegation set capabilities = null where id = 'delegation:ben-hr'");
+  const able = async (): Promise<readonly string[]> => {
+    const { body } = await world.call("service:pdp", "GET", "/api/v1/pip/membership/capabilities?user_id=person:ben");
+    return ["github.a", "trusted.a"].filter((id) => body.capabilities.includes(id));
+  };
+  assert.deepEqual(await able(), ["github.a", "trusted.a"]);
+  for (const name of ["github", "trusted"]) await call("POST", `/services/mcp:acme.${name}/tools`, { name: "a", title: "Another" });
+  assert.deepEqual(await able(), ["trusted.a"]);
+  assert.equal((await give("github.a", { digest: old })).body.digest, old, "what is named is kept");
+  const anew = await give("github.a");
+  assert.deepEqual([anew.status, anew.body.digest], [200, await digestOf("github.a")]);
+  assert.deepEqual(await able(), ["github.a", "trusted.a"]);
+});
+
 test("a published server.json is a service, by its whole name and where it is to be reached", async (t) => {
   const { call } = await served(t);
   const published = {
@@ -358,9 +404,7 @@ test("what a changed definition would switch off is told by delegation, of the a
   };
   await give("github.a");
   await give("github.b");
-  await world.sql(
-    "update membership.edge e set digest = n.digest from membership.node n where e.kind = 'HAS_CAPABILITY' and n.id = e.dst and n.id = 'github.a'",
-  );
+  await world.sql("update membership.edge set digest = null where kind = 'HAS_CAPABILITY' and dst = 'github.b'");
   await world.sql(
     "update membership.delegation set capabilities = array['github.a', 'github.b', 'github.c'] where id = 'delegation:ben-hr'",
   );

@@ -156,14 +156,21 @@ export const applyImport = async (
     put: (part, drafts) => putNodes(part, scope, drafts),
     onRows: given.onRows,
   });
-  const { onRows } = given;
-  const edges = await putAll<EdgeDraft>(tx, plan.edges, {
-    mode: given.mode,
-    known: (sql, drafts) => ids(sql.run(EDGES, [scope.tenant, drafts.map(edgeId)])),
-    idOf: edgeId,
-    put: (part, drafts) => putEdges(part, scope, drafts),
-    onRows: onRows === undefined ? undefined : (done) => onRows(plan.nodes.length + done),
-  });
+  let [written, same, done] = [nodes.written, nodes.same, plan.nodes.length];
+  // What provides a tool comes first: it says whether a capability of it is for one definition alone.
+  for (const rows of [true, false].map((isFirst) => plan.edges.filter(({ value }) => (value.kind === "PROVIDES") === isFirst))) {
+    const before = done;
+    const sums = await putAll<EdgeDraft>(tx, rows, {
+      mode: given.mode,
+      known: (sql, drafts) => ids(sql.run(EDGES, [scope.tenant, drafts.map(edgeId)])),
+      idOf: edgeId,
+      put: (part, drafts) => putEdges(part, scope, drafts),
+      onRows: (count) => given.onRows?.(before + count),
+    });
+    written += sums.written;
+    same += sums.same;
+    done += rows.length;
+  }
   // Asked here, where lines are known, of the whole: what a role leads from may stand in any of them.
   await tx.requireRoles().catch((error: unknown) => {
     if (!(error instanceof RoleFault)) throw error;
@@ -175,5 +182,5 @@ export const applyImport = async (
     faults.require();
     throw error;
   });
-  return { written: nodes.written + edges.written, same: nodes.same + edges.same, dropped: plan.drops.length };
+  return { written, same, dropped: plan.drops.length };
 };

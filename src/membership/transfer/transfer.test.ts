@@ -167,6 +167,22 @@ test("an import is one version that says who and why, in any order of lines, and
   ]);
 });
 
+test("a capability is for the definition in force, also where its line stands before that of what provides the tool", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const text = ndjson(
+    { edge: { kind: "HAS_CAPABILITY", src: "agent:reporter", dst: "files.read", props: { granted_by: "person:ada" } } },
+    { edge: { kind: "PROVIDES", src: "mcp:files", dst: "files.read" } },
+    { node: { id: "files.read", kind: "Tool", name: "files.read", digest: "d1" } },
+    {
+      node: { id: "mcp:files", kind: "MCPService", name: "files", props: { service_type: "mcp", trust: "pinned", managed_by: "registry" } },
+    },
+  );
+  assert.equal((await send(world, text)).body.written, 4);
+  const { body } = await world.call("ada", "GET", "/api/v1/edges/HAS_CAPABILITY/agent:reporter/files.read", { scopes });
+  assert.equal(body.digest, "d1");
+  assert.equal((await send(world, text)).body.written, 0, "the same again is none");
+});
+
 test("of what another tenant has, and of an edge that has ended, every mode says what it says of what nobody has", async (t) => {
   const world = await servedWorld(t, await testDatabase(t, graphRooms));
   await world.put({ kind: "MEMBER_OF", src: "group:analysts", dst: "group:contractors", expires_at: new Date("2001-01-01") });
