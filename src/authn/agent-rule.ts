@@ -1,5 +1,6 @@
 import type { Agents } from "#contract/endpoint.ts";
 import { Problem } from "#contract/problem.ts";
+import { isAgent } from "./actor-kind.ts";
 import type { Caller } from "./caller.ts";
 
 type Acting = Pick<Caller, "sub" | "tenant" | "actors" | "agent">;
@@ -19,9 +20,6 @@ export const hopsOf = ({ sub, actors, agent }: Pick<Caller, "sub" | "actors" | "
   const agents = named.length === 0 && agent !== undefined ? [agent] : named.toReversed();
   return agents.map((agentId, index) => ({ userId: agents[index - 1] ?? sub, agentId }));
 };
-
-/** An agent acts: for the person that the token names, or in its own name alone. */
-export const isAgent = ({ agent, sub }: Pick<Caller, "agent" | "sub">): boolean => agent !== undefined || sub.startsWith("agent:");
 
 /**
  * The rule for tokens that name an agent, wherever one may come: acts belong to the person alone, and of what is the person's the agent

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { notPersons } from "#contract/ids.ts";
 import { isTlsOrLoopback } from "#contract/loopback.ts";
 import type { Fault } from "#contract/problem.ts";
 import { commaList, flag, setting, weakSecret, type SettingsOf, type SettingTable } from "#contract/setting.ts";
@@ -23,12 +24,9 @@ const secretList = commaList().transform((items, context) =>
 
 const issuerList = commaList().refine((items) => items.every((item) => issuerUrl.safeParse(item).success), "must be issuers' addresses");
 
-/** Beginnings of ids that are no person's: whoever got one from a provider would be taken for what it names. */
-const reserved = "service: agent: group: role: tenant: resource: tool: account: delegation: workflow: saas: policy: system:".split(" ");
-
-/** Whether subjects behind this prefix may come to begin with such a word: it holds one, or is the beginning of one. */
+/** Whether subjects behind this prefix may come to be taken for what is no person: it holds the beginning of such ids, or begins one. */
 const mayNameOthers = (prefix: string): boolean =>
-  prefix !== "" && reserved.some((word) => prefix.toLowerCase().startsWith(word) || word.startsWith(prefix.toLowerCase()));
+  prefix !== "" && notPersons.some((word) => prefix.toLowerCase().startsWith(word) || word.startsWith(prefix.toLowerCase()));
 
 /** Sign-in, tokens and keys. */
 export const authnSettings = {

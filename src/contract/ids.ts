@@ -3,6 +3,21 @@ import { z } from "zod";
 /** Node id of the identity graph: case-sensitive, no quote, slash, space or control character. */
 export const nodeId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._:@+~-]{0,199}$/, "is not an id");
 
+/** Beginnings of ids that are no person's. A person's own may have any other: they are the provider's. */
+export const notPersons = "service: agent: group: role: tenant: resource: tool: account: delegation: workflow: saas: policy: system:".split(
+  " ",
+);
+const PERSON = /^(?:person|account):[A-Za-z0-9._:@+~-]{1,200}$/;
+/** Whether a text of which nothing else is known names a person or an account, by the form of the ids that the house gives them. */
+export const isPersonId = (text: string): boolean => {
+  // Most texts are told apart by their first letter.
+  const first = text.charCodeAt(0);
+  return (first === 0x70 || first === 0x61) && PERSON.test(text);
+};
+
+/** Where persons and their accounts stand beside others: whether this may be one. Who asks is told by the token (`actorKindOf`), not by this. */
+export const mayBePerson = (id: string): boolean => isPersonId(id) || !notPersons.some((word) => id.startsWith(word));
+
 /** A role that policies speak of: a BusinessRole, and nothing else has such an id. */
 export const isRoleId = (id: string): boolean => id.startsWith("role:");
 

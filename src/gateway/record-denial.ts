@@ -1,3 +1,4 @@
+import { actorKindOf } from "#authn/actor-kind.ts";
 import type { DecideAsk, Asker } from "#decide/decider.ts";
 import type { Decided } from "#decide/obligations.ts";
 import type { EntryActor, Recorder } from "#events/audit/entry.ts";
@@ -19,7 +20,7 @@ export interface AskingRequest {
 /** Who asked, as the audit log names them. */
 export const actorOf = (asker: Asker, sessionRef: string | undefined): EntryActor => ({
   subject: asker.sub,
-  kind: asker.agent !== undefined ? "agent" : asker.sub.startsWith("service:") ? "service" : "person",
+  kind: actorKindOf(asker),
   agent_id: asker.agent,
   client_id: asker.clientId,
   session_ref: sessionRef,

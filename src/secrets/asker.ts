@@ -1,6 +1,7 @@
 import { getDecision, type DecisionRecord } from "#contract/decisions.ts";
 import { ask, type Peer } from "#contract/ask.ts";
 import { Problem } from "#contract/problem.ts";
+import { actorKindOf } from "#authn/actor-kind.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { HouseIdentity } from "#authn/house-identity.ts";
 import type { SecretsPolicy } from "./config.ts";
@@ -48,8 +49,8 @@ const headerId = /^[A-Za-z0-9._:@+~-]{1,200}$/;
 
 const kindOf = (caller: Caller, workloads: ReadonlySet<string>): Asker["kind"] => {
   if (caller.isHouseService && workloads.has(caller.sub)) return "workload";
-  if (caller.agent !== undefined || caller.actors.length > 0 || caller.sub.startsWith("agent:")) return "agent";
-  return caller.sub.startsWith("person:") ? "person" : "service";
+  // Of what is somebody's own nothing that speaks for them is shown more than an agent is, be it a service.
+  return caller.actors.length > 0 ? "agent" : actorKindOf(caller);
 };
 
 /** A refusal in the form of the API's 403: which argument, which purpose, and no more. */

@@ -123,6 +123,8 @@ test("the audit of secrets is for whoever may read it, in the own tenant, with t
     assert.ok((JSON.parse(answer.text) as { code: string }).code.startsWith(code), answer.text);
   }
   for (const scope of ["secrets.audit", "audit.read"]) assert.equal((await audit({}, { ...ada, scopes: [scope] })).status, 200, scope);
+  assert.equal((await audit({}, { ...ada, sub: "00u1a2b3" })).status, 200);
+  assert.equal(at.asked.at(-1)?.ask.context?.["caller_kind"], "person", "whatever the id looks like");
   assert.deepEqual((JSON.parse((await audit({}, eve)).text) as Page).items, []);
   assert.deepEqual(
     at.asked.filter(({ ask, tenant }) => ask.action === "read_audit" && tenant === "tenant:globex").map(({ ask }) => ask.id),

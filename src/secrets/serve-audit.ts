@@ -6,6 +6,7 @@ import { Problem } from "#contract/problem.ts";
 import { listSecretMetadata } from "#contract/secret-listings.ts";
 import { listSecretAudit } from "#contract/secret-audit.ts";
 import { secretsBase } from "#contract/secrets.ts";
+import { actorKindOf } from "#authn/actor-kind.ts";
 import type { Authenticate } from "#authn/authenticate.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { SealedCursors } from "#authn/sealed-cursors.ts";
@@ -107,7 +108,7 @@ export const serveAudit = (parts: AuditParts): void => {
 
   /** Asked of each place that the tenant has: the log holds what happened at any of them. Throws `tenant_required`, `tenant_mismatch`, `tenant_mount`. */
   const refusalOf = async (caller: Caller, correlationId: string, isBackground: boolean): Promise<Problem | undefined> => {
-    const context = { caller_kind: caller.sub.startsWith("person:") ? "person" : "service", ...(isBackground ? { background: true } : {}) };
+    const context = { caller_kind: actorKindOf(caller), ...(isBackground ? { background: true } : {}) };
     const asks = policy.narrow(caller.tenant, undefined).map((place) => ({
       type: "secret",
       action: "read_audit",

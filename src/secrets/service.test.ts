@@ -14,6 +14,8 @@ import { parseSchemeAliases } from "./uri-schemes.ts";
 const scopes = ["secrets.read", "secrets.write"];
 const ada = { sub: "person:ada", tenant: "tenant:acme", scopes };
 const eve = { sub: "person:eve", tenant: "tenant:globex", scopes };
+/** A person whose id is the provider's own and says nothing of what it names. */
+const unformed = { ...ada, sub: "00u1a2b3" };
 const DEMO = "yaml://secret/people/demo#api_key";
 const q = (uri: string): string => encodeURIComponent(uri);
 
@@ -411,12 +413,14 @@ suite("secrets service", () => {
 
   test("a person states a purpose where it is required, in 10 to 200 characters", async (t) => {
     const at = await testSecrets(t, { settings: { SECRETS_REVEAL_PURPOSE: "required" } });
-    const read = (purpose: string | undefined) =>
-      getValue(at, ada, DEMO, purpose === undefined ? {} : { headers: { "x-purpose": purpose } });
-    for (const bad of [undefined, "short", "x".repeat(201), "         x         "])
-      assert.equal(await refusal(await read(bad)), "400 purpose_required");
-    assert.equal(await refusal(await read("ticket 4711: key rotation")), "404 secret_not_found");
-    assert.equal(await refusal(await get(at, ada, DEMO)), "400 purpose_required");
+    for (const who of [ada, unformed]) {
+      const read = (purpose: string | undefined) =>
+        getValue(at, who, DEMO, purpose === undefined ? {} : { headers: { "x-purpose": purpose } });
+      for (const bad of [undefined, "short", "x".repeat(201), "         x         "])
+        assert.equal(await refusal(await read(bad)), "400 purpose_required");
+      assert.equal(await refusal(await read("ticket 4711: key rotation")), "404 secret_not_found");
+      assert.equal(await refusal(await get(at, who, DEMO)), "400 purpose_required");
+    }
     at.records.set(PERMIT, {});
     assert.equal(await refusal(await getValue(at, "crud", DEMO, call())), "404 secret_not_found");
   });
@@ -542,6 +546,22 @@ suite("secrets service", () => {
     );
     const everything = JSON.stringify([entries, events, at.lines]);
     for (const canary of [...canaries, "person:ada"]) assert.ok(!everything.includes(canary), canary);
+  });
+
+  test("records tell a person by the token, whatever the id looks like, and events name no person", async (t) => {
+    const at = await testSecrets(t);
+    await post(at, unformed, { uri: DEMO, value: "k" });
+    await getValue(at, { ...unformed, sub: "ci-runner", clientId: "ci-runner" }, DEMO);
+    const kinds = (await at.entries()).map(({ actor }) => (actor as { readonly kind: string }).kind);
+    assert.deepEqual(kinds, ["person", "person", "service", "service"]);
+    assert.deepEqual(
+      (await at.events()).map(({ data }) => data["actor"]),
+      [{ kind: "person" }, { kind: "service", id: "ci-runner" }],
+    );
+    assert.deepEqual(
+      at.asked.map(({ ask }) => ask.context?.["caller_kind"]),
+      ["person", "service"],
+    );
   });
 
   test("without TENANT_SALT records name no secret at all", async (t) => {

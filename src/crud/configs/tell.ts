@@ -1,4 +1,5 @@
 import type { ConfigDiff } from "#contract/configs.ts";
+import { actorKindOf } from "#authn/actor-kind.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
 import type { EventDraft } from "#events/event-draft.ts";
@@ -31,14 +32,14 @@ export const houseWriter = (correlationId: string): Writer => ({
   correlationId,
 });
 
-export const writerOf = ({ sub, tenant, clientId, acr }: Caller, correlationId: string, decisionId: string): Writer => ({
-  subject: sub,
-  tenant,
-  clientId,
-  acr,
+export const writerOf = (caller: Caller, correlationId: string, decisionId: string): Writer => ({
+  subject: caller.sub,
+  kind: actorKindOf(caller),
+  tenant: caller.tenant,
+  clientId: caller.clientId,
+  acr: caller.acr,
   correlationId,
   decisionId,
-  kind: sub.startsWith("service:") ? "service" : "person",
 });
 
 export type ConfigOp = "created" | "updated" | "deleted" | "rolled_back" | "taken" | "degraded" | "repaired";

@@ -1,4 +1,5 @@
 import { quoted, quotedName, sortedNames } from "#contract/canonical-json.ts";
+import { isPersonId } from "#contract/ids.ts";
 import type { EntryDraft } from "./entry.ts";
 import type { Reference } from "./references.ts";
 
@@ -12,15 +13,8 @@ export const logOf = (tenant: string): string => (tenant === "" || tenant === "*
 
 /** Already a reference, e.g. of an entry that is continued by somebody else. */
 const REFERENCE = /^sr1\.[A-Za-z0-9_-]{22}$/;
-const PERSON = /^(?:person|account):[A-Za-z0-9._:@+~-]{1,200}$/;
 
 const DEEPEST = 24;
-
-/** Most texts are told apart by their first letter. */
-const isPerson = (text: string): boolean => {
-  const first = text.charCodeAt(0);
-  return (first === 0x70 || first === 0x61) && PERSON.test(text);
-};
 
 /** Everybody a draft names: its actor, and every text that is exactly the id of a person or an account. */
 export const subjectsOf = (draft: Pick<EntryDraft, "actor" | "resource" | "data">): ReadonlySet<string> => {
@@ -28,7 +22,7 @@ export const subjectsOf = (draft: Pick<EntryDraft, "actor" | "resource" | "data"
   if (!REFERENCE.test(draft.actor.subject)) found.add(draft.actor.subject);
   const walk = (value: unknown, depth: number): void => {
     if (typeof value === "string") {
-      if (isPerson(value)) found.add(value);
+      if (isPersonId(value)) found.add(value);
     } else if (typeof value === "object" && value !== null && depth <= DEEPEST) {
       if (Array.isArray(value)) for (let at = 0; at < value.length; at++) walk(value[at], depth + 1);
       else for (const name of Object.keys(value)) walk((value as Members)[name], depth + 1);
@@ -54,7 +48,7 @@ const withCleanNames = (value: object): Members => Object.fromEntries(Object.ent
  * entries are made with every decision.
  */
 const write = (value: unknown, refs: ReadonlyMap<string, Reference>, depth: number): string | undefined => {
-  if (typeof value === "string") return quoted((isPerson(value) ? refs.get(value)?.ref : undefined) ?? value, cleanText);
+  if (typeof value === "string") return quoted((isPersonId(value) ? refs.get(value)?.ref : undefined) ?? value, cleanText);
   if (typeof value === "number") return Number.isSafeInteger(value) ? String(value) : `"${value}"`;
   if (typeof value === "bigint") return `"${value}"`;
   if (typeof value === "boolean" || value === null) return String(value);
@@ -95,7 +89,7 @@ export interface LeafParts {
 export const leafOf = (parts: LeafParts): string => {
   const { draft, refs } = parts;
   const { subject, delegation_path: path, ...actor } = draft.actor;
-  const resourceRef = draft.resource.id !== undefined && isPerson(draft.resource.id) ? refs.get(draft.resource.id)?.ref : undefined;
+  const resourceRef = draft.resource.id !== undefined && isPersonId(draft.resource.id) ? refs.get(draft.resource.id)?.ref : undefined;
   const { id: resourceId, ...resource } = draft.resource;
   const entry = {
     v: 1,

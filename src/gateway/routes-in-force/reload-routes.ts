@@ -4,6 +4,7 @@ import type { EntryDraft } from "#events/audit/entry.ts";
 import type { Asker } from "#decide/decider.ts";
 import { StartFaults } from "#contract/start-faults.ts";
 import type { GatewayParts } from "#gateway/gateway-parts.ts";
+import { actorOf } from "#gateway/record-denial.ts";
 import type { RoutesInForce } from "./routes-in-force.ts";
 
 /** Who had the table reloaded: somebody by a request, or the operator by a signal. */
@@ -21,16 +22,7 @@ const entryOf = (by: ReloadedBy): Omit<EntryDraft, "outcome" | "data"> => {
   return {
     tenant: asker?.tenant ?? "*",
     category: "config",
-    actor:
-      asker === undefined
-        ? { subject: "service:gateway", kind: "system" }
-        : {
-            subject: asker.sub,
-            kind: asker.agent === undefined ? "person" : "agent",
-            agent_id: asker.agent,
-            client_id: asker.clientId,
-            session_ref: by.sessionRef,
-          },
+    actor: asker === undefined ? { subject: "service:gateway", kind: "system" } : actorOf(asker, by.sessionRef),
     via: { service: "gateway", route_id: by.routeId },
     resource: { type: "gateway.routes" },
     correlationId: by.correlationId,

@@ -1,5 +1,6 @@
 import type { Delegation } from "#contract/delegations.ts";
 import { microFromUsd, usdText } from "#contract/ids.ts";
+import { actorKindOf } from "#authn/actor-kind.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { EntryActor, EntryDraft } from "#events/audit/entry.ts";
 import type { EventDraft } from "#events/event-draft.ts";
@@ -26,7 +27,7 @@ export const actorOf = (caller: Caller, reason: string | undefined, correlationI
   by: { actor: caller.sub, agent: caller.agent, source: "api", reason, correlationId },
   entry: {
     subject: caller.sub,
-    kind: caller.agent !== undefined ? "agent" : caller.sub.startsWith("person:") ? "person" : "service",
+    kind: actorKindOf(caller),
     ...(caller.agent === undefined ? {} : { agent_id: caller.agent }),
     ...(caller.clientId === undefined ? {} : { client_id: caller.clientId }),
     ...(caller.acr === undefined ? {} : { acr: caller.acr }),

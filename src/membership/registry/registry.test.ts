@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { testDatabase } from "#testing/database.ts";
+import { testIdentity } from "#testing/identity.ts";
 import { graphRooms, servedWorld, type Reply } from "#testing/membership.ts";
 
 const scopes = ["membership.read", "membership.registry", "membership.write"];
@@ -53,6 +54,26 @@ test("a service is registered once by name, found, listed, and changed", async (
   // Another tenant has a service of that name too, and sees none of this one.
   assert.deepEqual((await call("GET", "/services/by-name/github", undefined, "eve")).status, 404);
   assert.equal((await call("POST", "/services", service, "eve")).body.id, "mcp:globex.github");
+});
+
+test("a person owns what it registers and stands in the record as a person, whatever its id looks like; a client in its own name does neither", async (t) => {
+  const identity = testIdentity();
+  const world = await servedWorld(t, await testDatabase(t, graphRooms), { identity });
+  await world.put({ kind: "Person", id: "00u1a2b3", name: "Mira", tenant_id: "tenant:acme" });
+  const put = async (sub: string, clientId: string) => {
+    const token = await identity.tokenFor({ sub, tenant: "tenant:acme", scopes, clientId });
+    const made = await world.service.fetch(
+      new Request(`http://localhost:8084${MCP}/services`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+        body: JSON.stringify({ ...service, name: `of-${sub}` }),
+      }),
+    );
+    assert.equal(made.status, 201, await made.clone().text());
+    return [((await made.json()) as { readonly owner_id?: string }).owner_id, world.entries.at(-1)?.actor.kind];
+  };
+  assert.deepEqual(await put("00u1a2b3", "sallyport-web"), ["00u1a2b3", "person"]);
+  assert.deepEqual(await put("ci-runner", "ci-runner"), [undefined, "service"]);
 });
 
 test("tools, resources and prompts are registered by name, with the digest of their definition", async (t) => {

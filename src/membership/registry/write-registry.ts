@@ -72,12 +72,13 @@ export const putService = async (
   const tenantId = tenantOfWriter(scope);
   const [known] = await tx.sql.run(BY_NAME, [tenantId, name]);
   const id = given ?? known?.id ?? serviceIdOf(tenantId, name);
-  const held = await lockNodes(tx.sql, [id]);
+  const held = await lockNodes(tx.sql, [id, callerId]);
   const draft: NodeDraft = { id, kind: "MCPService", name, tenant_id: tenantId, system: name.slice(0, 64) };
   const own = heldAs(held, draft);
   if (own !== undefined) requireRegistered(own);
   const owned = own?.props["owner_id"] as string | undefined;
-  const owner = owner_id ?? owned ?? (callerId.startsWith("person:") ? callerId : undefined);
+  const isPerson = held.get(callerId)?.kind === "Person";
+  const owner = owner_id ?? owned ?? (isPerson ? callerId : undefined);
   const said = { ...present({ display_name, state }), props: { ...present(props), owner_id: owner, managed_by: "registry" } };
   const outcome = await putNode(tx, over(own, { ...draft, ...said }), scope);
   if (owner !== undefined && owner !== owned)

@@ -7,6 +7,9 @@ import { policyText } from "#testing/rollout.ts";
 
 const shared = sharedPdpWorld();
 
+/** A person's id that is the provider's own and says nothing of what it names. */
+const UNFORMED = "00u1a2b3";
+
 const decide = async (
   world: PdpWorld,
   login: string,
@@ -16,7 +19,11 @@ const decide = async (
   context: Readonly<Record<string, unknown>> = {},
 ) => {
   const response = await world.ask("/access/v1/evaluation", await world.houseToken("crud"), {
-    subject: { type: "identity", id: `person:${login}`, properties: { tenant: login === "eve" ? "tenant:globex" : "tenant:acme" } },
+    subject: {
+      type: "identity",
+      id: login === UNFORMED ? login : `person:${login}`,
+      properties: { tenant: login === "eve" ? "tenant:globex" : "tenant:acme" },
+    },
     action: { name: action },
     resource: { type, id, properties: type === "tool" ? { cost_usd: 0.002 } : {} },
     context,
@@ -176,15 +183,32 @@ test("an auditor of all tenants lists what it may read one by one, and one of a 
   }
 });
 
-test("who controls an agent may have its decisions explained, without learning for whom it acted", async () => {
-  const world = await shared();
-  const id = idOf(await decide(world, "ada", "tools/call", "tool", "memory.demo.read_graph", { agent: "agent:hr-assistant" }));
-  const record = await read(await explainAs(world, await world.personToken("ben"), id));
-  assert.equal(record.reason, "delegation_required");
-  assert.equal(record.subject?.id, "someone");
-  assert.match(record.sentence, /^someone through HR assistant may not call/);
-  assert.ok(!JSON.stringify(record).includes("person:ada"));
-  assert.ok(!JSON.stringify(record).includes("Ada"));
+test("who controls an agent may have its decisions explained, without learning for whom it acted", async (t) => {
+  const world = await pdpWorld(t);
+  await world.world.put(
+    { kind: "Person", id: UNFORMED, name: "Mira", tenant_id: "tenant:acme" },
+    {
+      kind: "Account",
+      id: "account:mira@acme",
+      name: "mira@acme",
+      tenant_id: "tenant:acme",
+      props: { login: "mira", system: "directory" },
+    },
+    { kind: "BELONGS_TO", src: UNFORMED, dst: "account:mira@acme" },
+    { kind: "MEMBER_OF", src: "account:mira@acme", dst: "group:analysts" },
+  );
+  for (const [login, ...names] of [
+    ["ada", "person:ada", "Ada"],
+    [UNFORMED, UNFORMED, "Mira"],
+  ] as const) {
+    const id = idOf(await decide(world, login, "tools/call", "tool", "memory.demo.read_graph", { agent: "agent:hr-assistant" }));
+    const record = await read(await explainAs(world, await world.personToken("ben"), id));
+    assert.equal(record.reason, "delegation_required");
+    assert.equal(record.subject?.id, "someone");
+    assert.match(record.sentence, /^someone through HR assistant may not call/);
+    assert.equal(record.checks?.[0]?.input, "someone");
+    for (const name of names) assert.ok(!JSON.stringify(record).includes(name), name);
+  }
 });
 
 test("a permit is explained too: the policy that decided, the checks that passed, no remedy", async () => {

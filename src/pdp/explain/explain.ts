@@ -1,5 +1,6 @@
 import type { DecisionRecord, Remedy, ShadowDecision } from "#contract/decisions.ts";
 import type { FactEdge, Facts } from "#contract/facts.ts";
+import { isPersonId, mayBePerson } from "#contract/ids.ts";
 import type { Policy } from "#pdp/bundle/policies.ts";
 import type { Engine } from "#pdp/engine.ts";
 import type { Question } from "#pdp/question.ts";
@@ -29,7 +30,12 @@ export interface Explained extends NowParts {
   readonly wantsRemedy: boolean;
 }
 
-const isPerson = (id: string): boolean => id.startsWith("person:") || id.startsWith("account:");
+/** Who stands in a decision where persons do and bears no other's name: ids of persons need not have a form of their own. */
+const personsIn = ({ subject }: Recorded, facts: Facts | undefined): ReadonlySet<string> => {
+  const controllers = facts?.resource?.attributes["controller_ids"];
+  const standing = [subject, facts?.agent?.controllers, facts?.resource?.owners, controllers].flat();
+  return new Set(standing.filter((id): id is string => typeof id === "string" && mayBePerson(id)));
+};
 
 /** What members every viewer gets. */
 export const coarseRecord = (recorded: Recorded, nameOf: (id: string) => string): DecisionRecord => {
@@ -109,8 +115,11 @@ export const explain = async (explained: Explained): Promise<DecisionRecord> => 
   const { recorded, facts, engine, viewer } = explained;
   const { item } = recorded;
   const isFull = viewer.class === "full";
-  const veil = (text: string): string => text.replace(/\b(?:person|account):[A-Za-z0-9._:@+~-]+/g, (id) => hide(id));
-  const hide = (id: string): string => (isFull || viewer.class === "house" || !isPerson(id) || id === viewer.id ? id : "someone");
+  const persons = personsIn(recorded, facts);
+  const isHidden = (id: string): boolean => !isFull && viewer.class !== "house" && id !== viewer.id && (isPersonId(id) || persons.has(id));
+  const hide = (id: string): string => (isHidden(id) ? "someone" : id);
+  const veil = (text: string): string =>
+    text.replace(/\b(?:person|account):[A-Za-z0-9._:@+~-]+/g, hide).replace(/[A-Za-z0-9][A-Za-z0-9._:@+~-]*/g, hide);
   const named = new Map(
     [facts?.subject, facts?.agent].flatMap((one) => (one === null || one === undefined ? [] : [[one.id, one.name] as const])),
   );

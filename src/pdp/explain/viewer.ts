@@ -1,3 +1,4 @@
+import { isService } from "#authn/actor-kind.ts";
 import type { Caller } from "#authn/caller.ts";
 import { Problem } from "#contract/problem.ts";
 import { createAskRights, type Right, type Standing } from "#pdp/endpoints/ask-rights.ts";
@@ -11,8 +12,6 @@ import type { Recorded } from "#pdp/records/record.ts";
  * anybody else, for whom it does not exist.
  */
 export type ViewerClass = "none" | "coarse" | "own" | "full" | "house";
-
-export const isService = (caller: Caller): boolean => caller.sub.startsWith("service:") || caller.sub === caller.clientId;
 
 /** A service may with the scope. A person's token may carry it too, but what a person may is decided by the pairs. */
 export const isServiceWithScope = (caller: Caller, scope: string): boolean => isService(caller) && caller.scopes.has(scope);

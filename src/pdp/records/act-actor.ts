@@ -9,10 +9,6 @@ export interface ActActor {
   readonly correlationId: string;
 }
 
-/** Whoever acts through an agent, or is one, acts as an agent. */
-export const actorKindOf = (subject: string, agent: string | null | undefined): "agent" | "service" | "person" =>
-  (agent !== null && agent !== undefined) || subject.startsWith("agent:") ? "agent" : subject.startsWith("service:") ? "service" : "person";
-
 /** Where time or other policies did it. */
 export const theHouse = (correlationId: string): ActActor => ({ subject: "service:pdp", kind: "system", correlationId });
 

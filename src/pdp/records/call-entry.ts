@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { quoted } from "#contract/canonical-json.ts";
+import { actorKindOf } from "#authn/actor-kind.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
-import { actorKindOf } from "./act-actor.ts";
 import type { StoredCall, StoredItem } from "./record.ts";
 
 /** Items that an audit entry names one by one; the record has them all. */
@@ -24,6 +24,7 @@ const isRefusal = (item: StoredItem): boolean => !item.decision && item.showing 
 /** What the audit log says of a row: denials first, and the digest that proves the record. `text`: its items as canonical text. */
 export const entryOfCall = (call: StoredCall, items: readonly StoredItem[], text: string): EntryDraft => {
   const [first] = items;
+  const agent = call.agent ?? undefined;
   const single = items.length === 1 ? first : undefined;
   const denied = items.filter(isRefusal);
   const named = [...denied, ...items.filter((item) => !isRefusal(item))].slice(0, MOST_ENTRY_ITEMS);
@@ -32,7 +33,7 @@ export const entryOfCall = (call: StoredCall, items: readonly StoredItem[], text
     category: "decision",
     outcome: denied.length > 0 ? "denied" : "ok",
     code: denied[0]?.reason,
-    actor: { subject: call.subject, kind: actorKindOf(call.subject, call.agent), agent_id: call.agent ?? undefined },
+    actor: { subject: call.subject, kind: actorKindOf({ sub: call.subject, agent }), agent_id: agent },
     via: { service: call.pep },
     resource: {
       type: single?.type ?? "evaluations",

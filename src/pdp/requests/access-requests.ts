@@ -12,11 +12,11 @@ import type {
 import type { BodyOf, QueryOf } from "#contract/endpoint.ts";
 import type { Facts } from "#contract/facts.ts";
 import { Problem } from "#contract/problem.ts";
+import { actorKindOf, isService } from "#authn/actor-kind.ts";
 import { tookPart } from "#authn/agent-rule.ts";
 import { requireScope, type Caller } from "#authn/caller.ts";
 import type { Changed } from "#events/change.ts";
 import type { Serving } from "#pdp/endpoints/serving.ts";
-import { isService } from "#pdp/explain/viewer.ts";
 import type { Recorded } from "#pdp/records/record.ts";
 import type { Approvers } from "./approvers.ts";
 import type { KeptCalls } from "./kept-calls.ts";
@@ -49,7 +49,7 @@ const inPerson = ({ agent }: Caller): boolean => agent === undefined;
 
 const actorOf = ({ caller, correlationId }: RequestVisit): ActActor => ({
   subject: caller.sub,
-  kind: isService(caller) ? "service" : "person",
+  kind: actorKindOf(caller),
   clientId: caller.clientId,
   acr: caller.acr,
   correlationId,

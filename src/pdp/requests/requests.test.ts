@@ -139,6 +139,38 @@ test("Cleo is denied operations, asks for it, ada approves, and her next ask is 
   );
 });
 
+test("an owner whose id says nothing of what it names answers as any other, and who asks is not told who that is", async (t) => {
+  const { world, send, askFor } = await open(t);
+  const owner = "00u1a2b3";
+  await world.world.put(
+    { kind: "Person", id: owner, name: "Mira", tenant_id: "tenant:acme" },
+    {
+      kind: "Account",
+      id: "account:mira@acme",
+      name: "mira@acme",
+      tenant_id: "tenant:acme",
+      props: { login: "mira", system: "directory" },
+    },
+    { kind: "BELONGS_TO", src: owner, dst: "account:mira@acme" },
+    { kind: "MEMBER_OF", src: "account:mira@acme", dst: "group:analysts" },
+    { kind: "OWNS_RESOURCE", src: owner, dst: "resource:acme.pages.operations", props: { level: "deputy" } },
+  );
+  const task = await askFor("cleo");
+  assert.deepEqual(task.approvers, ["someone"]);
+  const token = await world.identity.tokenFor({ sub: owner, tenant: "tenant:acme", scopes: ["openid"] });
+  const approved = await world.ask(answer(task.id), token, { outcome: "approve" });
+  assert.equal(approved.status, 200, await approved.text());
+  const { body } = await send("cleo", `${REQUESTS}/${task.id}`);
+  assert.deepEqual([body.task.approvers, body.task.answered_by], [["someone"], { id: "someone" }]);
+  assert.deepEqual(
+    world.entries.filter(({ category }) => category === "task").map(({ actor }) => [actor.subject, actor.kind]),
+    [
+      ["person:cleo", "person"],
+      [owner, "person"],
+    ],
+  );
+});
+
 const salary = (amount: number, digest = `args-${amount}`, definition = "def-1") => ({
   subject: identity("ben"),
   action: { name: "update_salary" },

@@ -1,8 +1,8 @@
 import type { AccessRequestDraft, ShownCall } from "#contract/access-requests.ts";
+import { isService } from "#authn/actor-kind.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { Pep } from "#pdp/endpoints/parse-ask.ts";
 import type { Serving } from "#pdp/endpoints/serving.ts";
-import { isService } from "#pdp/explain/viewer.ts";
 import type { Recorded } from "#pdp/records/record.ts";
 import type { ActBinder } from "./act-binding.ts";
 import type { BindingTokens } from "./binding-token.ts";

@@ -1,4 +1,5 @@
 import type { AccessRequestReply, AccessRequestTask, ShownCall } from "#contract/access-requests.ts";
+import { mayBePerson } from "#contract/ids.ts";
 import { Problem, type ProblemCode, type ProblemOptions } from "#contract/problem.ts";
 import { displayOf } from "./offer.ts";
 import type { RequestRow } from "./request-store.ts";
@@ -32,8 +33,6 @@ export const requestStatus = (row: RequestRow, now: Date): RequestRow["status"] 
   return Date.parse(row.expires_at) <= now.getTime() ? "expired" : "pending";
 };
 
-const isPerson = (id: string): boolean => id.startsWith("person:") || id.startsWith("account:");
-
 const someone = (id: string, name: string | null) => ({ id, name: name ?? undefined });
 
 export const taskOf = (row: RequestRow, rights: Rights, now: Date): AccessRequestTask => {
@@ -43,7 +42,7 @@ export const taskOf = (row: RequestRow, rights: Rights, now: Date): AccessReques
   const isOpen = status === "pending";
   const resource = { type: row.resource_type, id: row.resource_id ?? undefined };
   const [agent] = row.agents;
-  const isHidden = (id: string): boolean => rights.answer === false && rights.names !== true && isPerson(id);
+  const isHidden = rights.answer === false && rights.names !== true;
   return {
     id: row.id,
     status,
@@ -62,10 +61,9 @@ export const taskOf = (row: RequestRow, rights: Rights, now: Date): AccessReques
     action: { name: row.action },
     resource: { ...resource, ref: row.resource_ref ?? undefined },
     justification: rights.words ? (row.justification ?? undefined) : undefined,
-    approvers: [...new Set(row.approvers.map((id) => (isHidden(id) ? "someone" : id)))],
+    approvers: [...new Set(row.approvers.map((id) => (isHidden && mayBePerson(id) ? "someone" : id)))],
     answered_at: row.answered_at ?? undefined,
-    answered_by:
-      row.answered_by === null ? undefined : isHidden(row.answered_by) ? { id: "someone" } : someone(row.answered_by, row.answered_name),
+    answered_by: row.answered_by === null ? undefined : isHidden ? { id: "someone" } : someone(row.answered_by, row.answered_name),
     comment: rights.words ? (row.comment ?? undefined) : undefined,
     failure: failure ?? undefined,
   };

@@ -2,6 +2,7 @@ import { reasons } from "#contract/authzen.ts";
 import type { AuditOutcome } from "#contract/events.ts";
 import { usdText } from "#contract/ids.ts";
 import type { Problem } from "#contract/problem.ts";
+import { actorKindOf } from "#authn/actor-kind.ts";
 import type { EntryActor, EntryDraft, OpenAct } from "#events/audit/entry.ts";
 import type { Arguments } from "./arguments-door.ts";
 import type { DecidedCall } from "./chain-door.ts";
@@ -38,14 +39,14 @@ export type CallEnd = {
   readonly audience: string | undefined;
 };
 
-const actorOf = ({ sub, amr, agent, clientId, acr }: KnownCall["call"]["caller"], delegationId: string | undefined): EntryActor => ({
-  subject: sub,
-  kind: agent !== undefined ? "agent" : sub.startsWith("service:") ? "service" : "person",
-  amr,
-  agent_id: agent,
+const actorOf = (caller: KnownCall["call"]["caller"], delegationId: string | undefined): EntryActor => ({
+  subject: caller.sub,
+  kind: actorKindOf(caller),
+  amr: caller.amr,
+  agent_id: caller.agent,
   delegation_id: delegationId,
-  client_id: clientId,
-  acr,
+  client_id: caller.clientId,
+  acr: caller.acr,
 });
 
 const entryOf = (

@@ -1,3 +1,4 @@
+import { actorKindOf, isService } from "#authn/actor-kind.ts";
 import { requireScope, type Caller } from "#authn/caller.ts";
 import type { Call } from "#http/serve.ts";
 import type { DecisionPoint } from "#pdp/decision-point.ts";
@@ -5,8 +6,7 @@ import { askOfCaller } from "#pdp/endpoints/ask-of-caller.ts";
 import type { Pep } from "#pdp/endpoints/parse-ask.ts";
 import type { RequirePair } from "#pdp/endpoints/require-pair.ts";
 import type { Version } from "#pdp/engines.ts";
-import { isService, type Viewers } from "#pdp/explain/viewer.ts";
-import { actorKindOf } from "#pdp/records/act-actor.ts";
+import type { Viewers } from "#pdp/explain/viewer.ts";
 import type { Changer } from "./tell.ts";
 
 export type AdministrationRight = "view" | "edit" | "activate";
@@ -45,7 +45,7 @@ export interface GuardParts {
 const changerOf = (caller: Caller, correlationId: string, decisionId?: string): Changer => ({
   subject: caller.sub,
   tenant: caller.tenant,
-  kind: actorKindOf(caller.sub, caller.agent),
+  kind: actorKindOf(caller),
   clientId: caller.clientId,
   acr: caller.acr,
   decisionId,
