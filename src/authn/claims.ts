@@ -1,4 +1,5 @@
 import type { JWTPayload } from "jose";
+import { tenantId } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
 import { assuranceOf, isAssurance, type AssuranceMap } from "./assurance.ts";
 
@@ -34,7 +35,6 @@ export interface Identity {
 }
 
 const subjectPattern = /^[\x21-\x7e]{1,256}$/;
-const tenantPattern = /^tenant:[a-z0-9-]{1,64}$/;
 const MAX_ACTORS = 8;
 
 const reject = (detail: string): never => {
@@ -51,7 +51,7 @@ const parseSubject = (value: unknown, prefix = ""): string => {
 const parseTenant = (value: unknown, fallback?: string): string => {
   const tenant = value === undefined || value === null ? fallback : value;
   if (tenant === undefined) throw new Problem("tenant_required");
-  return typeof tenant === "string" && tenantPattern.test(tenant) ? tenant : reject("The tenant is not of the form tenant:name.");
+  return tenantId.safeParse(tenant).data ?? reject("The tenant is not of the form tenant:name.");
 };
 
 const readStrings = (value: unknown): readonly string[] =>

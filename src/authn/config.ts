@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { notPersons } from "#contract/ids.ts";
+import { notPersons, tenantId } from "#contract/ids.ts";
 import { isTlsOrLoopback } from "#contract/loopback.ts";
 import type { Fault } from "#contract/problem.ts";
 import { commaList, flag, setting, weakSecret, type SettingsOf, type SettingTable } from "#contract/setting.ts";
@@ -87,16 +87,9 @@ export const authnSettings = {
     description: "Claim that names the tenant, of the form tenant:name.",
     default: "tenant",
   }),
-  oidcDefaultTenant: setting(
-    "OIDC_DEFAULT_TENANT",
-    z
-      .string()
-      .regex(/^tenant:[a-z0-9-]{1,64}$/, "must be of the form tenant:name")
-      .optional(),
-    {
-      description: "Tenant of people whose token names none. Unset: they are refused.",
-    },
-  ),
+  oidcDefaultTenant: setting("OIDC_DEFAULT_TENANT", tenantId.optional(), {
+    description: "Tenant of people whose token names none. Unset: they are refused.",
+  }),
   oidcAcrMap: setting("OIDC_ACR_MAP", assuranceMapText.optional() as unknown as z.ZodType<AssuranceMap | undefined>, {
     description:
       'Which of the provider\'s acr values, or sets of amr all present, count as "strong" or "phishing_resistant": {"strong": {"acr": [], "amr": [["mfa"]]}, "phishing_resistant": {"acr": ["phr"]}}. Replaces the built-in map.',

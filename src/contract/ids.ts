@@ -3,6 +3,9 @@ import { z } from "zod";
 /** Node id of the identity graph: case-sensitive, no quote, slash, space or control character. */
 export const nodeId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._:@+~-]{0,199}$/, "is not an id");
 
+/** A tenant, as a token names it. */
+export const tenantId = z.string().regex(/^tenant:[a-z0-9-]{1,64}$/, "must be of the form tenant:name");
+
 /** Beginnings of ids that are no person's. A person's own may have any other: they are the provider's. */
 export const notPersons = "service: agent: group: role: tenant: resource: tool: account: delegation: workflow: saas: policy: system:".split(
   " ",

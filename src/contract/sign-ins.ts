@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { endpoint, withoutAgents } from "./endpoint.ts";
 import { reason, removal } from "./graph-edit.ts";
-import { cursorPage, nodeId, plainText, timestamp } from "./ids.ts";
+import { cursorPage, nodeId, plainText, tenantId, timestamp } from "./ids.ts";
 
 /** Who somebody is here who signs in at an OpenID provider: subjects of issuers, linked to persons. */
 
@@ -10,7 +10,6 @@ const LINKS = "/api/v1/identity-links";
 const issuer = z.url({ protocol: /^https?$/ }).max(2048);
 /** A subject as a provider names it. */
 const subject = z.string().regex(/^[\x21-\x7e]{1,256}$/, "must be 1 to 256 printable ASCII characters");
-const tenantId = z.string().regex(/^tenant:[a-z0-9-]{1,64}$/, "must be of the form tenant:name");
 
 export const settleSignIn = endpoint("membership", "POST", "/api/v1/sign-ins", {
   body: z.strictObject({

@@ -1,3 +1,4 @@
+import { tenantId } from "#contract/ids.ts";
 import { isObject } from "#contract/is-object.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
 import { formatPrefix, parseSecretPrefix, type SecretPrefix } from "./secret-uri.ts";
@@ -19,7 +20,6 @@ export interface AllowedMountsInput {
 const VARIABLE = "TENANT_ALLOWED_MOUNTS";
 /** Paths of a KVv2 server that hold its own machinery; in any case of letters. */
 const ownMounts: ReadonlySet<string> = new Set(["sys", "auth", "identity", "cubbyhole", "root", "system"]);
-const tenantName = /^[A-Za-z0-9][A-Za-z0-9._:@+~-]{0,199}$/;
 
 const readLists = (input: AllowedMountsInput, fault: (message: string) => void): [tenant: string, items: readonly string[]][] => {
   const text = (input.text ?? "").trim();
@@ -40,7 +40,7 @@ const readLists = (input: AllowedMountsInput, fault: (message: string) => void):
   }
   if (!isObject(value)) return [];
   return Object.entries(value).flatMap(([tenant, items]): [string, string[]][] => {
-    if (!tenantName.test(tenant)) fault(`"${tenant}" is not a tenant id`);
+    if (!tenantId.safeParse(tenant).success) fault(`"${tenant}" is not a tenant id: tenant:name`);
     if (Array.isArray(items) && items.every((item): item is string => typeof item === "string")) return [[tenant, items]];
     fault(`the mounts of "${tenant}" are not a list of text`);
     return [];

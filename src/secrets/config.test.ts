@@ -45,6 +45,7 @@ suite("settings of the secrets service", () => {
       ["a bad key id", { TENANT_SALT_KID: "k-1" }, "test", ["TENANT_SALT_KID"]],
       ["an encrypted file", { YAML_VAULT_PATH: "/data/secrets.yaml.age" }, "test", ["YAML_VAULT_PATH"]],
       ["a list without tenant", { TENANT_ALLOWED_MOUNTS: "yaml://secret" }, "dev", ["TENANT_ALLOWED_MOUNTS"]],
+      ["a tenant that no token can name", { TENANT_ID: "acme" }, "test", ["TENANT_ID"]],
       ["an alias of an alias", { SECRETS_SCHEME_ALIASES: "a=b,b=yaml" }, "dev", ["SECRETS_SCHEME_ALIASES"]],
       [
         "many at once",

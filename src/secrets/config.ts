@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { tenantId } from "#contract/ids.ts";
 import { commaList, flag, integer, setting, weakSecret, type Environment, type SettingsOf, type SettingTable } from "#contract/setting.ts";
 import { secretWeakness } from "#contract/weak-secret.ts";
 import type { Fault } from "#contract/problem.ts";
@@ -74,7 +75,7 @@ export const secretsSettings = {
     description: "Further names of schemes, name=scheme, replaced while a URI is read.",
     default: "openbao+kv2=vaultA+kv2,vault+kv2=vaultB+kv2",
   }),
-  tenantId: setting("TENANT_ID", z.string().min(1).max(200).optional(), {
+  tenantId: setting("TENANT_ID", tenantId.optional(), {
     description: "The only tenant that is served. Unset: the token's tenant selects in TENANT_ALLOWED_MOUNTS.",
   }),
   allowedMounts: setting("TENANT_ALLOWED_MOUNTS", z.string().optional(), {

@@ -90,6 +90,7 @@ suite("TENANT_ALLOWED_MOUNTS", () => {
     ["broken JSON", '{"tenant:a":', undefined, /like JSON/],
     ["JSON of another shape", '{"tenant:a":"yaml://secret"}', undefined, /not a list/],
     ["a bad tenant id", '{"a b":["yaml://secret"]}', undefined, /not a tenant id/],
+    ["a tenant that no token can name", '{"Tenant:Acme":["yaml://secret"]}', undefined, /not a tenant id/],
     ["an unknown scheme", "http://secret", "tenant:a", /uri_scheme/],
     ["a path that climbs", "yaml://secret/../x", "tenant:a", /uri_dot_segment/],
     ["a repeat", "yaml://secret,yaml://secret/", "tenant:a", /given twice/],

@@ -50,7 +50,7 @@ const policies = (text: string): Readonly<Record<string, string>> => ({
 const broken: Readonly<Record<string, () => Broken>> = {
   "a setting": () => ({ environment: { BUS_POLL_MS: "0" }, says: /^BUS_POLL_MS: must be 50 to 60000$/ }),
   "settings that do not go together": () => ({
-    environment: { SECRETS_API_REQUIRE_AUTH: "false", SECRETS_ENFORCE_SCOPES: "true", TENANT_ID: "acme" },
+    environment: { SECRETS_API_REQUIRE_AUTH: "false", SECRETS_ENFORCE_SCOPES: "true", TENANT_ID: "tenant:acme" },
     says: /^SECRETS_ENFORCE_SCOPES: cannot be true/,
     isAlone: true,
   }),

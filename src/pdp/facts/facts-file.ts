@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
 import type { Facts } from "#contract/facts.ts";
+import { tenantId } from "#contract/ids.ts";
 import type { Fault } from "#contract/problem.ts";
 import type { Schema } from "#pdp/bundle/schema.ts";
 import { ConfigurationRefused, parseYamlFile } from "#pdp/configuration-file.ts";
@@ -17,7 +18,7 @@ const attributes = z.record(z.string(), z.unknown()).default({});
 /** Who may ask and what may be asked about, for policies with a schema of their own. */
 const shape = z.strictObject({
   /** All subjects are of this tenant, and all resources are shared. */
-  tenant: z.string().regex(/^tenant:[a-z0-9-]{1,64}$/, "must be of the form tenant:name"),
+  tenant: tenantId,
   subjects: z.array(
     z.strictObject({
       id: name,
