@@ -87,17 +87,13 @@ export const createPlacing = (parts: PlacingParts): ((informed: Informed, knows?
     if (subject === null || tenant === undefined || !parts.vocabulary.isSubject(ask.subject.type, subject.kind)) {
       return refused("subject_unresolved", undefined);
     }
-    if (isForeign(facts.resource, tenant)) return refused("resource_unresolved", { ...facts, resource: null, edges: [] });
-    if (pair === undefined || !knows(pair)) return refused("unknown_action");
-    if (pair.of !== "all" && ask.resource.id === "*") return refused("resource_id_required");
-    // A secret's key alone names no secret.
-    if (informed.resourceId === "") return refused("resource_unresolved");
-    if (facts.resource === null && (pair.of === "node" || pair.entity === "PageWidget" || pair.entity === "Decision")) {
-      return refused("resource_unresolved");
-    }
+    const known = pair !== undefined && knows(pair) ? pair : undefined;
+    const reason = whyUnplaced(known, informed.resourceId, facts.resource, tenant);
+    if (reason !== undefined || known === undefined)
+      return refused(reason ?? "unknown_action", isForeign(facts.resource, tenant) ? { ...facts, resource: null, edges: [] } : facts);
     if (ask.vouched.approval && parts.mayBeApproved !== true) return refused("approval_invalid");
     const question: Question = {
-      pair,
+      pair: known,
       resourceId: informed.resourceId,
       tenant,
       agentId: ask.agents[0],
@@ -112,8 +108,27 @@ export const createPlacing = (parts: PlacingParts): ((informed: Informed, knows?
   };
 };
 
+/**
+ * The doors that a question passes before any policy, in their order; `undefined`: policies decide. `pair`: as far as they know it. Of
+ * another tenant's thing nothing is said but that it is not there.
+ */
+export const whyUnplaced = (
+  pair: Pair | undefined,
+  resourceId: string,
+  resource: Facts["resource"],
+  tenant: string,
+): Reason | undefined => {
+  if (isForeign(resource, tenant)) return "resource_unresolved";
+  if (pair === undefined) return "unknown_action";
+  if (pair.of !== "all" && resourceId === "*") return "resource_id_required";
+  // A secret's key alone names no secret.
+  if (resourceId === "") return "resource_unresolved";
+  const mustBeThere = pair.of === "node" || pair.entity === "PageWidget" || pair.entity === "Decision";
+  return resource === null && mustBeThere ? "resource_unresolved" : undefined;
+};
+
 /** Of another tenant than the one that asks. Policies have the same wall once more. */
-export const isForeign = (resource: Facts["resource"], tenant: string): boolean =>
+const isForeign = (resource: Facts["resource"], tenant: string): boolean =>
   resource !== null && resource.tenant_ids.length > 0 && !resource.tenant_ids.includes(tenant);
 
 /** What the graph does not hold although policies may speak of it: a thing that a service of the house vouches for. */

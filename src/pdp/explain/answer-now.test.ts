@@ -53,8 +53,14 @@ test("what is answered now is said where the question can be asked again as it w
   assert.deepEqual([strong.decision, strong.now], [true, { decision: true }], "no policy reads how one signed in");
   const without = await explained(world, question(world, "pages", "view", "*"));
   assert.deepEqual([without.reason, without.now], ["resource_id_required", { decision: false, reason: "resource_id_required" }]);
-  const nowhere = await explained(world, question(world, "identities", "view", "person:eve"));
-  assert.deepEqual([nowhere.reason, nowhere.now], ["resource_unresolved", { decision: false, reason: "resource_unresolved" }]);
+  for (const [type, action, id, reason] of [
+    ["identities", "view", "person:eve", "resource_unresolved"],
+    ["identities", "fly", "person:eve", "unknown_action"],
+    ["secret", "rotate", "#api_key", "resource_unresolved"],
+  ] as const) {
+    const refused = await explained(world, question(world, type, action, id));
+    assert.deepEqual([refused.reason, refused.now], [reason, { decision: false, reason }], `${type} ${action} ${id}`);
+  }
 });
 
 test("what is answered now is left out where it hangs on what was sent and is not kept", async () => {
