@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isFilterColumn } from "./data-scope.ts";
+import { isFilterColumn, maskKinds } from "./data-scope.ts";
 import { endpoint, withoutAgents } from "./endpoint.ts";
 import { reason, removal } from "./graph-edit.ts";
 import { nodeId, plainText } from "./ids.ts";
@@ -15,7 +15,7 @@ const members = {
     .array(
       z.strictObject({
         column: plainText(1, 128),
-        kind: z.enum(["drop", "null", "hash", "last4", "year"]),
+        kind: z.enum(maskKinds),
         unless_member_of: z.array(nodeId).max(100),
       }),
     )

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { maskKinds } from "#contract/data-scope.ts";
 import { UNSEEN } from "#contract/ids.ts";
 import { duration } from "#crud/documents/duration.ts";
 import { said } from "#documents/said.ts";
@@ -168,7 +169,7 @@ export const common = {
       .array(
         z.strictObject({
           path: said(pointer, "A member of the output; `*` stands for every item.", "/items/*/salary"),
-          action: said(z.enum(["drop", "null", "hash", "last4", "year"]), "What is shown instead.", "null"),
+          action: said(z.enum(maskKinds), "What is shown instead.", "null"),
           unlessAllowed: said(text(1, 64).optional(), "The action on the data scope's resource type that lifts the mask.", "read_salary"),
         }),
       )

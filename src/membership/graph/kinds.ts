@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { maskKinds } from "#contract/data-scope.ts";
 import { anyMembers, recordOf } from "#contract/json-members.ts";
 import { secretReference } from "#contract/secret-reference.ts";
 import { nodeId, prose as proseOf, timestamp } from "#contract/ids.ts";
@@ -150,7 +151,7 @@ const nodeKinds = {
           .array(
             z.strictObject({
               column: text(128),
-              kind: z.enum(["drop", "null", "hash", "last4", "year"]),
+              kind: z.enum(maskKinds),
               unless_allowed: text(128).optional(),
             }),
           )
