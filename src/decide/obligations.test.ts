@@ -181,6 +181,7 @@ const others: readonly (readonly [what: string, obligation: Obligation, by: Meet
   ["one whose kind and type differ", { id: "x", type: "data_scope", properties: { ...scope, kind: "secret_grant" } }, undefined],
   ["a secret's grant", { id: "secret-grant", type: "custom", properties: grant }, "secret_grant"],
   ["one without end", { id: "secret-grant", type: "custom", properties: { ...grant, ttl_s: 0 } }, undefined],
+  ["one for longer than any is written", { id: "x", type: "secret_grant", properties: { ttl_s: 86_401, max_uses: 1 } }, undefined],
   ["one for no use", { id: "secret-grant", type: "custom", properties: { ...grant, max_uses: 0.5 } }, undefined],
   ["one that is empty", { id: "secret-grant", type: "custom", properties: { kind: "secret_grant" } }, undefined],
   ["the end of the session", { id: "end-session", type: "session_termination" }, "session_termination"],

@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { AccessRequestOffer } from "#contract/access-requests.ts";
 import type { Obligation } from "#contract/authzen.ts";
 import type { ColumnMask } from "#contract/data-scope.ts";
+import { obligationKinds } from "#contract/obligations.ts";
 import { Problem } from "#contract/problem.ts";
 import type { StepUp } from "#contract/step-up.ts";
 import { hasSignIn, strongSignIn, type Caller, type SignInDemand } from "#authn/caller.ts";
@@ -32,35 +33,32 @@ export interface ScopeObligation {
   readonly column_mask: ColumnMask;
 }
 
-/** The sign-in page takes six digits of seconds. */
-const MOST_AGE_SECONDS = 999_999;
+const { mfa, "data-scope": scope, "secret-grant": grant, "end-session": end, notify } = obligationKinds;
 
-const signIn = z
-  .strictObject({
+/**
+ * Other decision points say it under other names, leave out what is usual, and may be content with an older sign-in than ours ever are: up to
+ * the six digits of seconds that the sign-in page takes.
+ */
+const signIn = mfa.properties
+  .extend({
     kind: z.string().optional(),
-    acr_value: z.enum(["strong", "phishing_resistant"]).default(strongSignIn.level),
-    max_age_seconds: z.int().min(1).max(MOST_AGE_SECONDS).default(strongSignIn.maxAgeSeconds),
+    acr_value: mfa.properties.shape.acr_value.default(strongSignIn.level),
+    max_age_seconds: z.int().min(1).max(999_999).default(strongSignIn.maxAgeSeconds),
   })
   .transform((read): SignInDemand => ({ level: read.acr_value, maxAgeSeconds: read.max_age_seconds }));
 
-const dataScope = z.strictObject({
-  kind: z.literal("data_scope").optional(),
-  tenant_ids: z.array(z.string()).optional(),
+/** As it is when the facts are in it. A mask may be any word: whoever masks drops a column whose mask it does not know. */
+const dataScope = scope.properties.partial({ kind: true }).extend({
   row_filter_sql: z.string(),
-  // YAML's null is the mask of that name.
   column_mask: z.record(z.string(), z.string().nullable().transform(String)),
 });
 
-/** The form of each, without which it is not met: a wrong one says that something is asked for, and not what. */
+/** The form of each, without which it is not met: a wrong one says that something is asked for, and not what. A type may stand for the kind. */
 const forms: Readonly<Record<Meetable, z.ZodType>> = {
   data_scope: dataScope,
-  secret_grant: z.strictObject({
-    kind: z.literal("secret_grant").optional(),
-    ttl_s: z.int().min(1),
-    max_uses: z.int().min(1),
-  }),
-  session_termination: z.strictObject({}),
-  notification: z.looseObject({}),
+  secret_grant: grant.properties.partial({ kind: true }),
+  session_termination: end.properties,
+  notification: notify.properties,
 };
 
 const isMeetable = (kind: unknown): kind is Meetable => typeof kind === "string" && Object.hasOwn(forms, kind);

@@ -1,51 +1,11 @@
-import { z } from "zod";
+import type { z } from "zod";
 import type { Obligation } from "#contract/authzen.ts";
+import { obligationKinds } from "#contract/obligations.ts";
 import { shownFile, type Finding } from "./findings.ts";
 import { canMerge } from "./merge-properties.ts";
 import type { ObligationKind } from "./named-files.ts";
 
-const mask = z.record(z.string(), z.enum(["drop", "null", "hash", "last4", "year"]).nullable());
-
-/** What the decision point knows how to ask for: by id, the type it has and the properties that may be set. */
-const kinds: Readonly<Record<string, { readonly type: string; readonly properties: z.ZodType }>> = {
-  mfa: {
-    type: "step-up",
-    properties: z.strictObject({
-      acr_value: z.enum(["strong", "phishing_resistant"]),
-      max_age_seconds: z.number().int().min(1).max(300),
-    }),
-  },
-  "data-scope": {
-    type: "custom",
-    properties: z.strictObject({
-      kind: z.literal("data_scope"),
-      tenant_ids: z.array(z.string()).optional(),
-      row_filter_sql: z.string().optional(),
-      column_mask: mask.optional(),
-    }),
-  },
-  notify: {
-    type: "notification",
-    properties: z.strictObject({
-      audience: z
-        .string()
-        .regex(
-          /^(?:subject|resource_owner|agent_controller|(?:group|role):[A-Za-z0-9._:@+~-]+)$/,
-          "must be subject, resource_owner, agent_controller, group:<id> or role:<id>",
-        ),
-      template: z.string().regex(/^[a-z][a-z0-9-]*$/),
-    }),
-  },
-  "end-session": { type: "session_termination", properties: z.strictObject({}) },
-  "secret-grant": {
-    type: "custom",
-    properties: z.strictObject({
-      kind: z.literal("secret_grant"),
-      ttl_s: z.number().int().min(1).max(86_400),
-      max_uses: z.number().int().min(1).max(1_000_000),
-    }),
-  },
-};
+const kinds: Readonly<Record<string, { readonly type: string; readonly properties: z.ZodType }>> = obligationKinds;
 
 /** True of the plain form of an obligation that the house meets itself. */
 export const isObligationOfHouse = (name: string): boolean => Object.hasOwn(kinds, name);
