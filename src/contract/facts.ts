@@ -6,6 +6,9 @@ import { audience, leastVersion } from "./membership.ts";
 
 /** What the decision point wants to know of the graph: one bounded question, one snapshot. */
 
+/** Kinds of nodes that can act or be acted for: a subject is of one of them. */
+export const identityKinds = ["Person", "Account", "AIAgent", "Service", "MCPService"] as const;
+
 export const factAsk = z.object({
   subject_id: plainText(1, 256),
   /** The type by which the subject was named, where it was not `identity`; for sources that know several. */

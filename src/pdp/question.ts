@@ -1,4 +1,4 @@
-import type { Facts } from "#contract/facts.ts";
+import { identityKinds, type Facts } from "#contract/facts.ts";
 import type { Ask, Inputs, Properties } from "./ask.ts";
 import type { Pair } from "#decide/pairs.ts";
 
@@ -17,7 +17,7 @@ export interface Question {
 }
 
 /** Kinds of the graph that may be a subject, which are its Cedar types too. */
-export const principalKinds: ReadonlySet<string> = new Set(["Person", "Account", "AIAgent", "Service", "MCPService"]);
+export const principalKinds: ReadonlySet<string> = new Set(identityKinds);
 
 /** An agent acts for the subject, or the subject is one itself (then nobody delegated). */
 export const isViaAgent = (question: Question): boolean => question.agentId !== undefined || question.facts.subject.kind === "AIAgent";

@@ -1,15 +1,14 @@
 import { z } from "zod";
 import { maskKinds } from "#contract/data-scope.ts";
+import { identityKinds as identities } from "#contract/facts.ts";
 import { anyMembers, recordOf } from "#contract/json-members.ts";
 import { secretReference } from "#contract/secret-reference.ts";
 import { nodeId, prose as proseOf, timestamp } from "#contract/ids.ts";
 
-/** The node and edge kinds of the graph, as data: what each may hold and which two may be joined. Everything else reads this. */
+/** The node and edge kinds of the graph, as data: what each may hold and which two may be joined. Everything else reads this; which kinds act the decision point reads too (`facts.ts` of the contract). */
 
 export interface NodeKindRow {
   readonly props: z.ZodType<Record<string, unknown>>;
-  /** One of the five kinds that can act or be acted for. */
-  readonly identity?: true;
   /** May have no tenant: then every tenant sees it. */
   readonly shared?: true;
   /** States that carry rights are the first; default `active suspended disabled`. */
@@ -51,7 +50,6 @@ const approval = ["approved", "proposed", "quarantined", "rejected", "retired"] 
 
 const nodeKinds = {
   Person: {
-    identity: true,
     searched: ["email"],
     props: closed({
       email: text(254).optional(),
@@ -63,12 +61,10 @@ const nodeKinds = {
     }),
   },
   Account: {
-    identity: true,
     searched: ["login"],
     props: closed({ login: text(254), system: text(64), mfa_level: mfaLevel, last_seen_at: timestamp.optional() }),
   },
   AIAgent: {
-    identity: true,
     props: closed({
       owner_id: nodeId.optional(),
       trust_score: z.number().min(0).max(1).optional(),
@@ -79,12 +75,10 @@ const nodeKinds = {
     }),
   },
   Service: {
-    identity: true,
     shared: true,
     props: closed({ client_id: text(200), type: z.enum(["backend", "workload"]), mfa_level: mfaLevel }),
   },
   MCPService: {
-    identity: true,
     shared: true,
     props: closed({
       version: text(64).optional(),
@@ -205,7 +199,7 @@ export type NodeKind = keyof typeof nodeKinds;
 const rows: Readonly<Record<string, NodeKindRow>> = nodeKinds;
 
 export const nodeKindNames = Object.keys(nodeKinds) as readonly NodeKind[];
-export const identityKinds: readonly NodeKind[] = nodeKindNames.filter((kind) => rows[kind]?.identity === true);
+export const identityKinds: readonly NodeKind[] = identities;
 export const isNodeKind = (word: string): word is NodeKind => Object.hasOwn(nodeKinds, word);
 export const nodeKindRow = (kind: NodeKind): NodeKindRow => rows[kind] ?? { props: z.never() };
 /** Names of the props that a node or an edge of a kind may hold. */

@@ -2,6 +2,7 @@ import type { MaskKind } from "#contract/data-scope.ts";
 import { usdFromMicro } from "#contract/ids.ts";
 import { statement, type Sql } from "#store/database.ts";
 import type { PipDelegation, SqlAnswer } from "./graph-reader.ts";
+import { identityKinds } from "./kinds.ts";
 import { effectiveStatus, HEAD, live, nextTurn, pipTimeout, statusRank, unexpired } from "./sql-parts.ts";
 import { visible, type TenantScope } from "./tenant-scope.ts";
 
@@ -162,11 +163,11 @@ const ASSURANCE = statement<{ version: bigint; level: string | null }>(
   "membership.pip_assurance",
   `select ${HEAD} as version, (
      select n.props ->> 'mfa_level' from membership.node n where n.id = $2 and n.state = 'active' and ${visible("n")}
-       and n.kind in ('Person', 'Account', 'AIAgent', 'Service', 'MCPService')) as level`,
+       and n.kind = any($3)) as level`,
   pipTimeout,
 );
 
 export const readAssurance: SqlAnswer<"assurance"> = async (sql, scope, subjectId) => {
-  const [row] = await sql.run(ASSURANCE, [scope.tenant, subjectId]);
+  const [row] = await sql.run(ASSURANCE, [scope.tenant, subjectId, identityKinds]);
   return { version: row?.version ?? 0n, value: row?.level ?? null, validUntil: null };
 };

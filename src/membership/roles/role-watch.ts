@@ -1,6 +1,7 @@
 import { Problem } from "#contract/problem.ts";
 import { statement, type Sql } from "#store/database.ts";
 import type { GraphOp } from "#membership/graph/graph-op.ts";
+import { identityKinds } from "#membership/graph/kinds.ts";
 import { unexpired } from "#membership/graph/sql-parts.ts";
 import { ADMINISTRATOR } from "./house-roles.ts";
 
@@ -70,7 +71,7 @@ export const readRolesOf = async (sql: Sql, id: string): Promise<readonly string
   ...new Set((await sql.run(LEADS, [[id]])).map(({ role }) => role)),
 ];
 
-const identities: ReadonlySet<string> = new Set(["Person", "Account", "AIAgent", "Service", "MCPService"]);
+const identities: ReadonlySet<string> = new Set(identityKinds);
 const isActive = (row: GraphOp["before"]): boolean => row?.["state"] === "active";
 const isMarked = (row: GraphOp["before"]): boolean =>
   row !== undefined && (row["props"] as Readonly<Record<string, unknown>> | undefined)?.["provisions_roles"] === true;
