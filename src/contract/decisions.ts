@@ -109,6 +109,22 @@ export const decisionRecord = z.object({
 });
 export type DecisionRecord = z.infer<typeof decisionRecord>;
 
+/** A tool call fetches its secrets at its start; a permit older than this is for something else. */
+const CALL_SECONDS = 300;
+
+/** Whether it is the permit of a call of this tool that this service asked for, a moment ago. */
+export const permitsCall = (
+  { decision, action, resource, pep, decided_at: at }: Pick<DecisionRecord, "decision" | "action" | "resource" | "pep" | "decided_at">,
+  call: { readonly tool: string; readonly by: string },
+  now: Date,
+): boolean =>
+  decision &&
+  action === "tools/call" &&
+  resource.type === "tool" &&
+  resource.id === call.tool &&
+  pep === call.by &&
+  (now.getTime() - Date.parse(at)) / 1000 <= CALL_SECONDS;
+
 export const getDecision = endpoint("pdp", "GET", "/access/v1/decisions/{id}", {
   params: z.object({ id: decisionId }),
   query: z.strictObject({ remedy: z.enum(["true", "false"]).optional() }),

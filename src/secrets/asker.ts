@@ -1,4 +1,4 @@
-import { getDecision, type DecisionRecord } from "#contract/decisions.ts";
+import { getDecision, permitsCall, type DecisionRecord } from "#contract/decisions.ts";
 import { ask, type Peer } from "#contract/ask.ts";
 import { Problem } from "#contract/problem.ts";
 import { actorKindOf } from "#authn/actor-kind.ts";
@@ -43,8 +43,6 @@ export interface AskerParts {
   readonly now: () => Date;
 }
 
-/** A tool call fetches its secrets at its start; an older permit was for something else. */
-const PERMIT_SECONDS = 300;
 const headerId = /^[A-Za-z0-9._:@+~-]{1,200}$/;
 
 const kindOf = (caller: Caller, workloads: ReadonlySet<string>): Asker["kind"] => {
@@ -94,12 +92,10 @@ export const createAskers = (parts: AskerParts) => {
     }
   };
 
-  const tenantOfCall = async (tool: ToolCall, correlationId: string): Promise<string> => {
+  const tenantOfCall = async (tool: ToolCall, by: string, correlationId: string): Promise<string> => {
     const record = await findDecision(tool.decision_id, correlationId);
-    const isPermit =
-      record?.decision === true && record.action === "tools/call" && record.resource.type === "tool" && record.resource.id === tool.id;
-    const age = record === undefined ? 0 : (parts.now().getTime() - Date.parse(record.decided_at)) / 1000;
-    if (!isPermit || age > PERMIT_SECONDS || record.tenant === undefined || record.tenant === "*")
+    const isPermit = record !== undefined && permitsCall(record, { tool: tool.id, by }, parts.now());
+    if (!isPermit || record.tenant === undefined || record.tenant === "*")
       throw refuseSecret("x-decision-id", "execute", { decision_id: tool.decision_id });
     return record.tenant;
   };
@@ -111,6 +107,6 @@ export const createAskers = (parts: AskerParts) => {
     if (wanted === "execute" && purpose !== "execute") throw refuseSecret("purpose", "execute");
     if (purpose !== "execute") return { kind, caller, purpose, tenant: caller.tenant };
     const tool = readToolCall(headers);
-    return { kind, caller, purpose, tenant: await tenantOfCall(tool, correlationId), tool };
+    return { kind, caller, purpose, tenant: await tenantOfCall(tool, caller.sub, correlationId), tool };
   };
 };

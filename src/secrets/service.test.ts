@@ -133,6 +133,7 @@ suite("secrets service", () => {
       call(),
       "x-decision-id",
     ],
+    ["another service asked for the decision", (at) => at.records.set(PERMIT, { pep: "service:gateway" }), call(), "x-decision-id"],
     ["the decision has no tenant", (at) => at.records.set(PERMIT, { tenant: "*" }), call(), "x-decision-id"],
     ["a header is malformed", () => undefined, { headers: { "x-tool-id": "a b", "x-decision-id": PERMIT } }, "x-tool-id"],
   ];

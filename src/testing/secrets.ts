@@ -181,6 +181,7 @@ export const testSecrets = async (
       decision: true,
       sentence: "",
       tenant: "tenant:acme",
+      pep: "service:crud",
       action: "tools/call",
       resource: { type: "tool", id: "people.demo.list_employees" },
       requestable: false,

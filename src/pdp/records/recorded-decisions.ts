@@ -1,10 +1,8 @@
+import { permitsCall } from "#contract/decisions.ts";
 import type { Facts } from "#contract/facts.ts";
 import { bareResource } from "#pdp/facts/no-facts.ts";
 import type { DecisionFacts } from "./decision-facts.ts";
 import type { DecisionLog } from "./decision-log.ts";
-
-/** A tool call fetches its secrets at its start; a permit older than this is for something else. */
-const CALL_SECONDS = 300;
 
 /** What policies may ask of earlier decisions, out of the log. */
 export const createRecordedDecisions = (log: DecisionLog, now: () => Date): DecisionFacts => ({
@@ -19,9 +17,9 @@ export const createRecordedDecisions = (log: DecisionLog, now: () => Date): Deci
   },
   permittedCall: async (decisionId, tool, pep) => {
     const recorded = (await log.find([decisionId])).get(decisionId);
-    if (recorded === undefined || !recorded.item.decision) return undefined;
-    const isCall = recorded.item.type === "tool" && recorded.item.action === "tools/call" && recorded.resourceId === tool;
-    const age = (now().getTime() - Date.parse(recorded.decided_at)) / 1000;
-    return isCall && recorded.pep === pep && age <= CALL_SECONDS ? { tenant: recorded.tenant } : undefined;
+    if (recorded === undefined) return undefined;
+    const { item, resourceId } = recorded;
+    const decided = { ...recorded, decision: item.decision, action: item.action, resource: { type: item.type, id: resourceId } };
+    return permitsCall(decided, { tool, by: pep }, now()) ? { tenant: recorded.tenant } : undefined;
   },
 });
