@@ -4,7 +4,7 @@ import type { SecretAsk } from "./perform.ts";
 import type { RemovedSecret, SecretProvider, WrittenSecret } from "./providers/secret-provider.ts";
 import { parseSecretUri } from "./secret-uri.ts";
 import { isSecretMap, parseSecretData } from "./secret-value.ts";
-import type { SchemeTable } from "./uri-schemes.ts";
+import { hasVersions, type SchemeTable } from "./uri-schemes.ts";
 
 /** What is done, read from a request: everything of the wish but who has it. */
 export type Act<R> = Pick<SecretAsk<R>, "operation" | "uri" | "change" | "cas" | "act">;
@@ -33,7 +33,7 @@ const readIfMatch = (text: string | null): number | undefined => {
 /** The version that is changed and no other; two that differ are none. With another one there nothing is done: 409 where `cas` named it, 412 where `If-Match` did. */
 const pinned = <R>({ act, ...rest }: Act<R>, cas: number | undefined, ifMatch: string | null): Act<R> => {
   if (ifMatch === null) return { ...rest, act, cas };
-  if (rest.uri.scheme === "yaml") throw new Problem("not_supported", { detail: "The file keeps no versions." });
+  if (!hasVersions(rest.uri.scheme)) throw new Problem("not_supported", { detail: "This store keeps no versions." });
   const version = readIfMatch(ifMatch);
   if (cas !== undefined && cas !== version)
     throw new Problem("invalid_body", {

@@ -14,7 +14,7 @@ export interface ListAsk extends Who {
   readonly prefix?: string;
   readonly cursor?: string;
   readonly limit: number;
-  /** Levels below each place of a store with versions; of the file all. */
+  /** Levels below each place of a store with versions; of another all. */
   readonly depth: number;
   /** Text that path or key must hold. */
   readonly q?: string;
@@ -109,7 +109,7 @@ export const createListing =
         isPlace: true,
         act: async (provider, ref, _permit, { asker }) => {
           // Without a text to look for each of them is decided: of more there is no use.
-          const depth = to === `${id}/` ? 0 : place.scheme === "yaml" ? ALL_LEVELS : ask.depth;
+          const depth = to === `${id}/` ? 0 : provider.can.has("versions") ? ask.depth : ALL_LEVELS;
           const listing = await provider.list(place, depth, after, q === undefined ? MOST_DECISIONS + 1 : undefined);
           const candidates = listing.items.flatMap((item) => {
             // Whatever a store may answer: what lies beside the place is not the tenant's.

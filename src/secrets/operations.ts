@@ -12,7 +12,7 @@ import { describeSecret, listSecretKeys, listSecretMetadata, listSecretVersions,
 import { readSecret, readSecretValue, writeSecret } from "#contract/secrets.ts";
 import type { ProviderAbility } from "./providers/secret-provider.ts";
 import { secretSchemes } from "#contract/secret-schemes.ts";
-import type { Scheme } from "./uri-schemes.ts";
+import { hasVersions, type Scheme } from "./uri-schemes.ts";
 
 /** What somebody wants of a secret: `execute` = a service of the house uses the value and shows it to nobody. */
 export type Purpose =
@@ -50,10 +50,9 @@ export interface Operation {
   readonly event?: string;
 }
 
-const versioned = ["vaulta+kv2", "vaultb+kv2"] as const;
 const plain = { schemes: secretSchemes, takesVersion: false, takesKey: true, showsValue: false } as const;
 const metadata = { ...plain, scope: "secrets.read_metadata", purposes: ["read_metadata"] } as const;
-const ofVersions = { ...plain, schemes: versioned, ability: "versions", takesKey: false } as const;
+const ofVersions = { ...plain, schemes: secretSchemes.filter(hasVersions), ability: "versions", takesKey: false } as const;
 const value = { scope: "secrets.read", takesVersion: true, takesKey: true, showsValue: true, event: "secrets.read" } as const;
 
 export const operations = {

@@ -179,7 +179,7 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
     decider: parts.decider,
     cursors: createSealedCursors<string>({ secrets: parts.secrets, purpose: "secrets.cursor", now: parts.now, lifeMinutes: 60 }),
     serves: ({ scheme }) => providers.get(scheme)?.can.has("list") === true,
-    isWritable: ({ scheme }) => scheme !== "yaml" || parts.environment !== "production",
+    isWritable: ({ scheme }) => providers.get(scheme)?.isReadOnly !== true,
   });
 
   const stopping = new AbortController();

@@ -6,6 +6,7 @@ export type Scheme = (typeof secretSchemes)[number];
 /** Lower-case name, alias or scheme itself, to the scheme it stands for. */
 export type SchemeTable = ReadonlyMap<string, Scheme>;
 
+/** Whether the store of a scheme keeps old versions, as its provider says by its ability `versions`. */
 export const hasVersions = (scheme: Scheme): boolean => scheme !== "yaml";
 
 /** ASCII only: `toLowerCase` alone would turn the Kelvin sign into `k` and so open a second spelling. */

@@ -5,7 +5,7 @@ import { parseLosslessJson } from "#secrets/lossless-json.ts";
 import { parseSecretUri } from "#secrets/secret-uri.ts";
 import { isSecretMap, parseSecretData, SecretValue, wireOf, type SecretData } from "#secrets/secret-value.ts";
 import type { SecretRef } from "#secrets/tenant-guard.ts";
-import { parseSchemeAliases } from "#secrets/uri-schemes.ts";
+import { hasVersions, parseSchemeAliases } from "#secrets/uri-schemes.ts";
 import type { Removal, SecretProvider, WriteExpectation } from "./secret-provider.ts";
 
 const { schemes } = parseSchemeAliases([], "SECRETS_SCHEME_ALIASES");
@@ -69,6 +69,12 @@ export const testSecretProvider = (
   { open, keepsDigits }: { readonly open: (t: TestContext) => Promise<OpenedProvider | undefined>; readonly keepsDigits: boolean },
 ): void => {
   suite(`${name} as a secret provider`, () => {
+    test("whether it keeps versions is what is said of its schemes", async (t) => {
+      const opened = await open(t);
+      if (opened === undefined) return;
+      for (const scheme of opened.provider.schemes) assert.equal(hasVersions(scheme), opened.provider.can.has("versions"), scheme);
+    });
+
     test("what was written under a key is read there and in the map", async (t) => {
       const opened = await open(t);
       if (opened === undefined) return;

@@ -112,6 +112,8 @@ export interface SecretProvider {
   readonly name: string;
   readonly schemes: readonly Scheme[];
   readonly can: ReadonlySet<ProviderAbility>;
+  /** It refuses every change here (`provider_readonly`). */
+  readonly isReadOnly?: boolean;
   /** All nodes that reading, or this change, would touch: the secret itself first, then what lies below. */
   nodes(ref: SecretRef, change?: SecretChange): Promise<readonly SecretNode[]>;
   /** Throws `secret_not_found`, `key_not_found`, `version_*`, `provider_unavailable`. */

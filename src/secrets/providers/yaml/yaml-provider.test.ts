@@ -189,6 +189,7 @@ suite("secrets file", () => {
     const provider = await at.open("production");
     assert.equal(await readText(provider, "yaml://secret/a#k"), '"v"');
     assert.equal(await refusal(write(provider, "yaml://secret/a#k", '"w"')), "provider_readonly");
+    assert.deepEqual([provider.isReadOnly, (await at.open("dev")).isReadOnly], [true, false]);
   });
 
   test("a file that vanished stays readable and is not overwritten by a smaller one", async (t) => {

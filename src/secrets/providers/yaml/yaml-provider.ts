@@ -118,6 +118,7 @@ export const createYamlProvider = async (parts: YamlProviderParts): Promise<Secr
     name: "yaml",
     schemes: ["yaml"],
     can: new Set(["read_plain", "read_value", "write", "remove", "list"]),
+    isReadOnly: !isOpen,
     nodes: async (ref, change) => {
       await refresh();
       return change === undefined ? nodesRead(root, ref) : nodesChanged(root, ref, change);
