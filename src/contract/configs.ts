@@ -8,6 +8,10 @@ import { switchedOff } from "./switched-off.ts";
  * `config.read` or `config.write`. The ETag of an object is `"<version>-<12 hex of the SHA-256 of its bytes>"`; `If-Match` is honoured.
  */
 
+/** Kinds of its objects. */
+export const configObjectKinds = ["system", "tools"] as const;
+export type ConfigObjectKind = (typeof configObjectKinds)[number];
+
 export const systemName = z.string().regex(/^[a-z][a-z0-9-]{0,24}\.[a-z][a-z0-9-]{0,24}$/, "must be <provider>.<instance>");
 /** As it is taken and given: YAML, or JSON, which is YAML. Kept byte for byte. */
 const documentMedia = ["application/yaml", "application/json"] as const;
@@ -363,7 +367,7 @@ export const importConfig = endpoint("crud", "POST", "/config/import", {
   headers: { "If-Match": z.string().optional() },
   reply: z.object({
     /** Objects that are not as the archive has them, by kind and name. */
-    changed: z.array(configWritten.extend({ kind: z.enum(["system", "tools"]) })),
+    changed: z.array(configWritten.extend({ kind: z.enum(configObjectKinds) })),
     unchanged: z.number().int(),
     /** Of a dry run alone. */
     valid: z.boolean().optional(),

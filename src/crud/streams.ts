@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { configObjectKinds } from "#contract/configs.ts";
 import { endpoint } from "#contract/endpoint.ts";
 import { auditCategories } from "#contract/events.ts";
 import { Problem } from "#contract/problem.ts";
@@ -35,7 +36,7 @@ const shape = endpoint("crud", "GET", "/events", told);
 const configShape = endpoint("crud", "GET", "/configs/stream", { ...told, scope: ["config.read"] });
 
 const configKinds: ReadonlySet<string> = new Set(["config", "tools", "delegation", "budget", "graph", "policy", "plugin", "session"]);
-const objectKinds: ReadonlySet<string> = new Set(["system", "tools"]);
+const objectKinds: ReadonlySet<string> = new Set(configObjectKinds);
 const categories: ReadonlySet<string> = new Set(auditCategories);
 const MOST_VALUES = 20;
 const MOST_CHARACTERS = 256;

@@ -2,10 +2,11 @@ import { join } from "node:path";
 import type { Fault } from "#contract/problem.ts";
 import { documentText, yamlNames } from "#crud/documents/read-folder.ts";
 import { referencesOf, type ReadReference } from "#crud/systems/load-systems.ts";
+import type { KindName } from "./held-object.ts";
 
 /** A document of a configuration folder. */
 export interface ConfigFile {
-  readonly kind: "system" | "tools";
+  readonly kind: KindName;
   readonly name: string;
   readonly text: string;
   readonly read: ReadReference;

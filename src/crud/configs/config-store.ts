@@ -2,6 +2,7 @@ import { Problem, type Fault } from "#contract/problem.ts";
 import { followChannel } from "#events/follow-channel.ts";
 import { createTurns } from "#http/turns.ts";
 import type { HeldObject, KindName } from "./held-object.ts";
+import { fileOf } from "./kinds.ts";
 import { createMaker } from "./make-write.ts";
 import { createOwnFolder } from "./own-folder.ts";
 import { createPlanner, faultsIn, refuse, type ConfigWrite, type Planned, type Written } from "./plan-write.ts";
@@ -19,7 +20,7 @@ const pause = createTurns(10);
  * process hears of it by the channel, reads what changed and swaps it in. What does not load keeps its last version that does.
  */
 export const openConfigStore = async (parts: ConfigStoreParts) => {
-  const { database, kinds, log } = parts;
+  const { database, log } = parts;
   const objects = createServingObjects(parts);
   const { find, look } = objects;
   const planner = createPlanner(parts, objects);
@@ -66,7 +67,7 @@ export const openConfigStore = async (parts: ConfigStoreParts) => {
           for (const { good } of plans) good?.discard();
           throw error;
         }
-        faults.push(...faultsIn(error, kinds[asked.kind].fileOf(asked.name ?? "")));
+        faults.push(...faultsIn(error, fileOf(asked.kind, asked.name ?? "")));
       }
     }
     if (faults.length === 0) return make(plans, others);

@@ -1,8 +1,9 @@
+import type { ConfigObjectKind } from "#contract/configs.ts";
 import type { Fault } from "#contract/problem.ts";
 import type { Prepared } from "./kinds.ts";
 import type { StoredHead } from "./version-store.ts";
 
-export type KindName = "system" | "tools";
+export type KindName = ConfigObjectKind;
 
 /** An object as this process holds it. */
 export interface HeldObject {

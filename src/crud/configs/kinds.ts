@@ -1,3 +1,4 @@
+import type { ConfigObjectKind } from "#contract/configs.ts";
 import type { Fault } from "#contract/problem.ts";
 import type { YamlDocument } from "#documents/yaml-document.ts";
 import type { DocumentReader } from "#crud/documents/document-reader.ts";
@@ -65,10 +66,11 @@ export interface Document {
   readonly read: ReadReference;
 }
 
+/** Where an object lies in a configuration folder. */
+export const fileOf = (kind: ConfigObjectKind, name: string): string => (kind === "tools" ? "tools.yaml" : `systems/${name}.yaml`);
+
 /** One kind of configuration object. */
 export interface ConfigKind {
-  /** Where it lies in a configuration folder. */
-  fileOf(name: string): string;
   prepare(document: Document): Promise<Prepared | Refused>;
   /** What of a faulty document can serve; where its faults cannot be kept apart, as `prepare`. */
   prepareHealthy(document: Document): Promise<Prepared | Refused>;
@@ -109,7 +111,6 @@ export const systemKind = (parts: {
   readonly reader: DocumentReader;
 }): ConfigKind => {
   const { sources, catalogue } = parts;
-  const fileOf = (name: string): string => `systems/${name}.yaml`;
   const place = (name: string, prepared: PreparedSystem | undefined): Place => ({
     preview: () => {
       const { tools, external } = sources.preview(name, prepared);
@@ -118,7 +119,7 @@ export const systemKind = (parts: {
     place: () => sources.place(name, prepared),
   });
   const prepare = async ({ name: given, text, read }: Document, without: readonly string[]): Promise<Prepared | Refused> => {
-    const shown = given === undefined ? "system.yaml" : fileOf(given);
+    const shown = given === undefined ? "system.yaml" : fileOf("system", given);
     const file = await readSystem({ name: given, text, shown, read, readText: parts.reader.system, without });
     const ownerCheck =
       ({ owner, at }: OwnerAt) =>
@@ -173,7 +174,6 @@ export const systemKind = (parts: {
     };
   };
   return {
-    fileOf,
     absent: (name) => place(name, undefined),
     prepare: (document) => prepare(document, []),
     prepareHealthy: (document) => prepareHealthy((without) => prepare(document, without)),
@@ -195,7 +195,7 @@ export const toolsKind = (parts: {
     return { preview: () => catalogue.preview({ document: () => document }), place: () => parts.hold(document) };
   };
   const prepare: ConfigKind["prepare"] = async ({ text }) => {
-    const read = await parts.reader.tools(text, "tools.yaml");
+    const read = await parts.reader.tools(text, fileOf("tools", "tools"));
     if ("faults" in read) return { name: "tools", faults: read.faults };
     const { value, yaml } = read;
     // Views of the further folders come first here: it is this document that names one of them twice.
@@ -247,5 +247,5 @@ export const toolsKind = (parts: {
       discard: () => undefined,
     };
   };
-  return { fileOf: () => "tools.yaml", absent: () => place(emptyToolsDocument), prepare, prepareHealthy: prepare };
+  return { absent: () => place(emptyToolsDocument), prepare, prepareHealthy: prepare };
 };

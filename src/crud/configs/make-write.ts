@@ -3,6 +3,7 @@ import type { EntryDraft } from "#events/audit/entry.ts";
 import type { EventDraft } from "#events/event-draft.ts";
 import type { TransactionSql } from "#store/database.ts";
 import { keyOf } from "./held-object.ts";
+import { fileOf } from "./kinds.ts";
 import type { OwnFolder, Staged } from "./own-folder.ts";
 import { refuse, type Planned, type Planner, type Written } from "./plan-write.ts";
 import type { ConfigStoreParts, ServingObjects } from "./serving-objects.ts";
@@ -16,7 +17,7 @@ export const createMaker = (
   { requireTags }: Planner,
   ownFolder: OwnFolder | undefined,
 ) => {
-  const { database, change, kinds, log } = parts;
+  const { database, change, log } = parts;
 
   const commit = async (sql: TransactionSql, { asked, op, good, written }: Planned, others: readonly string[]) => {
     const { kind, text, by, restored } = asked;
@@ -56,14 +57,14 @@ export const createMaker = (
       Object.entries(good?.refs ?? {}).flatMap(([path, text]) => {
         const other = others.find(({ refs }) => Object.hasOwn(refs, path) && refs[path] !== text);
         if (other === undefined) return [];
-        const file = kinds[asked.kind].fileOf(written.name);
+        const file = fileOf(asked.kind, written.name);
         return [{ path: "", file, message: `refers to ${path}, which ${other.name} has with other content: one file cannot be both` }];
       }),
     );
     if (errors.length > 0) throw refuse(errors);
     return ownFolder.stage(
       made.map(({ asked, good, written }) => ({
-        file: kinds[asked.kind].fileOf(written.name),
+        file: fileOf(asked.kind, written.name),
         text: asked.text,
         refs: good?.refs ?? {},
       })),

@@ -1,5 +1,5 @@
 import { basename, posix } from "node:path";
-import { exportConfig, importConfig, MOST_ARCHIVE_BYTES } from "#contract/configs.ts";
+import { configObjectKinds, exportConfig, importConfig, MOST_ARCHIVE_BYTES } from "#contract/configs.ts";
 import { MOST_FAULTS, Problem, type Fault } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import { namesTag, tagsOf } from "#http/entity-tags.ts";
@@ -11,20 +11,19 @@ import { archivePieces, unpackInTurns, type ArchivedFile } from "./archive.ts";
 import type { ConfigStore } from "./config-store.ts";
 import type { ConfigWrite } from "./plan-write.ts";
 import { keyOf, type KindName } from "./held-object.ts";
+import { fileOf } from "./kinds.ts";
 import type { ConfigPublisher } from "./publish-config.ts";
 import { digestOf, etagOf } from "./version-store.ts";
 
 const TAR = "application/x-tar";
 /** Where systems lie, and below it what they refer to. */
 const FOLDER = "systems";
-const kinds: readonly KindName[] = ["system", "tools"];
-const pathOf = (kind: KindName, name: string): string => (kind === "tools" ? "tools.yaml" : `${FOLDER}/${name}.yaml`);
 
 const pause = createTurns(10);
 
 /** What a tenant sees that is in force. */
 const headsOf = (store: ConfigStore, tenant: string) =>
-  kinds.flatMap((kind) =>
+  configObjectKinds.flatMap((kind) =>
     store
       .list(kind, tenant)
       .flatMap(({ name, head }) => (head === undefined || head.text === null ? [] : [{ kind, name, head, text: head.text }])),
@@ -64,7 +63,7 @@ const filesOf = (store: ConfigStore, tenant: string): readonly ArchivedFile[] =>
     files.set(path, text);
   };
   for (const { kind, name, head, text } of headsOf(store, tenant)) {
-    add(pathOf(kind, name), text);
+    add(fileOf(kind, name), text);
     for (const [path, referred] of Object.entries(head.refs)) add(posix.join(FOLDER, path), referred);
   }
   if (faults.length > 0) throw new Problem("unprocessable", { errors: faults });
@@ -146,7 +145,7 @@ export const serveArchive = (router: Router<Caller>, publisher: ConfigPublisher)
       const written = await publisher.publishAll(call, changes);
       const changed = written.flatMap((one, at) => (one.isSame ? [] : [{ kind: changes[at]?.kind ?? "system", ...publisher.reply(one) }]));
       const errors = written.flatMap((one, at) =>
-        (one.faults ?? []).map((fault) => ({ file: pathOf(changes[at]?.kind ?? "system", one.name), ...fault })),
+        (one.faults ?? []).map((fault) => ({ file: fileOf(changes[at]?.kind ?? "system", one.name), ...fault })),
       );
       return {
         changed,

@@ -1,3 +1,4 @@
+import { configObjectKinds } from "#contract/configs.ts";
 import type { Fault } from "#contract/problem.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Change } from "#events/change.ts";
@@ -32,7 +33,7 @@ export interface ConfigStoreParts {
 const MOST_LOOKED_BACK = 20;
 /** Between two objects of many: others have their turn. */
 const pause = createTurns(10);
-const isKind = (kind: string): kind is KindName => kind === "system" || kind === "tools";
+const isKind = (kind: string): kind is KindName => configObjectKinds.some((known) => known === kind);
 
 export const sees = (tenants: readonly string[] | null | undefined, tenant: string): boolean => tenants?.includes(tenant) !== false;
 const tenantsOf = ({ head, prepared }: HeldObject): readonly string[] | null | undefined =>

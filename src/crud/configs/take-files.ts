@@ -1,7 +1,7 @@
 import type { EventDraft } from "#events/event-draft.ts";
 import { readConfigFolders, type ConfigFile } from "./config-files.ts";
 import { keyOf, type KindName } from "./held-object.ts";
-import { isPrepared, type Prepared } from "./kinds.ts";
+import { fileOf, isPrepared, type Prepared } from "./kinds.ts";
 import type { OwnFolder } from "./own-folder.ts";
 import type { ConfigStoreParts, ServingObjects } from "./serving-objects.ts";
 import { configEntry, configEvents, type ConfigOp, type Writer } from "./tell.ts";
@@ -19,7 +19,7 @@ export const createFileTaker = (
   /** Files of versions that an API write put in force before its process was killed, or could not write. */
   const finishWrites = async (): Promise<void> => {
     for (const { kind, name, version, text, refs } of (await readHeads(database, 0n)).filter(({ unwritten }) => unwritten)) {
-      const file = kinds[kind as KindName].fileOf(name);
+      const file = fileOf(kind as KindName, name);
       const [before] = await listVersions(database, kind, name, { before: version, limit: 1 });
       try {
         // What somebody changed by hand since is taken up as it is.

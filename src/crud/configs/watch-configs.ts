@@ -1,3 +1,4 @@
+import { configObjectKinds } from "#contract/configs.ts";
 import type { Told, Watched } from "#events/stream.ts";
 import type { ConfigStore } from "./config-store.ts";
 import type { HeldObject, KindName } from "./held-object.ts";
@@ -20,9 +21,7 @@ export const watchConfigs = (store: ConfigStore, tenant: string, kinds: Readonly
   return {
     list: async () => {
       await store.follow();
-      return (["system", "tools"] as const)
-        .filter((kind) => kinds.has(kind))
-        .flatMap((kind) => list(kind).map((object) => () => toldOf(object)));
+      return configObjectKinds.filter((kind) => kinds.has(kind)).flatMap((kind) => list(kind).map((object) => () => toldOf(object)));
     },
     now: async ({ data }) => {
       const [kind, id, version] = [String(data["kind"]) as KindName, String(data["id"]), Number(data["version"])];

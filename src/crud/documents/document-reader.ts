@@ -1,3 +1,4 @@
+import type { ConfigObjectKind } from "#contract/configs.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
 import { unpackYaml, type PackedYaml } from "#documents/yaml-document.ts";
 import { createWorkThread } from "#documents/work-thread.ts";
@@ -6,7 +7,7 @@ import type { SystemDocument } from "#crud/systems/system-document.ts";
 import { readToolsDocument, type ToolsDocument } from "./tools-document.ts";
 
 export interface DocumentQuestion {
-  readonly kind: "system" | "tools";
+  readonly kind: ConfigObjectKind;
   readonly text: string;
   readonly shown: string;
   readonly without?: readonly string[] | undefined;
