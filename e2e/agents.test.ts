@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { endpointTable } from "#contract/endpoints.ts";
-import type { Agents, ServiceName } from "#contract/endpoint.ts";
+import type { Agents } from "#contract/endpoint.ts";
+import { portOffsets } from "#house/addresses.ts";
 import { startTestHouse, type TestHouse } from "./test-house.ts";
 import { fetchToken } from "./tokens.ts";
-
-const offsets: Readonly<Record<ServiceName, number>> = { gateway: 0, pdp: 2, crud: 3, membership: 4, secrets: 5 };
 
 /** One place at which an agent's token may be shown, at its service or through the gateway. */
 interface Place {
@@ -36,12 +35,12 @@ const places = (): readonly Place[] => {
     if (endpoint.agents === undefined) return [];
     const path = `${endpoint.path.replace("{view}", views[name] ?? "people").replace(/\{[^}]+\}/g, "nobody-at-all")}${queries[name] ?? ""}`;
     const body = bodies[name] ?? (endpoint.body === undefined ? undefined : {});
-    const at = { name, agents: endpoint.agents, method: endpoint.method, port: offsets[endpoint.service], path };
+    const at = { name, agents: endpoint.agents, method: endpoint.method, port: portOffsets[endpoint.service], path };
     return [body === undefined ? at : { ...at, body }];
   });
   // What the gateway passes on by a token: all of the decision point's, and the tools.
   const through = own.flatMap((place): Place[] => {
-    if (place.port === offsets.pdp) {
+    if (place.port === portOffsets.pdp) {
       // Evaluations and searches are asked by the gateway, for the two of them together.
       const isFacade = /^\/access\/v1\/(evaluation|evaluations|search\/)/.test(place.path);
       return ["/access/v1/", "/api/pdp/"].map((base) => ({
@@ -52,13 +51,13 @@ const places = (): readonly Place[] => {
         ...(isFacade ? { agents: "decided" } : {}),
       }));
     }
-    if (place.port === offsets.crud && place.path.startsWith("/mcp"))
+    if (place.port === portOffsets.crud && place.path.startsWith("/mcp"))
       return [{ ...place, port: 0, name: `${place.name} at the gateway`, path: `/api/crud${place.path}` }];
     return [];
   });
   const streams = ["config", "workflow", "activity"].map((name): Place => {
     const path = `/events/${name}`;
-    return { name: `stream ${name}`, agents: "never", method: "GET", port: offsets.crud, path };
+    return { name: `stream ${name}`, agents: "never", method: "GET", port: portOffsets.crud, path };
   });
   return [...own, ...through, ...streams];
 };
@@ -139,7 +138,7 @@ describe("an agent's token, at every place where one may come", () => {
   });
 
   test("after revoke-many gets nothing any more, at once", async () => {
-    const revoked = await fetch(`http://localhost:${house.port + offsets.membership}/api/v1/delegations/revoke-many`, {
+    const revoked = await fetch(`http://localhost:${house.port + portOffsets.membership}/api/v1/delegations/revoke-many`, {
       method: "POST",
       headers: { authorization: `Bearer ${tokens["ben"] ?? ""}`, "content-type": "application/json", "idempotency-key": "all" },
       body: JSON.stringify({ agent_id: "agent:hr-assistant", mode: "revoke", reason: "It is over" }),

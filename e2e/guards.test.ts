@@ -1,16 +1,14 @@
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
 import { endpointTable, type EndpointRow } from "#contract/endpoints.ts";
-import type { ServiceName } from "#contract/endpoint.ts";
+import { portOffsets } from "#house/addresses.ts";
 import { sharedHouse } from "./shared-house.ts";
 import type { TestHouse } from "./test-house.ts";
 import { fetchToken } from "./tokens.ts";
 
-const offsets: Readonly<Record<ServiceName, number>> = { gateway: 0, pdp: 2, crud: 3, membership: 4, secrets: 5 };
-
 /** Filled with ids that are nobody's. */
 const urlOf = (house: TestHouse, { endpoint }: EndpointRow): string =>
-  `http://localhost:${house.port + offsets[endpoint.service]}${endpoint.path.replace(/\{[^}]+\}/g, "nobody-at-all")}`;
+  `http://localhost:${house.port + portOffsets[endpoint.service]}${endpoint.path.replace(/\{[^}]+\}/g, "nobody-at-all")}`;
 
 const send = (house: TestHouse, row: EndpointRow, headers: Readonly<Record<string, string>> = {}): Promise<Response> =>
   fetch(urlOf(house, row), {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { personScopes } from "#authn/scopes.ts";
 import type { ServiceName } from "#contract/endpoint.ts";
 import { endpointTable, type EndpointRow } from "#contract/endpoints.ts";
+import { portOffsets } from "#house/addresses.ts";
 import { signInPerson } from "../e2e/sign-in.ts";
 import { startTestHouse } from "../e2e/test-house.ts";
 import { fuzzDocument, type FuzzRun } from "./fuzz/fuzz-document.ts";
@@ -13,7 +14,7 @@ import { openSchemathesis } from "./fuzz/schemathesis.ts";
 import { requireOptions } from "./options.ts";
 import { findFreePorts } from "#testing/free-port.ts";
 
-const offsets: Readonly<Record<ServiceName, number>> = { pdp: 2, crud: 3, membership: 4, secrets: 5, gateway: 0 };
+const services = ["pdp", "crud", "membership", "secrets", "gateway"] as const satisfies readonly ServiceName[];
 const USAGE = 64;
 
 const { values } = requireOptions(
@@ -37,10 +38,10 @@ const whole = (name: "seed" | "examples"): number => {
 };
 const seed = whole("seed");
 const examples = whole("examples");
-const only = typeof values["only"] === "string" ? values["only"].split(",") : Object.keys(offsets);
-const unknown = only.filter((name) => !Object.hasOwn(offsets, name));
+const only: readonly string[] = typeof values["only"] === "string" ? values["only"].split(",") : services;
+const unknown = only.filter((name) => !services.some((known) => known === name));
 if (unknown.length > 0) {
-  say(`--only: no service ${unknown.join(", ")}; there are ${Object.keys(offsets).join(", ")}.`);
+  say(`--only: no service ${unknown.join(", ")}; there are ${services.join(", ")}.`);
   process.exit(USAGE);
 }
 
@@ -81,13 +82,13 @@ try {
   let failed = 0;
   const fuzz = async (service: ServiceName, operations: readonly string[], credential: Credential): Promise<void> => {
     if (operations.length === 0 || stop.signal.aborted) return;
-    const url = `http://localhost:${port + offsets[service]}`;
+    const url = `http://localhost:${port + portOffsets[service]}`;
     const result = await fuzzDocument({ program, service, url, folder, seed, examples, operations, signal: stop.signal, ...credential });
     passed += result.passed;
     failed += result.failed;
   };
   try {
-    for (const service of Object.keys(offsets) as ServiceName[]) {
+    for (const service of services) {
       if (!only.includes(service)) continue;
       const rows = endpointTable.filter((row) => row.endpoint.service === service);
       const names = (wanted: (row: EndpointRow) => boolean): readonly string[] => rows.filter(wanted).map(({ name }) => name);
@@ -99,7 +100,7 @@ try {
         );
         continue;
       }
-      const audience = `http://localhost:${port + offsets[service]}`;
+      const audience = `http://localhost:${port + portOffsets[service]}`;
       await fuzz(
         service,
         names((row) => !isForServices(row)),

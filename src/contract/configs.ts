@@ -12,7 +12,13 @@ import { switchedOff } from "./switched-off.ts";
 export const configObjectKinds = ["system", "tools"] as const;
 export type ConfigObjectKind = (typeof configObjectKinds)[number];
 
-export const systemName = z.string().regex(/^[a-z][a-z0-9-]{0,24}\.[a-z][a-z0-9-]{0,24}$/, "must be <provider>.<instance>");
+const PART = "[a-z][a-z0-9-]{0,24}";
+/** Providers that are the house's own. */
+const OWN = "(?:workflow|system|tools)";
+/** A system's name is `<provider>.<instance>`. */
+export const providerName = z.string().regex(new RegExp(`^(?!${OWN}$)${PART}$`), `must be ${PART} and not workflow, system or tools`);
+export const instanceName = z.string().regex(new RegExp(`^${PART}$`), `must be ${PART}`);
+export const systemName = z.string().regex(new RegExp(`^(?!${OWN}\\.)${PART}\\.${PART}$`), "must be <provider>.<instance>");
 /** As it is taken and given: YAML, or JSON, which is YAML. Kept byte for byte. */
 const documentMedia = ["application/yaml", "application/json"] as const;
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { configWritten, flag, systemName } from "./configs.ts";
+import { configWritten, flag, instanceName, providerName, systemName } from "./configs.ts";
 import { endpoint, withoutAgents } from "./endpoint.ts";
 import { cursorPage, nodeId, plainText, timestamp } from "./ids.ts";
 
@@ -11,7 +11,6 @@ import { cursorPage, nodeId, plainText, timestamp } from "./ids.ts";
 /** Most bytes of a document. */
 export const MOST_IMPORT_BYTES = 33_554_432;
 
-const namePart = z.string().regex(/^[a-z][a-z0-9-]{0,24}$/, "must be [a-z][a-z0-9-]{0,24}");
 const importId = z.string().regex(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/, "is not the id of an import");
 const operationKey = plainText(1, 500);
 const network = plainText(1, 60);
@@ -34,8 +33,8 @@ export type ImportedOperation = z.output<typeof importedOperation>;
 
 export const importOpenApi = endpoint("crud", "POST", "/config/imports/openapi", {
   query: z.strictObject({
-    provider: namePart,
-    instance: namePart,
+    provider: providerName,
+    instance: instanceName,
     /** Fetched instead of a body: https, from a public address unless `allow` names its network. */
     url: plainText(1, 2000).optional(),
     allow: network.optional(),

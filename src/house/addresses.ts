@@ -4,8 +4,8 @@ import type { HouseSettings } from "./settings.ts";
 export type HouseAddresses = Readonly<ReturnType<typeof addressesOf>>;
 
 /** Ports count up from the gateway's. */
-const offsets = { gateway: 0, issuer: 1, pdp: 2, crud: 3, membership: 4, secrets: 5, people: 10 } as const;
-type Part = keyof typeof offsets;
+export const portOffsets = { gateway: 0, issuer: 1, pdp: 2, crud: 3, membership: 4, secrets: 5, people: 10 } as const;
+type Part = keyof typeof portOffsets;
 
 /** As browsers and the standard write it: without the port that the scheme has anyway. */
 const originAt = (scheme: string, host: string, port: number): string => new URL(`${scheme}://${host}:${port}`).origin;
@@ -14,7 +14,7 @@ const trimmed = (url: string): string => url.replace(/\/$/, "");
 
 /** `port`: the gateway's. */
 export const addressesOf = (port: number, { gateway, authn, house, http }: HouseSettings) => {
-  const ports = Object.fromEntries(Object.entries(offsets).map(([part, offset]) => [part, port + offset])) as Record<Part, number>;
+  const ports = Object.fromEntries(Object.entries(portOffsets).map(([part, offset]) => [part, port + offset])) as Record<Part, number>;
   const scheme = http.tlsCertFile === undefined ? "http" : "https";
   const at = (part: Part, url?: string): string => trimmed(url ?? originAt(scheme, "localhost", ports[part]));
   /** Unless set the public origin and its two loopback spellings. */

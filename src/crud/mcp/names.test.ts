@@ -1,15 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { instancePattern, providerPattern, underscoreOf, viewPattern } from "./names.ts";
+import { instanceName, providerName, systemName } from "#contract/configs.ts";
+import { underscoreOf, viewPattern } from "./names.ts";
 import { mapNames } from "./external-tools.ts";
 
 const letters = (head: string, tail: string, most: number) =>
   fc
     .tuple(fc.constantFrom(...head.split("")), fc.array(fc.constantFrom(...tail.split("")), { maxLength: most }))
     .map(([first, rest]) => first + rest.join(""));
-const provider = letters("abcxyz", "abcxyz0189-", 24).filter((text) => providerPattern.test(text));
-const instance = letters("abcxyz", "abcxyz0189-", 24).filter((text) => instancePattern.test(text));
+const isProvider = (text: string): boolean => providerName.safeParse(text).success;
+const provider = letters("abcxyz", "abcxyz0189-", 24).filter(isProvider);
+const instance = letters("abcxyz", "abcxyz0189-", 24).filter((text) => instanceName.safeParse(text).success);
 const base = letters("abzABZ", "abzABZ019_-", 30);
 
 /** The dotted name of an underscore form. */
@@ -40,9 +42,9 @@ test("two different names never have one underscore form", () => {
 
 test("reserved words are neither providers nor views", () => {
   for (const word of ["workflow", "system", "tools", "A", "a_b", "", "a".repeat(26), "-a"])
-    assert.equal(providerPattern.test(word), false, word);
+    assert.deepEqual([isProvider(word), systemName.safeParse(`${word}.demo`).success], [false, false], word);
   for (const word of ["jsonrpc", "tools", "mcp", "config", "A", "a_b", ""]) assert.equal(viewPattern.test(word), false, word);
-  assert.ok(providerPattern.test("people") && viewPattern.test("people-demo"));
+  assert.ok(isProvider("people") && systemName.safeParse("people.demo").success && viewPattern.test("people-demo"));
 });
 
 test("names of external tools are mapped alike each time, fit, and never meet", () => {

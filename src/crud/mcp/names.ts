@@ -3,9 +3,6 @@
  * Provider and instance hold no `_`, so the underscore form has one reading: the first two `_` split.
  */
 
-/** `workflow`, `system` and `tools` are the house's own. */
-export const providerPattern = /^(?!(?:workflow|system|tools)$)[a-z][a-z0-9-]{0,24}$/;
-export const instancePattern = /^[a-z][a-z0-9-]{0,24}$/;
 export const basePattern = /^[a-z][a-z0-9_-]*$/;
 /** Bases of tools that come from external servers keep their upper-case letters. */
 export const externalBasePattern = /^[A-Za-z][A-Za-z0-9_-]*$/;

@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { instanceName, providerName } from "#contract/configs.ts";
 import { secretReference } from "#contract/secret-reference.ts";
-import { basePattern, externalBasePattern, instancePattern, providerPattern } from "#crud/mcp/names.ts";
+import { basePattern, externalBasePattern } from "#crud/mcp/names.ts";
 import { said } from "#documents/said.ts";
 import { httpOperation } from "./http-operation.ts";
 import {
@@ -43,11 +44,11 @@ const override = z.strictObject({
 const head = {
   apiVersion: said(z.literal("systems/v1"), "The version of this format.", "systems/v1"),
   provider: said(
-    z.string().regex(providerPattern, "must be [a-z][a-z0-9-]{0,24} and not workflow, system or tools"),
+    providerName,
     "First part of its tools' names; not `workflow`, `system` or `tools`. With the instance it is the file's name.",
     "people",
   ),
-  instance: said(z.string().regex(instancePattern, "must be [a-z][a-z0-9-]{0,24}"), "Second part of its tools' names.", "demo"),
+  instance: said(instanceName, "Second part of its tools' names.", "demo"),
   env: said(z.enum(["dev", "test", "prod"]).optional(), "Which of its environments it is; shown with each tool.", "prod"),
   title: said(titled, "What people read as its name.", "People directory"),
   owner: said(identity, "Who answers for it: an id of the graph.", "group:hr"),

@@ -1,4 +1,5 @@
 import { isObject } from "#contract/is-object.ts";
+import { instanceName, providerName } from "#contract/configs.ts";
 import { importOpenApi } from "#contract/imports.ts";
 import type { AcceptBody, Looked } from "../../api/systems.ts";
 import type { DraftShape } from "../../session/use-draft.ts";
@@ -96,7 +97,6 @@ export const withLooked = ({ fields }: ImportDraft, looked: Looked): ImportDraft
   };
 };
 
-const PART = /^[a-z][a-z0-9-]{0,24}$/;
 const SECRET = /^[a-z][A-Za-z0-9+]*:\/\/[^\s#?]+#[^\s#?]+(?:\?version=\d+)?$/;
 const KEY_NAME = /^[A-Za-z][A-Za-z0-9_-]{0,60}$/;
 
@@ -121,8 +121,8 @@ export const faultyFields = (step: Step, { fields, picks }: ImportDraft, hasFile
   switch (step) {
     case "document":
       return wrong({
-        provider: PART.test(fields.provider),
-        instance: PART.test(fields.instance),
+        provider: providerName.safeParse(fields.provider).success,
+        instance: instanceName.safeParse(fields.instance).success,
         text: fields.how !== "paste" || fields.text.trim() !== "",
         file: fields.how !== "file" || hasFile,
         url: fields.how !== "url" || /^https?:\/\/\S+$/.test(fields.url.trim()),
