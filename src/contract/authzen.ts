@@ -89,12 +89,6 @@ export const evaluationsRequest = z.object({
   options: z.looseObject({ evaluations_semantic: semantics.optional() }).optional(),
 });
 
-export const evaluationsReply = z.object({
-  evaluations: z.array(evaluationReply).or(z.record(z.string(), evaluationReply)),
-  results: z.record(z.string(), evaluationReply).optional(),
-});
-export type EvaluationsReply = z.infer<typeof evaluationsReply>;
-
 export const evaluate = endpoint("pdp", "POST", "/access/v1/evaluation", {
   body: evaluationRequest,
   reply: evaluationReply,

@@ -66,11 +66,6 @@ const REMAINING = statement<{ one: number }>(
    select 1 as one from down where kind = 'Person' limit 1`,
 );
 
-/** The roles that somebody has over active nodes and edges that have not ended. Cost: one statement. */
-export const readRolesOf = async (sql: Sql, id: string): Promise<readonly string[]> => [
-  ...new Set((await sql.run(LEADS, [[id]])).map(({ role }) => role)),
-];
-
 const identities: ReadonlySet<string> = new Set(identityKinds);
 const isActive = (row: GraphOp["before"]): boolean => row?.["state"] === "active";
 const isMarked = (row: GraphOp["before"]): boolean =>

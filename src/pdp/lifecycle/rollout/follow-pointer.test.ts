@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { EvaluationsReply } from "#contract/authzen.ts";
+import type { EvaluationReply } from "#contract/authzen.ts";
 import type { ProblemBody } from "#contract/problem.ts";
 import { SqlFault } from "#store/sql-fault.ts";
 import { statement, type Database } from "#store/database.ts";
@@ -158,8 +158,8 @@ test("under load with activations every request is decided by one version from i
   const load = async (): Promise<void> => {
     while (turning) {
       const response = await world.ask("/access/v1/evaluations", token, { evaluations: Array.from({ length: BATCH }, () => item) });
-      const { evaluations } = await readJson<EvaluationsReply>(response);
-      const decisions = new Set((evaluations as readonly { readonly decision: boolean }[]).map(({ decision }) => decision));
+      const { evaluations } = await readJson<{ readonly evaluations: readonly EvaluationReply[] }>(response);
+      const decisions = new Set(evaluations.map(({ decision }) => decision));
       if (decisions.size !== 1) mixed += 1;
       for (const decision of decisions) seen.add(decision);
     }
