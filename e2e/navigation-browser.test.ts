@@ -117,6 +117,22 @@ const answersIn = async (page: Page): Promise<readonly string[]> => {
   });
 };
 
+/** The help names each screen by the letter that leads there. */
+const helpsWithEachScreen = async (page: Page): Promise<void> => {
+  await page.keyboard.press("?");
+  const dialog = page.getByRole("dialog", { name: "Keyboard" });
+  await dialog.getByText("Go to anything").waitFor();
+  const [keys, meanings] = [await dialog.getByRole("term").allTextContents(), await dialog.getByRole("definition").allTextContents()];
+  const told = keys.flatMap((key, row) => (key.startsWith("g ") ? [[key, meanings[row]] as const] : []));
+  assert.deepEqual(
+    told.map(([, meaning]) => meaning),
+    screens.map(([link]) => link),
+  );
+  assert.equal(new Set(told.map(([key]) => key)).size, screens.length, "each by a letter of its own");
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "hidden" });
+};
+
 for (const [at, person] of people.entries())
   test(`${person} is shown exactly the screens, pages and widgets of the demo's policies, and each screen asks at most twice`, async (t) => {
     const { page, faults, close } = await openPage(browser);
@@ -140,6 +156,7 @@ for (const [at, person] of people.entries())
       links.map((text) => text.trim()),
       shown.map(([link]) => link),
     );
+    if (person === "ada") await helpsWithEachScreen(page);
 
     for (const [link, path, may] of screens) {
       asked = [];

@@ -1,7 +1,15 @@
 import { Kbd, Modal, Switch } from "@mantine/core";
 import { useState, type ReactElement } from "react";
 import { words } from "../strings/en.ts";
+import { screenList } from "./screens.ts";
 import { areSingleKeysOn, setSingleKeys } from "./use-keys.ts";
+
+/** Every key that does something, each screen by the letter that it has. */
+const rows: readonly (readonly [keys: string, meaning: string])[] = [
+  ...words.help.everywhere,
+  ...screenList.map(({ letter, label }) => [`g ${letter}`, label] as const),
+  ...words.help.onPage,
+];
 
 export const HelpDialog = ({ isOpen, onClose }: { readonly isOpen: boolean; readonly onClose: () => void }): ReactElement => {
   const [isOn, setOn] = useState(areSingleKeysOn);
@@ -9,7 +17,7 @@ export const HelpDialog = ({ isOpen, onClose }: { readonly isOpen: boolean; read
     <Modal opened={isOpen} onClose={onClose} title={words.help.title}>
       <div className="sp-stack">
         <dl className="sp-keys">
-          {words.help.rows.map(([keys, meaning]) => (
+          {rows.map(([keys, meaning]) => (
             <div key={keys} style={{ display: "contents" }}>
               <dt>
                 <Kbd>{keys}</Kbd>

@@ -102,17 +102,13 @@ export const words = {
     title: "Keyboard",
     single: "Single-letter keys",
     singleHint: "Switch them off if you use speech input.",
-    rows: [
+    /** Of every page, and of what stands on one; `g` and a letter lead to the screens. */
+    everywhere: [
       ["mod+K", "Go to anything"],
       ["?", "This help"],
       ["/", "Jump to the filter"],
-      ["g h", "Home"],
-      ["g t", "Tools"],
-      ["g d", "Delegations"],
-      ["g w", "Why denied"],
-      ["g r", "Requests"],
-      ["g s", "Secrets"],
-      ["g p", "Policies"],
+    ],
+    onPage: [
       ["j  k", "Next and previous row"],
       ["Enter", "Open the row"],
       ["c", "Copy a link to this page"],
