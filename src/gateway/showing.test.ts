@@ -3,6 +3,8 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
+import { pages } from "#contract/screens.ts";
+import { uiModules } from "#contract/tools.ts";
 import { pairs } from "#decide/pairs.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { recordingPeer, sharedDatabase, testGateway } from "#testing/gateway.ts";
@@ -15,20 +17,8 @@ const row = `
 const shipped = await readFile(new URL("../../config/routes.yaml", import.meta.url), "utf8");
 const routes = shipped.replace(/\nroutes:\n/, (line) => `${line.trimEnd()}${row}`);
 
-/** Every screen, with ids where it has any. */
-const screens = [
-  "/",
-  "/tools",
-  "/tools/people.demo.update_salary",
-  "/delegations",
-  "/delegations/new",
-  "/delegations/delegation:ben-hr",
-  "/why",
-  "/requests",
-  "/policies",
-  "/policies/page-granted",
-  "/policies/versions/v1+0123456789ab",
-];
+/** Every page, with an id of nobody where it has any. */
+const paths = Object.keys(pages).map((path) => path.replaceAll(/\{[^}]+\}/g, "nobody"));
 
 interface Listed {
   readonly subject?: { readonly id: string };
@@ -43,7 +33,7 @@ const open = async (t: TestContext) => {
   await writeFile(join(webFolder, "index.html"), "<!doctype html><head></head>");
   const point = await pdpWorld(t);
   const crud = recordingPeer();
-  crud.answer = () => Response.json({ modules: { agents: true, pdp: true }, brand: {} });
+  crud.answer = () => Response.json({ modules: Object.fromEntries(uiModules.map((name) => [name, true])), brand: {} });
   const made = await testGateway(t, {
     database: await database(),
     routes,
@@ -62,14 +52,14 @@ const open = async (t: TestContext) => {
 };
 
 for (const person of ["ben", "dan", "ada"])
-  test(`${person} opens every screen, and nothing that was asked to draw it is listed as a refusal`, async (t) => {
+  test(`${person} opens every page, and nothing that was asked to draw it is listed as a refusal`, async (t) => {
     const { made, list } = await open(t);
     const who = await made.signIn(`person:${person}`);
     const post = async (path: string, body: object): Promise<void> => {
       const response = await made.fetch(path, { method: "POST", headers: who.headers, body: JSON.stringify(body) });
       assert.equal(response.status, 200, `${path} ${await response.text()}`);
     };
-    for (const path of screens) {
+    for (const path of paths) {
       const { status } = await made.fetch(path, { headers: { ...who.cookie, accept: "text/html" } });
       assert.ok([200, 403].includes(status), `${path}: ${status}`);
     }
