@@ -13,7 +13,12 @@ const walks = readFileSync(join(root, "docs/corridors.md"), "utf8")
   .map((text) => ({
     title: text.split("\n", 1)[0] ?? "",
     start: /It begins in `\w+` of `src\/([^`]+)`/.exec(text)?.[1] ?? "",
-    hops: [...text.matchAll(/^\| \d+ \| (\S+) \| `(\w+)` (\S+) \|/gm)].map(([, from = "", name = "", file = ""]) => ({ from, name, file })),
+    hops: [...text.matchAll(/^\| \d+ \| (\S+) \| `(\w+)` (\S+) \| (.+) \|$/gm)].map(([, from = "", name = "", file = "", gives = ""]) => ({
+      from,
+      name,
+      file,
+      passesOn: gives.startsWith("*passes on:*"),
+    })),
   }));
 
 test("each hop of the corridors is a file that is there, called by one that was reached, by the name that it has there", () => {
@@ -33,11 +38,15 @@ test("each hop of the corridors is a file that is there, called by one that was 
   }
 });
 
-test("the files and hops of the corridors are counted as they stand", () => {
+test("the corridors are counted as they stand: files, hops, hops into one file at most, and hops that only pass on", () => {
   const table = readFileSync(join(root, "docs/corridors.md"), "utf8").split("Until the rooms were redrawn")[0] ?? "";
-  const counted = [...table.matchAll(/^\| [a-z ]+ \| (\d+) \| (\d+) \|/gm)].map(([, files, hops]) => [Number(files), Number(hops)]);
+  const counted = [...table.matchAll(/^\| [a-z ]+ ((?:\| \d+ ){4})\|$/gm)].map(([, cells = ""]) => cells.match(/\d+/g)?.map(Number));
   assert.deepEqual(
     counted,
-    walks.map(({ start, hops }) => [new Set([start, ...hops.map(({ file }) => file)]).size, hops.length]),
+    walks.map(({ start, hops }) => {
+      const byFile = Map.groupBy(hops, ({ file }) => file);
+      const most = Math.max(...[...byFile.values()].map(({ length }) => length));
+      return [new Set([start, ...byFile.keys()]).size, hops.length, most, hops.filter(({ passesOn }) => passesOn).length];
+    }),
   );
 });
