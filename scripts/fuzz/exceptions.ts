@@ -43,6 +43,9 @@ export const leftOut: readonly LeftOut[] = [
   { operations: ["toolRpc", "viewToolRpc"], check: "negative_data_rejection", reason: "an error of JSON-RPC comes with 200" },
 ];
 
+/** Operations that may be told to come again (503): that the graph has not reached a version yet is no fault. */
+export const mayBeBehind: readonly string[] = ["askFacts", "askFactsIf", "listCandidates"];
+
 /** A refusal that input may meet though it fits its schema, and why. */
 export interface AllowedRefusal {
   readonly code: ProblemCode;
