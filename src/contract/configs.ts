@@ -13,17 +13,17 @@ export const configObjectKinds = ["system", "tools"] as const;
 export type ConfigObjectKind = (typeof configObjectKinds)[number];
 
 const PART = "[a-z][a-z0-9-]{0,24}";
-/** Providers that are the house's own. No pattern says so: other engines read all of them alike. */
-const own = ["workflow", "system", "tools"];
-const isOwn = (provider: string): boolean => own.includes(provider);
-const OWN = `must not be of ${own.join(", ")}, which are the house's own`;
+/** Not in the patterns, which other engines read alike. */
+const houseProviders = ["workflow", "system", "tools"];
+const isFree = (provider: string): boolean => !houseProviders.includes(provider);
+const TAKEN = `must not be of ${houseProviders.join(", ")}, which are the house's own`;
 export const instanceName = z.string().regex(new RegExp(`^${PART}$`), `must be ${PART}`);
-export const providerName = instanceName.refine((name) => !isOwn(name), OWN).meta({ not: { enum: own } });
+export const providerName = instanceName.refine(isFree, TAKEN).meta({ not: { enum: houseProviders } });
 /** A system's name is `<provider>.<instance>`. */
 export const systemName = z
   .string()
   .regex(new RegExp(`^${PART}\\.${PART}$`), "must be <provider>.<instance>")
-  .refine((name) => !isOwn(name.split(".")[0] ?? ""), OWN);
+  .refine((name) => isFree(name.split(".")[0] ?? ""), TAKEN);
 /** As it is taken and given: YAML, or JSON, which is YAML. Kept byte for byte. */
 const documentMedia = ["application/yaml", "application/json"] as const;
 
