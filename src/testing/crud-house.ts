@@ -187,8 +187,8 @@ export const crudHouse = async (
     readonly now?: () => Date;
     /** The real bus, recorder and changes instead of recorded ones. */
     readonly realEvents?: boolean;
-    /** In place of the double: a membership of the test, to which these keys are known. */
-    readonly membership?: (identity: TestIdentity) => Promise<Peer>;
+    /** In place of the double, which it may ask: a membership of the test, to which these keys are known. */
+    readonly membership?: (identity: TestIdentity, double: Peer) => Promise<Peer>;
     /** In place of the verdicts: one that asks a decision point of the test. */
     readonly decider?: Decider;
   } = {},
@@ -239,6 +239,7 @@ export const crudHouse = async (
     isDown: false,
   };
   const asked: CrudHouse["asked"] = { membership: [], secrets: [], decisions: [], batches: [], replays: [] };
+  const membershipDouble = membershipPeer(membership, asked.membership);
   const entries: CrudHouse["entries"] = [];
   const verdicts = new Map<string, Verdict>();
   const obligations: CrudHouse["obligations"] = [];
@@ -309,7 +310,7 @@ export const crudHouse = async (
     identity: identity.identityOf("crud"),
     decider: options.decider ?? deciderDouble({ verdicts, obligations }, asked),
     peers: {
-      membership: (await options.membership?.(identity)) ?? membershipPeer(membership, asked.membership),
+      membership: (await options.membership?.(identity, membershipDouble)) ?? membershipDouble,
       secrets: async (request) => {
         const seen = await readAsked(request);
         if (seen.path === "/health") return json({ status: "ok" });

@@ -118,8 +118,8 @@ const openCall = async (decided: DecidedCall, key: KeyHold | undefined, parts: C
     return { ...decided, held, act, openedAt: performance.now() };
   } catch (error) {
     const { callId, correlationId } = decided.call;
-    const free = held;
-    if (free !== undefined) await settleSurely(() => releaseHeld(free, parts, correlationId), parts, callId);
+    const unused = held;
+    if (unused !== undefined) await settleSurely(() => releaseHeld(unused, parts, correlationId), parts, callId);
     await key?.free().catch((cause: unknown) => parts.log.warn("tool_key_not_freed", { call_id: callId, cause }));
     throw error;
   }

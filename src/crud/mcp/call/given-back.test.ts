@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { httpPeer } from "#http/peer.ts";
 import { agent, crudHouse, type CrudHouse } from "#testing/crud-house.ts";
+import { freePort } from "#testing/free-port.ts";
 import { until } from "#testing/until.ts";
 
 /** A call that ends before anything is sent; answers its code and what was held for it. */
@@ -40,4 +42,18 @@ test("what is held for a call that is never sent is given back, also where an an
   });
 
   assert.equal(house.people.requests, 0);
+});
+
+test("where membership is not reached nothing is held, and it is not asked again to give it back", async (t) => {
+  const away = httpPeer({ baseUrl: `http://127.0.0.1:${await freePort()}`, timeoutMs: 5000, unavailable: "membership_unavailable" });
+  const asked: string[] = [];
+  const house = await crudHouse(t, {
+    membership: async (_identity, double) => (request) => {
+      if (!new URL(request.url).pathname.endsWith("/reservations")) return double(request);
+      asked.push(request.method);
+      return away(request);
+    },
+  });
+  const { code } = await refused(house);
+  assert.deepEqual([code, asked], ["membership_unavailable", ["POST"]]);
 });

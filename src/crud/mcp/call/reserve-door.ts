@@ -5,6 +5,7 @@ import { usdFromMicro } from "#contract/ids.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
 import type { Hop } from "#authn/agent-rule.ts";
 import { prepareSchema } from "#documents/foreign-schema.ts";
+import { wasNeverSent } from "#http/was-never-sent.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
 import type { DecidedCall } from "./chain-door.ts";
 import { requireStill } from "./decide-door.ts";
@@ -80,8 +81,9 @@ export const requireReservation = async (
     held = await hold();
   } catch (error) {
     if (!isBudgetRefusal(error)) {
-      if (!(error instanceof Problem) || error.status >= 500)
-        void settleSurely(() => releaseLost(hold, parts, call.correlationId), parts, call.callId);
+      // What was refused, or never sent, holds nothing.
+      const mayHold = (!(error instanceof Problem) || error.status >= 500) && !wasNeverSent(error);
+      if (mayHold) void settleSurely(() => releaseLost(hold, parts, call.correlationId), parts, call.callId);
       throw new Problem("membership_unavailable", { cause: error });
     }
     await requireStill(decided, parts);
