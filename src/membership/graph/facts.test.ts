@@ -190,6 +190,27 @@ const changes: readonly (readonly [name: string, sql: string, one: FactAsk, expe
   ["an unknown agent", "select 1", call("ben", LIST, by("nobody")), (f) => [f.agent, f.delegation, f.capability], [null, null, false]],
   ["a person is no agent", "select 1", call("ben", LIST, { agent_ids: ["person:cleo"] }), (f) => [f.agent, f.capability], [null, false]],
   [
+    "an agent of another tenant is one that is not there, whatever it may do at home",
+    "select 1",
+    call("eve", LIST, by("hr-assistant")),
+    (f) => [f.agent, f.delegation, f.capability, edges(f)[0], edges(f)[1]],
+    [null, null, false, "- DELEGATES_TO person:eve agent:hr-assistant", `- HAS_CAPABILITY agent:hr-assistant ${LIST}`],
+  ],
+  [
+    "whoever is in two tenants has in the one that is asked about no agent of the other",
+    "insert into membership.edge (id, kind, src, dst, rev) values ('x', 'MEMBER_OF', 'account:ben@acme', 'tenant:globex', 1)",
+    call("ben", LIST, { ...by("hr-assistant"), tenant_id: "tenant:globex" }),
+    (f) => [f.subject?.tenant_ids, f.agent, f.delegation, f.capability],
+    [["tenant:acme", "tenant:globex"], null, null, false],
+  ],
+  [
+    "nor that tenant's delegations",
+    "insert into membership.edge (id, kind, src, dst, rev) values ('x', 'MEMBER_OF', 'account:ben@acme', 'tenant:globex', 1)",
+    ask("ben", "view", "delegations", "delegation:ben-hr", { tenant_id: "tenant:globex" }),
+    (f) => [f.subject?.tenant_ids.length, f.resource],
+    [2, null],
+  ],
+  [
     "an unknown subject gets nothing at all",
     "select 1",
     call("nobody", LIST, by("hr-assistant")),

@@ -36,6 +36,10 @@ const standingOf = (id: string, batch: FactBatch): Standing | undefined => {
   };
 };
 
+/** Near to the subject, and shared or of the tenant that is asked about: who is at home in two tenants acts in one at a time. */
+const isHere = (tenantId: string | null, ask: FactAsk, standing: Standing): boolean =>
+  standing.isNear(tenantId) && (ask.tenant_id === undefined || tenantId === null || tenantId === ask.tenant_id);
+
 const resourceNodeOf = (ask: FactAsk, standing: Standing, batch: FactBatch): FactNode | undefined => {
   const lookup = lookupOf(ask);
   const found = lookup.by === "node" ? batch.node(lookup.id) : undefined;
@@ -45,10 +49,7 @@ const resourceNodeOf = (ask: FactAsk, standing: Standing, batch: FactBatch): Fac
       : found !== undefined && lookup.by === "node" && (lookup.kinds.length === 0 || lookup.kinds.includes(found.kind))
         ? [found]
         : [];
-  const near = candidates.filter(
-    (node) =>
-      standing.isNear(node.tenant_id) && (ask.tenant_id === undefined || node.tenant_id === null || node.tenant_id === ask.tenant_id),
-  );
+  const near = candidates.filter((node) => isHere(node.tenant_id, ask, standing));
   return near.find((node) => node.tenant_id === standing.node.tenant_id) ?? near[0];
 };
 
@@ -157,15 +158,16 @@ export const factsOf = (ask: FactAsk, batch: FactBatch, options: DataScopeOption
 
   const lookup = lookupOf(ask);
   const row = lookup.by === "delegation" ? batch.delegation(lookup.id) : undefined;
-  const delegationRow = row !== undefined && standing.isNear(row.tenant_id) ? row : undefined;
+  const delegationRow = row !== undefined && isHere(row.tenant_id, ask, standing) ? row : undefined;
   const node = resourceNodeOf(ask, standing, batch);
   const tool = node?.kind === "Tool" ? node : undefined;
 
   const hops = hopsOf(ask).map((hop) => {
     const found = batch.node(hop.agent);
-    const agent = found?.kind === "AIAgent" && standing.isNear(found.tenant_id) ? found : undefined;
-    const capability = tool === undefined ? undefined : batch.capability(hop.agent, tool.id);
-    return { hop, agent, capability, row: batch.hop(hop) };
+    // Of an agent of another tenant nothing is told, as of one that is not there.
+    if (found?.kind !== "AIAgent" || !isHere(found.tenant_id, ask, standing))
+      return { hop, agent: undefined, capability: undefined, row: undefined };
+    return { hop, agent: found, capability: tool && batch.capability(found.id, tool.id), row: batch.hop(hop) };
   });
   const agents = hops.map(({ agent }) => agent).filter((agent) => agent !== undefined);
   const outermost = agents.length === hops.length ? agents.at(-1) : undefined;
