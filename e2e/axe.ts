@@ -1,15 +1,21 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { join } from "node:path";
-import AxeBuilder from "@axe-core/playwright";
+import type { AxeResults, RunOptions } from "axe-core";
 import type { Page } from "playwright-core";
 
-/** Serious and critical findings of axe, in words. */
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+/** Only violations are asked for. */
+const options: RunOptions = { resultTypes: ["violations"] };
+
+/**
+ * Serious and critical findings of axe, in words. A document is given axe once: to read it anew costs twice of what it then does. Our pages have
+ * no frames, so nothing has to be put together.
+ */
 export const findingsOf = async (page: Page): Promise<readonly string[]> => {
-  // Our pages have no frames, so nothing has to be put together on a further page; and only violations are asked for.
-  const { violations } = await new AxeBuilder({ page })
-    .setLegacyMode()
-    .options({ resultTypes: ["violations"] })
-    .analyze();
+  if ((await page.evaluate("typeof axe")) === "undefined") await page.evaluate(axe);
+  const { violations } = (await page.evaluate(`axe.run(document, ${JSON.stringify(options)})`)) as AxeResults;
   return violations
     .filter((violation) => violation.impact === "serious" || violation.impact === "critical")
     .map((violation) => `${violation.id}: ${violation.help}: ${violation.nodes.map((node) => node.target.join(" ")).join(", ")}`);
