@@ -10,8 +10,8 @@ const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 const options: RunOptions = { resultTypes: ["violations"] };
 
 /**
- * Serious and critical findings of axe, in words. A document is given axe once: to read it anew costs twice of what it then does. Our pages have
- * no frames, so nothing has to be put together.
+ * Serious and critical findings of axe, in words. A document is given axe once: to read it anew costs as much as what it then does. Our pages
+ * have no frames, so nothing has to be put together.
  */
 export const findingsOf = async (page: Page): Promise<readonly string[]> => {
   if ((await page.evaluate("typeof axe")) === "undefined") await page.evaluate(axe);
