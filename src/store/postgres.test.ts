@@ -295,7 +295,9 @@ forPostgres("two transactions that clash are both done in the end", [], async (t
       await sql.run(add, [second, 1]);
     });
   await Promise.all([crossing(1, 2), crossing(2, 1)]);
-  assert.equal(attempts, 3, "one was the victim of the deadlock and was tried again");
+  // The server looks for deadlocks in each that waits: where both look in the same moment, both are victims.
+  assert.ok(attempts >= 3, "who was the victim of the deadlock was tried again");
+  assert.equal((await database.run(read))[0]?.total, 4n, "each was done once");
 
   attempts = 0;
   const seen = meeting();
