@@ -1,9 +1,10 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { holdDataFolder } from "./data-folder-lock.ts";
 import type { Database, Sql, StoreLog, Transaction } from "./database.ts";
 import { brokenFolder, prepareFolder } from "./pglite-folder.ts";
-import type { WorkerReply, WorkerStart } from "./pglite-protocol.ts";
+import type { WorkerReply, WorkerRequest, WorkerStart } from "./pglite-protocol.ts";
 import { askFor, createPgliteTransaction, rowsOf, type Ask } from "./pglite-transaction.ts";
 import { createUpkeep } from "./pglite-upkeep.ts";
 import { isUnavailable, SqlFault, storeUnavailable } from "./sql-fault.ts";
@@ -15,7 +16,15 @@ export type PgliteOptions = {
   readonly idleInTransactionMs?: number;
   /** How often dead rows are cleared up and checkpoints considered; default each minute. */
   readonly upkeepEveryMs?: number;
-} & ({ readonly dataFolder: string } | { readonly memory: true; readonly snapshot?: string });
+} & (
+  | { readonly dataFolder: string }
+  | {
+      readonly memory: true;
+      readonly snapshot?: string;
+      /** `caller`: it computes on the thread that asks it, which costs half as much for small questions and holds that thread's loop. */
+      readonly thread?: "own" | "caller";
+    }
+);
 
 /** The embedded database, and what only it can do. */
 export interface PgliteDatabase extends Database {
@@ -30,6 +39,54 @@ interface Waiting {
   readonly statement: string | undefined;
 }
 
+/** Where it computes. */
+interface Server {
+  ask(request: WorkerRequest): void;
+  stop(): Promise<unknown>;
+}
+interface Asker {
+  hear(reply: Exclude<WorkerReply, { ready: true } | { failed: string }>): void;
+  /** It ended unasked. */
+  lose(cause: unknown): void;
+}
+/** It did not start, and says why. */
+class NotStarted extends Error {}
+
+const inThread = async (start: WorkerStart, asker: Asker, log: StoreLog): Promise<Server> => {
+  const worker = new Worker(new URL("./pglite-worker.ts", import.meta.url), { workerData: start, name: "pglite", execArgv: [] });
+  await new Promise<void>((resolve, reject) => {
+    const lose = (cause: unknown, told = cause): void => {
+      asker.lose(cause);
+      reject(told);
+    };
+    worker.on("message", (reply: WorkerReply) => {
+      if ("ready" in reply) resolve();
+      else if ("failed" in reply) reject(new NotStarted(reply.failed));
+      else asker.hear(reply);
+    });
+    worker.on("error", (error) => {
+      log.error("store_worker_failed", { cause: error });
+      lose(error);
+    });
+    worker.on("exit", () =>
+      lose(new Error("the embedded database has stopped"), new Error("the embedded database stopped while it was starting")),
+    );
+  }).catch(async (error: unknown) => {
+    await worker.terminate();
+    throw error;
+  });
+  return { ask: (request) => worker.postMessage(request), stop: () => worker.terminate() };
+};
+
+const onThisThread = async (start: WorkerStart, asker: Asker): Promise<Server> => {
+  const { servePglite } = await import("./pglite-server.ts");
+  // What is asked within somebody's transaction or span is served within none.
+  const outside = AsyncLocalStorage.snapshot();
+  const serve = await servePglite(start, (reply) => asker.hear(reply as Parameters<Asker["hear"]>[0]));
+  // Between two questions others have their turn, as they have beside a thread.
+  return { ask: (request) => outside(() => void setImmediate(serve, request)), stop: async () => {} };
+};
+
 /**
  * PGlite in a worker thread. In memory, or in `<dataFolder>/pg` with `<dataFolder>/lock` held until it is closed (throws
  * `DataFolderLocked`, or `FolderFault` where nothing can be kept). It survives the death of the process but, having no fsync, not the loss of power.
@@ -37,19 +94,18 @@ interface Waiting {
 export const createPglite = async (options: PgliteOptions): Promise<PgliteDatabase> => {
   const folder = "dataFolder" in options ? join(options.dataFolder, "pg") : undefined;
   const lock = "dataFolder" in options ? await holdDataFolder(options.dataFolder) : undefined;
-  const place =
+  const files =
     folder === undefined
       ? undefined
       : await prepareFolder(folder).catch(async (error: unknown) => {
           await lock?.release();
           throw error;
         });
-  const workerData: WorkerStart = {
+  const start: WorkerStart = {
     folder,
     snapshot: "memory" in options ? options.snapshot : undefined,
     idleInTransactionMs: options.idleInTransactionMs ?? 30_000,
   };
-  const worker = new Worker(new URL("./pglite-worker.ts", import.meta.url), { workerData, name: "pglite", execArgv: [] });
 
   const waiting = new Map<number, Waiting>();
   const heard = new Map<string, Set<(payload: string) => void>>();
@@ -73,39 +129,28 @@ export const createPglite = async (options: PgliteOptions): Promise<PgliteDataba
     held.reject(isUnavailable(fault.code) ? storeUnavailable(fault) : fault);
   };
 
-  await new Promise<void>((resolve, reject) => {
-    worker.on("message", (reply: WorkerReply) => {
+  const asker: Asker = {
+    hear: (reply) => {
       if ("id" in reply) settle(reply);
-      else if ("channel" in reply) for (const tell of heard.get(reply.channel) ?? []) tell(reply.payload);
-      else if ("ready" in reply) resolve();
-      else
-        reject(
-          folder === undefined ? new Error(`the embedded database did not start: ${reply.failed}`) : brokenFolder(folder, reply.failed),
-        );
-    });
-    worker.on("error", (error) => {
-      options.log.error("store_worker_failed", { cause: error });
-      fail(error);
-      reject(error);
-    });
-    worker.on("exit", () => {
-      fail(new Error("the embedded database has stopped"));
-      reject(new Error("the embedded database stopped while it was starting"));
-    });
-  }).catch(async (error: unknown) => {
-    await worker.terminate();
+      else for (const tell of heard.get(reply.channel) ?? []) tell(reply.payload);
+    },
+    lose: fail,
+  };
+  const place = "memory" in options && options.thread === "caller" ? onThisThread : inThread;
+  const server = await place(start, asker, options.log).catch(async (error: unknown) => {
     await lock?.release();
-    throw error;
+    if (!(error instanceof NotStarted)) throw error;
+    throw folder === undefined ? new Error(`the embedded database did not start: ${error.message}`) : brokenFolder(folder, error.message);
   });
 
-  await place?.opened();
+  await files?.opened();
 
   const post = (request: Ask, tx: number): Promise<WorkerReply> =>
     new Promise((resolve, reject) => {
       if (gone !== undefined) return reject(storeUnavailable(gone));
       const id = ++lastId;
       waiting.set(id, { resolve, reject, statement: "name" in request ? request.name : undefined });
-      worker.postMessage({ ...request, id, tx });
+      server.ask({ ...request, id, tx });
     });
   const once = async <T>(work: (sql: Transaction) => Promise<T>, begin: string): Promise<T> => {
     const tx = ++lastTransaction;
@@ -164,7 +209,7 @@ export const createPglite = async (options: PgliteOptions): Promise<PgliteDataba
         await post({ op: "close" }, 0).catch(() => undefined);
         gone ??= new Error("the database is closed");
       }
-      await worker.terminate();
+      await server.stop();
       await lock?.release();
     },
   };

@@ -77,12 +77,15 @@ let program: Promise<object> | undefined;
 const holdProgram = (): Promise<object> =>
   (program ??= readFile(new URL("pglite.wasm", import.meta.resolve("@electric-sql/pglite"))).then((file) => WebAssembly.compile(file)));
 
-/** A fresh embedded database with the migrations of these rooms; closed when the test ends. */
-export const testDatabase = async (t: Pick<TestContext, "after">, rooms: Rooms): Promise<Database> => {
+/**
+ * A fresh embedded database with the migrations of these rooms; closed when the test ends. It computes on the thread of the test, for a tenth
+ * less of processor time in all; the house has it in a thread of its own, and both pass the same contract.
+ */
+export const testDatabase = async (t: Pick<TestContext, "after">, rooms: Rooms, thread: "own" | "caller" = "caller"): Promise<Database> => {
   const folders = migrationFolders(rooms);
-  const database = await borrowDatabase(await schemaDigest(folders), async () => {
+  const database = await borrowDatabase(`${await schemaDigest(folders)} ${thread}`, async () => {
     await holdProgram();
-    return createPglite({ memory: true, log, snapshot: await snapshotOf(folders) });
+    return createPglite({ memory: true, log, snapshot: await snapshotOf(folders), thread });
   });
   cleanUp(t, () => database[Symbol.asyncDispose]());
   return database;
