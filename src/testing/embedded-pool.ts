@@ -1,7 +1,7 @@
 import type { Database } from "#store/database.ts";
 import type { PgliteDatabase } from "#store/pglite.ts";
 import { storeUnavailable } from "#store/sql-fault.ts";
-import { readFirstState, restoreFirstState, type FirstState } from "./first-state.ts";
+import { noteLent, readFirstState, restoreFirstState, type FirstState, type Lent } from "./first-state.ts";
 import { atEndOfProcess } from "./shared.ts";
 
 /**
@@ -16,6 +16,7 @@ const MOST_IDLE = 2;
 interface Kept {
   readonly database: PgliteDatabase;
   readonly first: FirstState;
+  readonly laid: Lent["laid"];
 }
 
 const idle = new Map<string, Kept[]>();
@@ -41,11 +42,13 @@ const giveBack = async (key: string, kept: Kept): Promise<void> => {
 /** The database as one test has it: closed for that test when it is given back, whoever still holds it. */
 const lend = (key: string, kept: Kept): Database => {
   const { database } = kept;
+  const lent: Lent = { isUntouched: true, laid: kept.laid };
   let closed = false;
   let underWay = 0;
   const listening = new Set<() => Promise<void>>();
   const track = <T>(work: () => Promise<T>): Promise<T> => {
     if (closed) return Promise.reject(storeUnavailable(new Error("the database is closed")));
+    lent.isUntouched = false;
     // What it refuses at once it refuses before anything is under way.
     const done = work();
     underWay += 1;
@@ -53,7 +56,7 @@ const lend = (key: string, kept: Kept): Database => {
       underWay -= 1;
     });
   };
-  return {
+  const given: Database = {
     kind: database.kind,
     run: (one, values) => track(() => database.run(one, values)),
     transaction: (work, options) => track(() => database.transaction(work, options)),
@@ -74,6 +77,8 @@ const lend = (key: string, kept: Kept): Database => {
       await (underWay > 0 ? database[Symbol.asyncDispose]() : giveBack(key, kept));
     },
   };
+  noteLent(given, lent);
+  return given;
 };
 
 /** One from the pool, else what `open` makes. `key` names the schema. */
@@ -82,5 +87,5 @@ export const borrowDatabase = async (key: string, open: () => Promise<PgliteData
   const waiting = idle.get(key)?.pop();
   if (waiting !== undefined) return lend(key, waiting);
   const database = await open();
-  return lend(key, { database, first: await readFirstState(database) });
+  return lend(key, { database, first: await readFirstState(database), laid: new Map() });
 };
