@@ -136,22 +136,28 @@ const misnamed: readonly string[] = Object.entries<MetricRow>(metricTable)
 /** Also told of every value of a metric that leaves by OTLP. */
 export type MetricMirror = (name: MetricName, value: number, labels: Readonly<Record<string, string>>) => void;
 
-/** Registers every metric of the table, so all are there from the start. One a process, made by house.ts. */
+const makeMetric = (name: string, row: MetricRow): Counter<string> | Gauge<string> | Histogram<string> => {
+  const common = { name, help: row.help, labelNames: [...row.labels], registers: [] };
+  if (row.kind === "counter") return new Counter(common);
+  return row.kind === "gauge" ? new Gauge(common) : new Histogram({ ...common, buckets: [...(row.buckets ?? seconds)] });
+};
+
+/** Every metric of the table is told from the start. One a process, made by house.ts. */
 export const createMetrics = (mirror?: MetricMirror): Metrics => {
-  const registry = new Registry();
-  const made = new Map<string, Counter<string> | Gauge<string> | Histogram<string>>();
+  const made = new Map<string, ReturnType<typeof makeMetric>>();
   const series = new Map<string, Set<string>>();
-  for (const [name, row] of Object.entries<MetricRow>(metricTable)) {
-    if (row.otlp === "only") continue;
-    const common = { name, help: row.help, labelNames: [...row.labels], registers: [registry] };
-    const metric =
-      row.kind === "counter"
-        ? new Counter(common)
-        : row.kind === "gauge"
-          ? new Gauge(common)
-          : new Histogram({ ...common, buckets: [...(row.buckets ?? seconds)] });
+  const metricOf = (name: MetricName): ReturnType<typeof makeMetric> => {
+    const metric = made.get(name) ?? makeMetric(name, metricTable[name]);
     made.set(name, metric);
-  }
+    return metric;
+  };
+  const register = (): Registry => {
+    const registry = new Registry();
+    for (const [name, { otlp }] of Object.entries<MetricRow>(metricTable))
+      if (otlp !== "only") registry.registerMetric(metricOf(name as MetricName));
+    return registry;
+  };
+  let registry: Registry | undefined;
   const keyOf = (labels: Record<string, string>): string => Object.values(labels).join("\u0000");
   const capped = (name: string, labels: Record<string, string>): Record<string, string> => {
     const key = keyOf(labels);
@@ -169,10 +175,11 @@ export const createMetrics = (mirror?: MetricMirror): Metrics => {
     if (otlp === "only" && mirror === undefined) return;
     const labels = capped(name, given);
     if (otlp !== undefined) mirror?.(name, value, labels);
-    const metric = made.get(name);
+    if (otlp === "only") return;
+    const metric = metricOf(name);
     if (metric instanceof Counter) metric.inc(labels, value);
     else if (metric instanceof Gauge) metric.set(labels, value);
-    else metric?.observe(labels, value);
+    else metric.observe(labels, value);
   };
   return {
     count: (name, labels, by = 1) => note(name, labels, by),
@@ -183,10 +190,11 @@ export const createMetrics = (mirror?: MetricMirror): Metrics => {
       if (metric instanceof Gauge && series.get(name)?.delete(keyOf(labels)) === true) metric.remove(labels);
     },
     text: async () => {
+      registry ??= register();
       let text = await registry.metrics();
       for (const name of misnamed) text = text.replace(`# TYPE ${name} gauge\n`, `# TYPE ${name} untyped\n`);
       return text;
     },
-    contentType: registry.contentType,
+    contentType: Registry.PROMETHEUS_CONTENT_TYPE,
   };
 };
