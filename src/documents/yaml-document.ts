@@ -201,7 +201,8 @@ const findAlias = (document: Document, which: "circular" | "any"): number | unde
   let at: number | undefined;
   visit(document, {
     Alias: (_key, node, path) => {
-      if (which === "circular" && !path.some((holder) => holder === node.resolve(document))) return undefined;
+      // `resolve` goes through the document.
+      if (which === "circular" && !new Set<unknown>(path).has(node.resolve(document))) return undefined;
       at = node.range?.[0];
       return visit.BREAK;
     },

@@ -76,7 +76,7 @@ export const createLookElsewhere =
     const permits = (verdict: Verdict | undefined, steps: readonly Candidate[]): boolean =>
       verdict?.question !== undefined &&
       engine.judge(steps.reduce<Question>((held, step) => step.apply(held), { ...verdict.question, inputs })).permit;
-    const opens = (index: number): boolean => !permits(before[index], []) && permits(after[index], alike);
+    const opens = (index: number): boolean => permits(after[index], alike) && !permits(before[index], []);
     const opened = asked.filter((_target, index) => askers.some((_asker, at) => opens(at * asked.length + index)));
     return { opened: opened.map(({ pair }) => pair), more: gainsRole || asked.length < targets.length || reached.length >= MOST_REACHED };
   };

@@ -124,7 +124,8 @@ const alsoOpened = async (question: Question, lasting: readonly Candidate[], eng
         inputs: { ...variant.inputs, approved: false, could: false },
         ...(pair.of === "all" ? { resourceId: "*", facts: { ...variant.facts, resource: null } } : {}),
       };
-      return !engine.judge(asked).permit && engine.judge(lasting.reduce((held, step) => step.apply(held), asked)).permit;
+      // Most stay shut: that is asked first.
+      return engine.judge(lasting.reduce((held, step) => step.apply(held), asked)).permit && !engine.judge(asked).permit;
     });
     if (opens) opened.push(pair);
   }

@@ -1,5 +1,7 @@
 import { z } from "zod";
+import type { YamlDocument } from "#documents/yaml-document.ts";
 import { readBundled, shapeFindings, type Finding } from "#pdp/bundle/findings.ts";
+import { perText } from "#pdp/bundle/per-text.ts";
 import type { PolicyFiles } from "#pdp/bundle/policy-files.ts";
 
 const resourceWord = z.string().min(1);
@@ -40,29 +42,49 @@ const PREFIX = "cases/";
 /** Cases may share what is given by aliases: so many values may stand for others in one file. */
 const MOST_ALIASES = 100;
 
+interface ReadFile {
+  /** By their place in the list. */
+  readonly cases: ReadonlyMap<number, PolicyCase>;
+  readonly findings: readonly Finding[];
+}
+const readings = perText<ReadFile>();
+
+const readDocument = (name: string, text: string, found: Finding[]): YamlDocument | undefined =>
+  readBundled(name, text, found, { aliases: MOST_ALIASES });
+
+const readFile = (name: string, text: string): ReadFile => {
+  const findings: Finding[] = [];
+  const cases = new Map<number, PolicyCase>();
+  const document = readDocument(name, text, findings);
+  if (document === undefined) return { cases, findings };
+  const { file, value: list } = document;
+  if (!Array.isArray(list)) return { cases, findings: [{ path: file, file, message: "must be a list of cases" }] };
+  for (const [index, value] of list.entries()) {
+    const read = policyCase.safeParse(value);
+    if (read.success) cases.set(index, { ...read.data, file });
+    else findings.push(...shapeFindings(document, read.error, [index]));
+  }
+  return { cases, findings };
+};
+
 /** Every case of a bundle's files. Findings: what is no YAML, no list, no case, or has a name that was there before. */
 export const readCases = (files: PolicyFiles, faults: Finding[]): readonly PolicyCase[] => {
-  const cases: PolicyCase[] = [];
+  const all: PolicyCase[] = [];
   const names = new Set<string>();
   for (const [name, text] of Object.entries(files)) {
     if (!name.startsWith(PREFIX)) continue;
-    const document = readBundled(name, text, faults, { aliases: MOST_ALIASES });
-    if (document === undefined) continue;
-    const { file, value: list } = document;
-    if (!Array.isArray(list)) {
-      faults.push({ path: file, file, message: "must be a list of cases" });
-      continue;
-    }
-    for (const [index, value] of list.entries()) {
-      const read = policyCase.safeParse(value);
-      if (!read.success) {
-        faults.push(...shapeFindings(document, read.error, [index]));
-        continue;
+    const { cases, findings } = readings([name, text], () => readFile(name, text));
+    faults.push(...findings);
+    // Where a case stands only its document can say, which is many times as large as what is held of it.
+    let document: YamlDocument | undefined;
+    for (const [index, value] of cases) {
+      if (names.has(value.name)) {
+        document ??= readDocument(name, text, []);
+        if (document !== undefined) faults.push(document.fault([index], `repeats the name of another case: ${value.name}`));
       }
-      if (names.has(read.data.name)) faults.push(document.fault([index], `repeats the name of another case: ${read.data.name}`));
-      names.add(read.data.name);
-      cases.push({ ...read.data, file });
+      names.add(value.name);
+      all.push(value);
     }
   }
-  return cases;
+  return all;
 };
