@@ -1,3 +1,4 @@
+// A process of its own: to start a process costs by the memory of the one that does.
 import assert from "node:assert/strict";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
