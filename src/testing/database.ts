@@ -82,10 +82,9 @@ const holdProgram = (): Promise<object> =>
  * less of processor time in all; the house has it in a thread of its own, and both pass the same contract.
  */
 export const testDatabase = async (t: Pick<TestContext, "after">, rooms: Rooms, thread: "own" | "caller" = "caller"): Promise<Database> => {
-  const folders = migrationFolders(rooms);
-  const database = await borrowDatabase(`${await schemaDigest(folders)} ${thread}`, async () => {
+  const database = await borrowDatabase(`${await schemaDigest(rooms)} ${thread}`, async () => {
     await holdProgram();
-    return createPglite({ memory: true, log, snapshot: await snapshotOf(folders), thread });
+    return createPglite({ memory: true, log, snapshot: await snapshotOf(migrationFolders(rooms)), thread });
   });
   cleanUp(t, () => database[Symbol.asyncDispose]());
   return database;

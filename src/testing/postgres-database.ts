@@ -1,7 +1,7 @@
 import type { TestContext } from "node:test";
 import pg from "pg";
 import { statement, type Database, type StoreLog } from "#store/database.ts";
-import { migrate } from "#store/migrate.ts";
+import { migrate, type MigrationFolder } from "#store/migrate.ts";
 import { createPostgres } from "#store/postgres.ts";
 import { cleanUp } from "./clean-up.ts";
 import { readFirstState, restoreFirstState, type FirstState } from "./first-state.ts";
@@ -37,13 +37,21 @@ export const testServer = (): TestServer => {
   };
 };
 
-const withMaintenance = async <T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> => {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
+const maintenance = new Map<string, pg.Pool>();
+/** For what is done to whole databases: one connection a process and server, for each costs the server a process of its own. */
+const withMaintenance = async <T>(url: string, work: (client: pg.PoolClient) => Promise<T>): Promise<T> => {
+  const pool = maintenance.get(url) ?? new pg.Pool({ connectionString: url, max: 1, allowExitOnIdle: true });
+  if (!maintenance.has(url)) {
+    maintenance.set(url, pool);
+    // A server that is gone is told of to whoever asks next.
+    pool.on("error", () => {});
+    atEndOfProcess(() => pool.end());
+  }
+  const client = await pool.connect();
   try {
     return await work(client);
   } finally {
-    await client.end();
+    client.release();
   }
 };
 
@@ -55,27 +63,37 @@ export const urlOf = (server: string, name: string): string => {
 
 const templateName = (digest: string): string => `template_${digest}`;
 
-/** A migrated database to copy from: made once a server and schema, whichever process comes first. */
-const template = async (url: string, rooms: Rooms): Promise<string> => {
-  const folders = migrationFolders(rooms);
-  const name = templateName(await schemaDigest(folders));
-  await withMaintenance(url, async (client) => {
+const makeTemplate = (url: string, name: string, folders: readonly MigrationFolder[]): Promise<void> =>
+  withMaintenance(url, async (client) => {
     await client.query("select pg_advisory_lock(hashtext($1))", [name]);
-    await client.query(IDLE);
-    const { rowCount } = await client.query("select 1 from pg_database where datname = $1", [name]);
-    if (rowCount === 1) return;
-    const draft = `draft_${crypto.randomUUID().replaceAll("-", "")}`;
-    await client.query(`create database ${draft}`);
-    const database = await createPostgres({ url: urlOf(url, draft), poolSize: 1, log });
     try {
-      await migrate(database, folders);
+      await client.query(IDLE);
+      const { rowCount } = await client.query("select 1 from pg_database where datname = $1", [name]);
+      if (rowCount === 1) return;
+      const draft = `draft_${crypto.randomUUID().replaceAll("-", "")}`;
+      await client.query(`create database ${draft}`);
+      const database = await createPostgres({ url: urlOf(url, draft), poolSize: 1, log });
+      try {
+        await migrate(database, folders);
+      } finally {
+        await database[Symbol.asyncDispose]();
+      }
+      // Only a finished one gets the name; sessions that are still closing would refuse the renaming.
+      await client.query("select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", [draft]);
+      await client.query(`alter database ${draft} rename to ${name}`);
     } finally {
-      await database[Symbol.asyncDispose]();
+      await client.query("select pg_advisory_unlock(hashtext($1))", [name]);
     }
-    // Only a finished one gets the name; sessions that are still closing would refuse the renaming.
-    await client.query("select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", [draft]);
-    await client.query(`alter database ${draft} rename to ${name}`);
   });
+
+const templates = new Map<string, Promise<void>>();
+/** Name of a migrated database to copy from: made once a server and schema, whichever process comes first. */
+const template = async (url: string, rooms: Rooms): Promise<string> => {
+  const name = templateName(await schemaDigest(rooms));
+  const at = urlOf(url, name);
+  const made = templates.get(at) ?? makeTemplate(url, name, migrationFolders(rooms));
+  templates.set(at, made);
+  await made;
   return name;
 };
 
@@ -123,7 +141,7 @@ const giveBack = async (url: string, schema: string, lent: Lent): Promise<void> 
 /** A fresh migrated database on the server; its url. Given back, or dropped, when the test ends. */
 export const freshDatabase = async (t: Pick<TestContext, "after">, url: string, rooms: Rooms): Promise<string> => {
   const lent = await borrow(url, rooms);
-  const schema = templateName(await schemaDigest(migrationFolders(rooms)));
+  const schema = templateName(await schemaDigest(rooms));
   cleanUp(t, () => giveBack(url, schema, lent));
   return urlOf(url, lent.name);
 };
