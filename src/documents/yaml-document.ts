@@ -201,8 +201,11 @@ const findAlias = (document: Document, which: "circular" | "any"): number | unde
   let at: number | undefined;
   visit(document, {
     Alias: (_key, node, path) => {
-      // `resolve` goes through the document.
-      if (which === "circular" && !new Set<unknown>(path).has(node.resolve(document))) return undefined;
+      if (which === "circular") {
+        // Once: it is looked for in all of the document.
+        const target = node.resolve(document);
+        if (!path.some((holder) => holder === target)) return undefined;
+      }
       at = node.range?.[0];
       return visit.BREAK;
     },

@@ -1,4 +1,4 @@
-/** What the main thread and the PGlite worker say to one another. */
+/** What is asked of the embedded database, on whichever thread it computes, and what it answers. */
 
 export interface WireFault {
   readonly code: string;
@@ -8,13 +8,13 @@ export interface WireFault {
 }
 
 /** `tx` 0 = outside any transaction. `begin` opens the lane of its `tx`; `end` (commit or rollback) closes it. */
-export type WorkerRequest = { readonly id: number; readonly tx: number } & (
+export type ServerRequest = { readonly id: number; readonly tx: number } & (
   | { readonly op: "run"; readonly name: string; readonly text: string; readonly values: readonly (string | null)[] }
   | { readonly op: "script" | "begin" | "end"; readonly text: string }
   | { readonly op: "dump" | "close" }
 );
 
-export type WorkerReply =
+export type ServerReply =
   | {
       readonly id: number;
       readonly columns: readonly Column[];
@@ -23,16 +23,17 @@ export type WorkerReply =
     }
   | { readonly id: number; readonly dump: Blob }
   | { readonly id: number; readonly fault: WireFault }
-  | { readonly channel: string; readonly payload: string }
-  | { readonly ready: true }
-  | { readonly failed: string };
+  | { readonly channel: string; readonly payload: string };
+
+/** What a thread of its own says besides. */
+export type WorkerReply = ServerReply | { readonly ready: true } | { readonly failed: string };
 
 export interface Column {
   readonly name: string;
   readonly oid: number;
 }
 
-export interface WorkerStart {
+export interface ServerStart {
   /** Folder of the cluster; undefined = in memory. */
   readonly folder: string | undefined;
   /** File of a dumped data folder to start from. */

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { PGlite, protocol } from "@electric-sql/pglite";
 import { pg_trgm } from "@electric-sql/pglite/contrib/pg_trgm";
-import type { Column, WireFault, WorkerReply, WorkerRequest, WorkerStart } from "./pglite-protocol.ts";
+import type { Column, ServerReply, ServerRequest, ServerStart, WireFault } from "./pglite-protocol.ts";
 
 const { serialize } = protocol;
 
@@ -21,7 +21,7 @@ const faultOf = (error: unknown): WireFault => {
  * Opens the embedded database and answers what is asked of it, in the order in which it came; while a transaction is open only its own
  * requests are. It computes on the thread that calls it, and holds that thread's loop meanwhile.
  */
-export const servePglite = async (start: WorkerStart, reply: (message: WorkerReply) => void): Promise<(request: WorkerRequest) => void> => {
+export const servePglite = async (start: ServerStart, reply: (message: ServerReply) => void): Promise<(request: ServerRequest) => void> => {
   // Small log segments: the data folder of a small house stays small, and so do the snapshots of the tests. 16 MiB of
   // buffers instead of PostgreSQL's 128: 120 MiB of memory less and an opening a quarter cheaper, for random reads and writes over a table of
   // 100 MiB that take 5 % longer; where the rows in use fit, nothing does.
@@ -57,7 +57,7 @@ export const servePglite = async (start: WorkerStart, reply: (message: WorkerRep
     return made;
   };
 
-  const run = async (request: Extract<WorkerRequest, { op: "run" }>): Promise<void> => {
+  const run = async (request: Extract<ServerRequest, { op: "run" }>): Promise<void> => {
     const known = prepared.get(request.name);
     const statement = known?.text === request.text ? known : await prepare(request.name, request.text);
     const messages = await exchange(
@@ -81,7 +81,7 @@ export const servePglite = async (start: WorkerStart, reply: (message: WorkerRep
     reply({ id, columns: [], rows: [], tag: done?.text ?? "" });
   };
 
-  const serve = async (request: WorkerRequest): Promise<void> => {
+  const serve = async (request: ServerRequest): Promise<void> => {
     switch (request.op) {
       case "run":
         return run(request);
@@ -100,11 +100,11 @@ export const servePglite = async (start: WorkerStart, reply: (message: WorkerRep
   let lane = 0;
   /** Transactions that were ended for having idled; what they still ask is refused. */
   const ended = new Set<number>();
-  const waiting: WorkerRequest[] = [];
+  const waiting: ServerRequest[] = [];
   let busy = false;
   let idle: NodeJS.Timeout | undefined;
 
-  const next = (): WorkerRequest | undefined => {
+  const next = (): ServerRequest | undefined => {
     const at = waiting.findIndex((request) => lane === 0 || request.tx === lane);
     return at === -1 ? undefined : waiting.splice(at, 1)[0];
   };

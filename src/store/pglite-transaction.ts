@@ -1,11 +1,11 @@
 import type { SqlValue, Statement, Transaction } from "./database.ts";
-import type { WorkerReply, WorkerRequest } from "./pglite-protocol.ts";
+import type { ServerReply, ServerRequest } from "./pglite-protocol.ts";
 import { transactionOver } from "./transaction.ts";
 import { columnOf, decodeRows, encodeValue } from "./values.ts";
 
-type Result = Extract<WorkerReply, { columns: unknown }>;
+type Result = Extract<ServerReply, { columns: unknown }>;
 /** Without its id; keeps the union apart. */
-export type Ask = WorkerRequest extends infer R ? (R extends WorkerRequest ? Omit<R, "id" | "tx"> : never) : never;
+export type Ask = ServerRequest extends infer R ? (R extends ServerRequest ? Omit<R, "id" | "tx"> : never) : never;
 
 /** A statement as the worker takes it. Throws TypeError for what cannot be a parameter. */
 export const askFor = <Row>({ name, text }: Statement<Row>, values: readonly SqlValue[] = []): Ask => ({
@@ -15,7 +15,7 @@ export const askFor = <Row>({ name, text }: Statement<Row>, values: readonly Sql
   values: values.map(encodeValue),
 });
 
-export const rowsOf = <Row>(reply: WorkerReply): readonly Row[] => {
+export const rowsOf = <Row>(reply: ServerReply): readonly Row[] => {
   const { columns, rows } = reply as Result;
   return decodeRows<Row>(
     columns.map(({ name, oid }) => columnOf(name, oid)),
@@ -24,15 +24,15 @@ export const rowsOf = <Row>(reply: WorkerReply): readonly Row[] => {
 };
 
 /** One transaction in the worker, which has begun. `ask` sends a request in its lane. */
-export const createPgliteTransaction = (ask: (request: Ask) => Promise<WorkerReply>) => {
+export const createPgliteTransaction = (ask: (request: Ask) => Promise<ServerReply>) => {
   // Replies come in the order of the requests: when a later one is there, so is the fault of what was posted.
   let posted: { readonly fault: unknown } | undefined;
   let isOver = false;
-  const send = (request: Ask): Promise<WorkerReply> => {
+  const send = (request: Ask): Promise<ServerReply> => {
     if (isOver) throw transactionOver();
     return ask(request);
   };
-  const answer = async (request: Ask): Promise<WorkerReply> => {
+  const answer = async (request: Ask): Promise<ServerReply> => {
     const [reply] = await Promise.allSettled([send(request)]);
     const first = posted;
     posted = undefined;

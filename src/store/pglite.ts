@@ -1,10 +1,9 @@
-import { AsyncLocalStorage } from "node:async_hooks";
 import { join } from "node:path";
-import { Worker } from "node:worker_threads";
 import { holdDataFolder } from "./data-folder-lock.ts";
 import type { Database, Sql, StoreLog, Transaction } from "./database.ts";
 import { brokenFolder, prepareFolder } from "./pglite-folder.ts";
-import type { WorkerReply, WorkerRequest, WorkerStart } from "./pglite-protocol.ts";
+import type { ServerReply, ServerStart } from "./pglite-protocol.ts";
+import { inThread, NotStarted, onThisThread, type Asker } from "./pglite-threads.ts";
 import { askFor, createPgliteTransaction, rowsOf, type Ask } from "./pglite-transaction.ts";
 import { createUpkeep } from "./pglite-upkeep.ts";
 import { isUnavailable, SqlFault, storeUnavailable } from "./sql-fault.ts";
@@ -21,7 +20,7 @@ export type PgliteOptions = {
   | {
       readonly memory: true;
       readonly snapshot?: string;
-      /** `caller`: it computes on the thread that asks it, which costs half as much for small questions and holds that thread's loop. */
+      /** `caller`, for tests: it computes on the thread that asks it. No other is woken for each question, and that one's loop is held. */
       readonly thread?: "own" | "caller";
     }
 );
@@ -34,61 +33,13 @@ export interface PgliteDatabase extends Database {
 }
 
 interface Waiting {
-  readonly resolve: (reply: WorkerReply) => void;
+  readonly resolve: (reply: ServerReply) => void;
   readonly reject: (error: unknown) => void;
   readonly statement: string | undefined;
 }
 
-/** Where it computes. */
-interface Server {
-  ask(request: WorkerRequest): void;
-  stop(): Promise<unknown>;
-}
-interface Asker {
-  hear(reply: Exclude<WorkerReply, { ready: true } | { failed: string }>): void;
-  /** It ended unasked. */
-  lose(cause: unknown): void;
-}
-/** It did not start, and says why. */
-class NotStarted extends Error {}
-
-const inThread = async (start: WorkerStart, asker: Asker, log: StoreLog): Promise<Server> => {
-  const worker = new Worker(new URL("./pglite-worker.ts", import.meta.url), { workerData: start, name: "pglite", execArgv: [] });
-  await new Promise<void>((resolve, reject) => {
-    const lose = (cause: unknown, told = cause): void => {
-      asker.lose(cause);
-      reject(told);
-    };
-    worker.on("message", (reply: WorkerReply) => {
-      if ("ready" in reply) resolve();
-      else if ("failed" in reply) reject(new NotStarted(reply.failed));
-      else asker.hear(reply);
-    });
-    worker.on("error", (error) => {
-      log.error("store_worker_failed", { cause: error });
-      lose(error);
-    });
-    worker.on("exit", () =>
-      lose(new Error("the embedded database has stopped"), new Error("the embedded database stopped while it was starting")),
-    );
-  }).catch(async (error: unknown) => {
-    await worker.terminate();
-    throw error;
-  });
-  return { ask: (request) => worker.postMessage(request), stop: () => worker.terminate() };
-};
-
-const onThisThread = async (start: WorkerStart, asker: Asker): Promise<Server> => {
-  const { servePglite } = await import("./pglite-server.ts");
-  // What is asked within somebody's transaction or span is served within none.
-  const outside = AsyncLocalStorage.snapshot();
-  const serve = await servePglite(start, (reply) => asker.hear(reply as Parameters<Asker["hear"]>[0]));
-  // Between two questions others have their turn, as they have beside a thread.
-  return { ask: (request) => outside(() => void setImmediate(serve, request)), stop: async () => {} };
-};
-
 /**
- * PGlite in a worker thread. In memory, or in `<dataFolder>/pg` with `<dataFolder>/lock` held until it is closed (throws
+ * PGlite in a thread of its own unless that is said otherwise. In memory, or in `<dataFolder>/pg` with `<dataFolder>/lock` held until it is closed (throws
  * `DataFolderLocked`, or `FolderFault` where nothing can be kept). It survives the death of the process but, having no fsync, not the loss of power.
  */
 export const createPglite = async (options: PgliteOptions): Promise<PgliteDatabase> => {
@@ -101,7 +52,7 @@ export const createPglite = async (options: PgliteOptions): Promise<PgliteDataba
           await lock?.release();
           throw error;
         });
-  const start: WorkerStart = {
+  const start: ServerStart = {
     folder,
     snapshot: "memory" in options ? options.snapshot : undefined,
     idleInTransactionMs: options.idleInTransactionMs ?? 30_000,
@@ -120,7 +71,7 @@ export const createPglite = async (options: PgliteOptions): Promise<PgliteDataba
     waiting.clear();
   };
 
-  const settle = (reply: Extract<WorkerReply, { id: number }>): void => {
+  const settle = (reply: Extract<ServerReply, { id: number }>): void => {
     const held = waiting.get(reply.id);
     waiting.delete(reply.id);
     if (held === undefined) return;
@@ -136,8 +87,8 @@ export const createPglite = async (options: PgliteOptions): Promise<PgliteDataba
     },
     lose: fail,
   };
-  const place = "memory" in options && options.thread === "caller" ? onThisThread : inThread;
-  const server = await place(start, asker, options.log).catch(async (error: unknown) => {
+  const open = "memory" in options && options.thread === "caller" ? onThisThread : inThread;
+  const server = await open(start, asker, options.log).catch(async (error: unknown) => {
     await lock?.release();
     if (!(error instanceof NotStarted)) throw error;
     throw folder === undefined ? new Error(`the embedded database did not start: ${error.message}`) : brokenFolder(folder, error.message);
@@ -145,7 +96,7 @@ export const createPglite = async (options: PgliteOptions): Promise<PgliteDataba
 
   await files?.opened();
 
-  const post = (request: Ask, tx: number): Promise<WorkerReply> =>
+  const post = (request: Ask, tx: number): Promise<ServerReply> =>
     new Promise((resolve, reject) => {
       if (gone !== undefined) return reject(storeUnavailable(gone));
       const id = ++lastId;
@@ -202,7 +153,7 @@ export const createPglite = async (options: PgliteOptions): Promise<PgliteDataba
     isListening: () => gone === undefined,
     notify: async (channel, payload) => void (await run({ name: "store.notify", text: "select pg_notify($1, $2)" }, [channel, payload])),
     ready: async () => void (await run({ name: "store.ready", text: "select 1" })),
-    dump: async () => ((await post({ op: "dump" }, 0)) as Extract<WorkerReply, { dump: Blob }>).dump,
+    dump: async () => ((await post({ op: "dump" }, 0)) as Extract<ServerReply, { dump: Blob }>).dump,
     [Symbol.asyncDispose]: async () => {
       await upkeep[Symbol.asyncDispose]();
       if (gone === undefined) {

@@ -48,10 +48,14 @@ const withMaintenance = async <T>(url: string, work: (client: pg.PoolClient) => 
     atEndOfProcess(() => pool.end());
   }
   const client = await pool.connect();
+  let isDone = false;
   try {
-    return await work(client);
+    const result = await work(client);
+    isDone = true;
+    return result;
   } finally {
-    client.release();
+    // What failed half-way is closed with all that it holds.
+    client.release(!isDone);
   }
 };
 
@@ -66,10 +70,9 @@ const templateName = (digest: string): string => `template_${digest}`;
 const makeTemplate = (url: string, name: string, folders: readonly MigrationFolder[]): Promise<void> =>
   withMaintenance(url, async (client) => {
     await client.query("select pg_advisory_lock(hashtext($1))", [name]);
-    try {
-      await client.query(IDLE);
-      const { rowCount } = await client.query("select 1 from pg_database where datname = $1", [name]);
-      if (rowCount === 1) return;
+    await client.query(IDLE);
+    const { rowCount } = await client.query("select 1 from pg_database where datname = $1", [name]);
+    if (rowCount !== 1) {
       const draft = `draft_${crypto.randomUUID().replaceAll("-", "")}`;
       await client.query(`create database ${draft}`);
       const database = await createPostgres({ url: urlOf(url, draft), poolSize: 1, log });
@@ -81,9 +84,8 @@ const makeTemplate = (url: string, name: string, folders: readonly MigrationFold
       // Only a finished one gets the name; sessions that are still closing would refuse the renaming.
       await client.query("select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", [draft]);
       await client.query(`alter database ${draft} rename to ${name}`);
-    } finally {
-      await client.query("select pg_advisory_unlock(hashtext($1))", [name]);
     }
+    await client.query("select pg_advisory_unlock(hashtext($1))", [name]);
   });
 
 const templates = new Map<string, Promise<void>>();
@@ -93,7 +95,11 @@ const template = async (url: string, rooms: Rooms): Promise<string> => {
   const at = urlOf(url, name);
   const made = templates.get(at) ?? makeTemplate(url, name, migrationFolders(rooms));
   templates.set(at, made);
-  await made;
+  await made.catch((error: unknown) => {
+    // The next test tries anew.
+    templates.delete(at);
+    throw error;
+  });
   return name;
 };
 
