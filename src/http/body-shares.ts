@@ -48,10 +48,14 @@ export const createBodyShares = (): ((caller: string) => BodyShare) => {
   };
 };
 
-const shareOf = new WeakMap<Request, BodyShare>();
+/** Kept at the request itself: a weak map of all requests costs each collection of young objects. */
+const share = Symbol("share of large bodies");
+type Shared = Request & { [share]?: BodyShare };
 
 /** From now on a large body of this request wants a place. */
-export const withShare = (request: Request, share: BodyShare): void => void shareOf.set(request, share);
+export const withShare = (request: Shared, wanted: BodyShare): void => {
+  request[share] = wanted;
+};
 
 /** Waits for the place that a large body of this request wants, if it wants one. */
-export const takeShare = async (request: Request): Promise<void> => shareOf.get(request)?.take();
+export const takeShare = async (request: Shared): Promise<void> => request[share]?.take();

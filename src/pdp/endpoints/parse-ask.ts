@@ -111,7 +111,7 @@ type Read<T> = { readonly data: T } | { readonly faults: readonly Fault[] };
 
 /** A reading that looks at each object once, however many items have it from the same default. */
 const once = <T>(readPart: (value: unknown) => T): ((value: unknown) => T) => {
-  const known = new WeakMap<object, T>();
+  const known = new Map<object, T>();
   return (value) => {
     if (!isObject(value)) return readPart(value);
     const held = known.get(value) ?? readPart(value);

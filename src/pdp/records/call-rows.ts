@@ -67,7 +67,8 @@ const isEmpty = (members: Properties): boolean => {
  * once, and what says it with the same objects has the same digest.
  */
 const createContextDigests = (parts: Pick<RowParts, "digestKey">): ((ask: Verdict["ask"]) => string) => {
-  const known = new WeakMap<object, { readonly id: number; readonly text: string }>();
+  // Not weak: it ends with the call, and what is weak costs each collection.
+  const known = new Map<object, { readonly id: number; readonly text: string }>();
   const digests = new Map<string, string>();
   let count = 0;
   const read = (members: Properties) => {

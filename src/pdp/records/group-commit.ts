@@ -88,8 +88,10 @@ export const createGroupCommit = <T, Made = T>(options: GroupCommitOptions<T, Ma
     clearTimeout(timer);
     due = Number.POSITIVE_INFINITY;
     if (running !== undefined) return running;
-    const group = [...waiting].slice(0, options.maxRows);
-    for (const one of group) waiting.delete(one);
+    const all = [...waiting];
+    const group = all.slice(0, options.maxRows);
+    // Not emptied but made anew: the tables that an old set has outgrown hold what was in them until all memory is looked through.
+    waiting = new Set(all.slice(options.maxRows));
     if (group.length === 0) return Promise.resolve();
     running = writeGroup(group).finally(() => {
       running = undefined;
