@@ -7,7 +7,7 @@ type Result = Extract<ServerReply, { columns: unknown }>;
 /** Without its id; keeps the union apart. */
 export type Ask = ServerRequest extends infer R ? (R extends ServerRequest ? Omit<R, "id" | "tx"> : never) : never;
 
-/** A statement as the worker takes it. Throws TypeError for what cannot be a parameter. */
+/** A statement as the embedded database takes it. Throws TypeError for what cannot be a parameter. */
 export const askFor = <Row>({ name, text }: Statement<Row>, values: readonly SqlValue[] = []): Ask => ({
   op: "run",
   name,
@@ -23,7 +23,7 @@ export const rowsOf = <Row>(reply: ServerReply): readonly Row[] => {
   );
 };
 
-/** One transaction in the worker, which has begun. `ask` sends a request in its lane. */
+/** One transaction of the embedded database, which has begun. `ask` sends a request in its lane. */
 export const createPgliteTransaction = (ask: (request: Ask) => Promise<ServerReply>) => {
   // Replies come in the order of the requests: when a later one is there, so is the fault of what was posted.
   let posted: { readonly fault: unknown } | undefined;
