@@ -161,7 +161,7 @@ export const createTokenChecker = (parts: BearerVerifierParts): ((token: string)
     const count = (status: string) => parts.metrics?.count("bff_token_validation_total", { token_type: kindOf(), status });
     return countEnd(count, async () => {
       const { payload, service } = await verify(token);
-      return callerOf(token, payload, service);
+      return await callerOf(token, payload, service);
     });
   };
 };

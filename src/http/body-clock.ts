@@ -17,7 +17,12 @@ export const watchBody = (
   const before = request.socket.bytesRead;
   const everyMs = bodyFreeMs / LOOKS;
   let waitedMs = 0;
-  const stop = (): void => clearInterval(timer);
+  let timer: NodeJS.Timeout | undefined;
+  let isOver = false;
+  const stop = (): void => {
+    isOver = true;
+    clearInterval(timer);
+  };
   const look = (): void => {
     if (request.complete || request.destroyed) {
       stop();
@@ -29,7 +34,10 @@ export const watchBody = (
     stop();
     tooSlow();
   };
-  const timer = setInterval(look, everyMs).unref();
+  // Most bodies come in one piece with their head: what is whole by the next tick needs no clock.
+  process.nextTick(() => {
+    if (!isOver && !request.complete) timer = setInterval(look, everyMs).unref();
+  });
   return stop;
 };
 

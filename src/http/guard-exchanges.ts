@@ -44,7 +44,11 @@ export const guardExchanges = (
   server.on("request", (incoming, outgoing) => {
     const { socket } = incoming;
     answers.set(socket, outgoing);
-    outgoing.once("close", () => answers.delete(socket));
+    let endWatch: (() => void) | undefined;
+    outgoing.once("close", () => {
+      answers.delete(socket);
+      endWatch?.();
+    });
     if (incoming.rawHeaders.length / 2 > limits.maxHeaderLines) {
       refuse(socket, listenerProblem("headers_too_large", { detail: `More than ${limits.maxHeaderLines} header lines.` }));
       return;
@@ -52,7 +56,7 @@ export const guardExchanges = (
     if (hasBody(incoming)) {
       // Made where it is needed: a problem knows where it arose, and that costs more than the whole of watching.
       const tooSlow = () => refuse(socket, listenerProblem("request_timeout", { detail: "The body arrives too slowly." }));
-      outgoing.once("close", watchBody(incoming, limits, tooSlow));
+      endWatch = watchBody(incoming, limits, tooSlow);
       outgoing.once("finish", () => {
         if (!incoming.complete) setTimeout(() => void (incoming.complete || socket.destroy()), limits.lingerMs).unref();
       });

@@ -68,10 +68,7 @@ export const withOwnPages = (fetch: (request: Request, pathname: string) => Prom
       });
     },
   };
-  return async (request) => {
-    const { pathname } = new URL(request.url);
-    const page = Object.hasOwn(served, pathname) ? served[pathname] : undefined;
-    if (page === undefined) return fetch(request, pathname);
+  const show = async (page: Peer, request: Request): Promise<Response> => {
     const correlationId = correlationIdOf(request.headers.get("x-correlation-id"));
     try {
       if (request.method !== "GET" && request.method !== "HEAD")
@@ -80,5 +77,11 @@ export const withOwnPages = (fetch: (request: Request, pathname: string) => Prom
     } catch (error) {
       return problemResponse(asProblem(error), correlationId);
     }
+  };
+  // Not async: every request of the service passes here.
+  return (request) => {
+    const { pathname } = new URL(request.url);
+    const page = Object.hasOwn(served, pathname) ? served[pathname] : undefined;
+    return page === undefined ? fetch(request, pathname) : show(page, request);
   };
 };

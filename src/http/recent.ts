@@ -7,15 +7,24 @@ export interface Recent<V> {
   set(key: string, value: V, untilMs: number): void;
 }
 
+interface Held<V> {
+  readonly value: V;
+  /** Milliseconds since 1970. */
+  readonly untilMs: number;
+}
+
 export const createRecent = <V extends object>(most: number, now: () => Date): Recent<V> => {
-  const clock = (): number => now().getTime();
-  const held = new LRUCache<string, V>({ max: most, ttlResolution: 0, perf: { now: clock } });
+  // The library's own clock is read with each call, keeps what it holds through the last millisecond, and for ever where the time is 0.
+  const held = new LRUCache<string, Held<V>>({ max: most });
   return {
-    get: (key) => held.get(key),
+    get: (key) => {
+      const found = held.get(key);
+      if (found === undefined || now().getTime() < found.untilMs) return found?.value;
+      held.delete(key);
+      return undefined;
+    },
     set: (key, value, untilMs) => {
-      // The library keeps what it holds through the last millisecond, and for ever where the time is 0.
-      const ttl = untilMs - clock() - 1;
-      if (ttl > 0) held.set(key, value, { ttl });
+      if (now().getTime() < untilMs) held.set(key, { value, untilMs });
       else held.delete(key);
     },
   };

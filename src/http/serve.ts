@@ -139,8 +139,7 @@ export const createRouter = <C>(options: RouterOptions<C>): Router<C> => {
     const params = endpoint.params?.safeParse(captured);
     if (!isFit || (params !== undefined && !params.success)) throw new Problem("not_found");
     const codes = inputCodes[endpoint.service];
-    const url = new URL(request.url);
-    const given = (options.readQuery ?? readQuery)(url, endpoint);
+    const given = request.url.includes("?") ? (options.readQuery ?? readQuery)(new URL(request.url), endpoint) : {};
     if (endpoint.query === undefined) {
       const faults = Object.keys(given).map((name) => ({ path: `query.${name}`, message: "is not known here", code: "unknown" }));
       if (faults.length > 0) throw new Problem(codes.unknownParameter, { errors: faults });

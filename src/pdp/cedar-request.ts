@@ -38,16 +38,22 @@ const valueOf = (value: unknown, shape: Shape): CedarValueJson | undefined => {
   return members.every((member) => member !== undefined) ? members : undefined;
 };
 
+/** Members by the name that a schema gives them; one is made only where the schema declares it. */
+type Made<Of> = ReadonlyMap<string, (of: Of) => CedarValueJson | undefined>;
+const made = <Of>(members: Readonly<Record<string, (of: Of) => CedarValueJson | undefined>>): Made<Of> => new Map(Object.entries(members));
+
 /** What the schema wants of an entity: what the house knows of every one, else what the facts hold by that name. */
-const attributesOf = (
+const attributesOf = <Of>(
   type: string,
-  made: Readonly<Record<string, CedarValueJson>>,
+  known: Made<Of>,
+  of: Of,
   held: Properties | undefined,
   schema: Schema,
 ): Record<string, CedarValueJson> => {
   const found: Record<string, CedarValueJson> = {};
   for (const [name, shape] of Object.entries(schema.attributes(type))) {
-    const value = Object.hasOwn(made, name) ? made[name] : valueOf(held?.[name], shape);
+    const make = known.get(name);
+    const value = make === undefined ? valueOf(held?.[name], shape) : make(of);
     if (value !== undefined) found[name] = value;
   }
   return found;
@@ -55,14 +61,15 @@ const attributesOf = (
 
 type Identified = Question["facts"]["subject"];
 
+const ofEverybody = made<{ readonly who: Identified; readonly question: Question }>({
+  tenant: ({ question }) => reference("Tenant", question.tenant),
+  disabled: ({ who }) => who.disabled,
+  mfa_level: ({ who }) => who.mfa_level ?? "none",
+});
+
 const identity = (type: string, who: Identified, question: Question, schema: Schema, groups: readonly string[]): EntityJson => ({
   uid: entity(type, who.id),
-  attrs: attributesOf(
-    type,
-    { tenant: reference("Tenant", question.tenant), disabled: who.disabled, mfa_level: who.mfa_level ?? "none" },
-    who.attributes,
-    schema,
-  ),
+  attrs: attributesOf(type, ofEverybody, { who, question }, who.attributes, schema),
   parents: groups.map((group) => entity(isRoleId(group) ? "BusinessRole" : "Group", group)),
 });
 
@@ -92,22 +99,25 @@ const tenantsOf = (question: Question): readonly string[] => {
   return question.facts.resource?.tenant_ids ?? [question.tenant];
 };
 
-const resourceEntity = (question: Question, standing: Standing, schema: Schema, slice: PolicySlice | undefined): EntityJson => {
-  const type = question.pair.entity;
-  const persons = question.facts.resource?.owners.filter((owner) => owner.startsWith("person:")) ?? [];
-  const made: Record<string, CedarValueJson> = {
-    tenants: tenants(tenantsOf(question)),
-    owners: persons.map((owner) => reference("Person", owner)),
-    restricted: standing.restricted,
-    controlled: standing.controlled,
-    step_up: standing.stepUp,
-    house: isHouseTool(question.pair, question.resourceId),
-    // What a policy set that was activated earlier calls it.
-    health: isHouseTool(question.pair, question.resourceId),
-  };
-  const attrs = attributesOf(type, made, question.facts.resource?.attributes, schema);
-  return { uid: resourceUid(question), attrs, parents: parentsOf(question, slice) };
-};
+const ofEveryResource = made<{ readonly question: Question; readonly standing: Standing }>({
+  tenants: ({ question }) => tenants(tenantsOf(question)),
+  owners: ({ question }) => {
+    const persons = question.facts.resource?.owners.filter((owner) => owner.startsWith("person:")) ?? [];
+    return persons.map((owner) => reference("Person", owner));
+  },
+  restricted: ({ standing }) => standing.restricted,
+  controlled: ({ standing }) => standing.controlled,
+  step_up: ({ standing }) => standing.stepUp,
+  house: ({ question }) => isHouseTool(question.pair, question.resourceId),
+  // What a policy set that was activated earlier calls it.
+  health: ({ question }) => isHouseTool(question.pair, question.resourceId),
+});
+
+const resourceEntity = (question: Question, standing: Standing, schema: Schema, slice: PolicySlice | undefined): EntityJson => ({
+  uid: resourceUid(question),
+  attrs: attributesOf(question.pair.entity, ofEveryResource, { question, standing }, question.facts.resource?.attributes, schema),
+  parents: parentsOf(question, slice),
+});
 
 const resourceUid = (question: Question): TypeAndId =>
   question.pair.of === "all" ? entity("Collection", question.pair.type) : entity(question.pair.entity, question.resourceId);
@@ -115,45 +125,58 @@ const resourceUid = (question: Question): TypeAndId =>
 /** Members that the schema declares and that have its type; what else somebody sent is not there for a policy. */
 const typed = (values: Properties, shape: Shape | undefined): Record<string, CedarValueJson> => {
   if (shape?.type !== "Record") return {};
-  const made: Record<string, CedarValueJson> = {};
+  const found: Record<string, CedarValueJson> = {};
   for (const [name, wanted] of Object.entries(shape.attributes)) {
     const value = Object.hasOwn(values, name) ? valueOf(values[name], wanted) : undefined;
-    if (value !== undefined) made[name] = value;
+    if (value !== undefined) found[name] = value;
   }
-  return made;
+  return found;
 };
 
+interface Circumstances {
+  readonly question: Question;
+  readonly standing: Standing;
+  /** What the schema declares of the action. */
+  readonly declared: Readonly<Record<string, Shape>>;
+}
+
+/** The schema requires these of every question. */
+const always = made<Circumstances>({
+  tenant: ({ question }) => reference("Tenant", question.tenant),
+  via_agent: ({ question }) => isViaAgent(question),
+  granted: ({ standing }) => standing.granted,
+  owner: ({ standing }) => standing.owner,
+  assigned: ({ question }) => question.inputs.assigned,
+  mfa: ({ standing }) => standing.mfa,
+  approved: ({ standing }) => standing.approved,
+  tools_scope: ({ question }) => question.inputs.tools_scope,
+  capability: ({ question }) => question.facts.capability,
+  chain: ({ question }) => question.facts.chain,
+  definition_ok: ({ standing }) => standing.definitionOk,
+});
+
+/** These are there if there is something to say, and a policy that may apply reads it. */
+const ifRead = made<Circumstances>({
+  agent: ({ question: { facts } }) => (facts.agent === null ? undefined : reference("AIAgent", facts.agent.id)),
+  delegation: ({ standing }) => standing.delegation,
+  props: ({ question, declared }) => typed(question.props, declared["props"]),
+  claimed: ({ question, declared }) => typed(question.claimed, declared["claimed"]),
+  ui: ({ question, declared }) => typed(question.ui, declared["ui"]),
+  tool: ({ question: { inputs } }) => (inputs.tool === undefined ? undefined : { ...inputs.tool }),
+  said_of_subject: ({ question, declared }) => typed(question.said?.subject ?? {}, declared["said_of_subject"]),
+  said_of_action: ({ question, declared }) => typed(question.said?.action ?? {}, declared["said_of_action"]),
+});
+
 const contextOf = (question: Question, standing: Standing, schema: Schema, slice: PolicySlice | undefined): Context => {
-  const { facts, inputs } = question;
-  const shape = schema.actions.get(question.pair.key)?.context ?? {};
-  const always: Record<string, CedarValueJson> = {
-    tenant: reference("Tenant", question.tenant),
-    via_agent: isViaAgent(question),
-    granted: standing.granted,
-    owner: standing.owner,
-    assigned: inputs.assigned,
-    mfa: standing.mfa,
-    approved: standing.approved,
-    tools_scope: inputs.tools_scope,
-    capability: facts.capability,
-    chain: facts.chain,
-    definition_ok: standing.definitionOk,
-  };
-  const made: Context = Object.fromEntries(Object.entries(always).filter(([name]) => Object.hasOwn(shape, name)));
-  const optional: Record<string, CedarValueJson | undefined> = {
-    agent: facts.agent === null ? undefined : reference("AIAgent", facts.agent.id),
-    delegation: standing.delegation,
-    props: typed(question.props, shape["props"]),
-    claimed: typed(question.claimed, shape["claimed"]),
-    ui: typed(question.ui, shape["ui"]),
-    tool: inputs.tool === undefined ? undefined : { ...inputs.tool },
-    said_of_subject: typed(question.said?.subject ?? {}, shape["said_of_subject"]),
-    said_of_action: typed(question.said?.action ?? {}, shape["said_of_action"]),
-  };
-  for (const [name, value] of Object.entries(optional)) {
-    if (value !== undefined && Object.hasOwn(shape, name) && (slice === undefined || slice.context.has(name))) made[name] = value;
+  const declared = schema.actions.get(question.pair.key)?.context ?? {};
+  const circumstances = { question, standing, declared };
+  const context: Context = {};
+  for (const name in declared) {
+    const isWanted = slice === undefined || slice.context.has(name);
+    const value = (always.get(name) ?? (isWanted ? ifRead.get(name) : undefined))?.(circumstances);
+    if (value !== undefined) context[name] = value;
   }
-  return made;
+  return context;
 };
 
 /** An entity that Cedar would know no less of without: it has no attribute and is in nothing. */

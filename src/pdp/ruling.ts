@@ -56,8 +56,10 @@ export const lackingOf = (question: Question): Reason | undefined => {
 /** The obligation that a row of the bundle is a form of. */
 const idOf = (name: string, engine: Engine): string => engine.bundle.obligations.get(name)?.id ?? name;
 
-const obligationsOf = (policies: readonly Policy[]): readonly string[] =>
-  [...new Set(policies.flatMap((policy) => policy.obligations))].toSorted();
+/** Most policies oblige to nothing. */
+const inOrder = (names: readonly string[]): readonly string[] => (names.length < 2 ? names : [...new Set(names)].toSorted());
+
+const obligationsOf = (policies: readonly Policy[]): readonly string[] => inOrder(policies.flatMap((policy) => policy.obligations));
 
 const policiesOf = ({ policies }: Judgement, engine: Engine): readonly Policy[] =>
   policies.flatMap((id) => engine.bundle.policies.get(id) ?? []);
@@ -93,7 +95,7 @@ export const ruleOn = (engine: Engine, question: Question): Ruling => {
     return {
       ...judgement,
       requestable: false,
-      obligations: [...new Set([...obligationsOf(deciding), ...moreThanSignedIn(engine, question)])].toSorted(),
+      obligations: inOrder([...obligationsOf(deciding), ...moreThanSignedIn(engine, question)]),
     };
   // The forbids that decided oblige to something on a denial too; to a step-up only where that would lift it.
   const always = obligationsOf(deciding).filter((name) => idOf(name, engine) !== STEP_UP);
@@ -101,7 +103,7 @@ export const ruleOn = (engine: Engine, question: Question): Ruling => {
     ...judgement,
     reason,
     requestable,
-    obligations: [...new Set([...always, ...more])].toSorted(),
+    obligations: inOrder([...always, ...more]),
   });
   const stepUps = obligationsOf(deciding).filter((name) => idOf(name, engine) === STEP_UP);
   const stepUp = stepUps.length === 0 ? [STEP_UP] : stepUps;

@@ -11,6 +11,7 @@ import { withDefaults } from "#decide/item-defaults.ts";
 import { pairOf } from "#decide/pairs.ts";
 import { formatDecisionId } from "#pdp/records/decision-id.ts";
 import { ApprovalTaken } from "#pdp/records/record-taking.ts";
+import type { CallDraft } from "#pdp/records/record.ts";
 import type { MakeOffer } from "#pdp/requests/offer.ts";
 import type { Shadow } from "#pdp/lifecycle/shadow/shadow.ts";
 import type { Serving } from "./serving.ts";
@@ -76,10 +77,12 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
     const verdicts = new Map(decided?.verdicts.map((verdict) => [verdict.ask, verdict]));
     const requestId = call.request.headers.get("x-request-id");
     const decidedAt = parts.now();
-    const kept = items.flatMap((item, index) => {
+    const kept: CallDraft["items"][number][] = [];
+    for (const [index, item] of items.entries()) {
       const verdict = isAsk(item) ? verdicts.get(item) : undefined;
-      return verdict === undefined || isUnrecorded(verdict, batch) ? [] : [{ index, verdict }];
-    });
+      if (verdict === undefined || isUnrecorded(verdict, batch)) continue;
+      kept.push({ index, verdict, showing: isForShowing(verdict.ask, batch, semantic) });
+    }
     if (decided !== undefined && kept.length > 0) {
       const recorded = parts.records.record({
         callId,
@@ -92,7 +95,7 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
         latencyUs: Math.round((performance.now() - started) * 1000),
         requestId: requestId ?? undefined,
         correlationId: call.correlationId,
-        items: kept.map((one) => ({ ...one, showing: isForShowing(one.verdict.ask, batch, semantic) })),
+        items: kept,
       });
       try {
         await recorded;

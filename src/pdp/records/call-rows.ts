@@ -62,34 +62,44 @@ const isEmpty = (members: Properties): boolean => {
   return true;
 };
 
+/** The canonical text of an ask's context, out of the canonical texts of what it is made of. */
+const contextText = ({ props, claimed, ui, said }: Verdict["ask"], textOf: (members: Properties) => string): string => {
+  const stated = [
+    said?.action === undefined ? "" : `"action":${textOf(said.action)}`,
+    said?.subject === undefined ? "" : `"subject":${textOf(said.subject)}`,
+  ];
+  const saying = said === undefined ? "" : `"said":{${stated.filter((text) => text !== "").join()}},`;
+  // The canonical form has the members in this order.
+  return `{"claimed":${textOf(claimed)},"props":${textOf(props)},${saying}"ui":${textOf(ui)}}`;
+};
+
 /**
- * Digests of properties, claims and the rest of the context, for the items of one call: each object is put into its canonical form
- * once, and what says it with the same objects has the same digest.
+ * Digests of properties, claims and the rest of the context, for the items of one call: of many, each object is put into its
+ * canonical form once, and what says it with the same objects has the same digest.
  */
-const createContextDigests = (parts: Pick<RowParts, "digestKey">): ((ask: Verdict["ask"]) => string) => {
+const createContextDigests = (parts: Pick<RowParts, "digestKey">, isSingle: boolean): ((ask: Verdict["ask"]) => string) => {
   // Not weak: it ends with the call, and what is weak costs each collection.
   const known = new Map<object, { readonly id: number; readonly text: string }>();
   const digests = new Map<string, string>();
-  let count = 0;
   const read = (members: Properties) => {
-    const held = known.get(members) ?? { id: count++, text: canonical(members) };
+    const held = known.get(members) ?? { id: known.size, text: canonical(members) };
     known.set(members, held);
     return held;
   };
-  return ({ props, claimed, ui, said }) => {
+  return (ask) => {
+    const { props, claimed, ui, said } = ask;
     if (said === undefined && isEmpty(props) && isEmpty(claimed) && isEmpty(ui)) return emptyContextOf(parts);
-    const [claims, properties, shown] = [read(claimed), read(props), read(ui)];
-    const stated = Object.entries({ action: said?.action, subject: said?.subject }).flatMap(([name, members]) =>
-      members === undefined ? [] : [{ name, ...read(members) }],
-    );
-    const same = [claims.id, properties.id, shown.id, said === undefined, ...stated.flatMap(({ name, id }) => [name, id])].join();
-    const held = digests.get(same);
-    if (held !== undefined) return held;
-    // The canonical form has the members in this order.
-    const saying = said === undefined ? "" : `"said":{${stated.map(({ name, text }) => `"${name}":${text}`).join()}},`;
-    const made = digest(parts, `{"claimed":${claims.text},"props":${properties.text},${saying}"ui":${shown.text}}`);
-    digests.set(same, made);
-    return made;
+    if (isSingle) return digest(parts, contextText(ask, canonical));
+    const ids = [claimed, props, ui, said?.action, said?.subject].map((members) => members && read(members).id);
+    const same = [...ids, said === undefined].join();
+    const held =
+      digests.get(same) ??
+      digest(
+        parts,
+        contextText(ask, (members) => read(members).text),
+      );
+    digests.set(same, held);
+    return held;
   };
 };
 
@@ -166,7 +176,7 @@ const createRows = (draft: CallDraft, parts: RowParts) => {
   const groups = new Map<string, Group>();
   const facts = new Map<string, { readonly text: string } | { readonly sealed: Uint8Array }>();
   const digests = new Map<string, string>();
-  const contextDigest = createContextDigests(parts);
+  const contextDigest = createContextDigests(parts, draft.items.length === 1);
   const events: EventDraft[] = [];
   const takes: Take[] = [];
 
