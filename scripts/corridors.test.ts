@@ -19,6 +19,7 @@ const walks = readFileSync(join(root, "docs/corridors.md"), "utf8")
       file,
       passesOn: gives.startsWith("*passes on:*"),
     })),
+    numbers: [...text.matchAll(/^\| *(\d+) *\|/gm)].map(([, number]) => Number(number)),
   }));
 
 test("each hop of the corridors is a file that is there, called by one that was reached, by the name that it has there", () => {
@@ -35,6 +36,22 @@ test("each hop of the corridors is a file that is there, called by one that was 
       const base = file.split("/").at(-1);
       reached.set(base, [...(reached.get(base) ?? []), file]);
     }
+  }
+});
+
+test("every row of a walk is a hop that can be read, numbered in its order, and no function of a file is named twice", () => {
+  for (const { title, hops, numbers } of walks) {
+    assert.deepEqual(
+      numbers,
+      hops.map((_hop, at) => at + 1),
+      title,
+    );
+    const named = hops.map(({ name, file }) => `${name} ${file}`);
+    assert.deepEqual(
+      named.filter((hop, at) => named.indexOf(hop) !== at),
+      [],
+      title,
+    );
   }
 });
 

@@ -1,6 +1,6 @@
 import type { Agents } from "#contract/endpoint.ts";
 import { Problem } from "#contract/problem.ts";
-import { isAgent } from "./actor-kind.ts";
+import { agentsAmong, isAgent } from "./actor-kind.ts";
 import type { Caller } from "./caller.ts";
 
 type Acting = Pick<Caller, "sub" | "tenant" | "actors" | "agent">;
@@ -16,7 +16,7 @@ export type LivingDelegations = (tenant: string, hops: readonly Hop[]) => Promis
 
 /** The agents of the `act` chain from the person outwards: the innermost acted first. Empty: the person is there in person. */
 export const hopsOf = ({ sub, actors, agent }: Pick<Caller, "sub" | "actors" | "agent">): readonly Hop[] => {
-  const named = actors.filter((actor) => !actor.startsWith("service:"));
+  const named = agentsAmong(actors);
   const agents = named.length === 0 && agent !== undefined ? [agent] : named.toReversed();
   return agents.map((agentId, index) => ({ userId: agents[index - 1] ?? sub, agentId }));
 };

@@ -2,6 +2,7 @@ import { errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from "jose";
 import { Problem } from "#contract/problem.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import { ALGORITHMS, invalidToken, parseBearer, parseTokenHead, requireAccessToken, type TokenHead } from "./access-token.ts";
+import { agentsAmong } from "./actor-kind.ts";
 import type { Caller } from "./caller.ts";
 import {
   identityOfHouse,
@@ -62,9 +63,6 @@ const requireHouseSubject = (service: string, who: Identity): boolean => {
   if (houseServiceIds.has(who.sub) || !maySpeakForOthers(service)) throw invalidToken("This key does not speak for this subject.");
   return false;
 };
-
-/** House services never show as agents of a person; whoever else stands outermost in `act` is the agent. */
-const agentOf = (actors: readonly string[]): string | undefined => actors.find((actor) => !actor.startsWith("service:"));
 
 /**
  * Checks access tokens for one service: a signed JWT of an accepted issuer, or what such an issuer says of a token that is
@@ -137,7 +135,7 @@ export const createTokenChecker = (parts: BearerVerifierParts): ((token: string)
     if (service === undefined) requireNoService(who.sub, clientId);
     const isHouseService = service !== undefined && requireHouseSubject(service, who);
     const actors = parseActors(payload);
-    const named = agentOf(actors);
+    const [named] = agentsAmong(actors);
     // In a token of the house the service that took the first one in has named the agent already.
     const isAsked = named === undefined && clientId !== undefined && service === undefined;
     const known = isAsked ? await parts.agentOfClient?.(clientId) : undefined;

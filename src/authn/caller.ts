@@ -33,6 +33,9 @@ export interface Caller {
 export const bodyShareOf = (caller: Pick<Caller, "sub" | "tenant" | "isHouseService">): string | undefined =>
   caller.isHouseService ? undefined : `${caller.tenant} ${caller.sub}`;
 
+/** Whose keys of writes that may be sent again are: two agents of one person, or the person itself, do not share them. */
+export const keyHolderOf = ({ sub, agent }: Pick<Caller, "sub" | "agent">): string => JSON.stringify([sub, agent ?? null]);
+
 /** Any one of the scopes is enough; none named = none needed. */
 export const requireScope = (caller: Pick<Caller, "scopes">, scopes: readonly string[]): void => {
   if (scopes.length === 0 || scopes.some((scope) => caller.scopes.has(scope))) return;

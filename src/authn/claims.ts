@@ -1,3 +1,4 @@
+import { isObject } from "#contract/is-object.ts";
 import type { JWTPayload } from "jose";
 import { tenantId } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
@@ -69,11 +70,10 @@ export const parseActors = (claims: JWTPayload): readonly string[] => {
   const actors: string[] = [];
   let at: unknown = claims["act"];
   while (at !== undefined) {
-    if (typeof at !== "object" || at === null || Array.isArray(at) || actors.length === MAX_ACTORS)
+    if (!isObject(at) || actors.length === MAX_ACTORS)
       throw new Problem("invalid_token", { detail: "The chain of actors is not readable." });
-    const link = at as { readonly sub?: unknown; readonly act?: unknown };
-    actors.push(parseSubject(link.sub));
-    at = link.act;
+    actors.push(parseSubject(at["sub"]));
+    at = at["act"];
   }
   return actors;
 };

@@ -40,3 +40,23 @@ export const readForeignToken = (answer: unknown, askedAt: number): ForeignToken
   const read = tokenReply.safeParse(answer).data;
   return read && { token: read.access_token, until: askedAt + (read.expires_in ?? DEFAULT_LIFE_S) * 1000 - EARLY_MS };
 };
+
+/** A token that whoever needs it meanwhile asks for once, and that is asked for again when its time is over. */
+export const createHeldToken = (now: () => Date) => {
+  let held: ForeignToken | undefined;
+  let asking: Promise<ForeignToken> | undefined;
+  return {
+    /** Throws what `ask` throws. */
+    token: async (ask: () => Promise<ForeignToken>): Promise<string> => {
+      if (held !== undefined && now().getTime() < held.until) return held.token;
+      asking ??= ask()
+        .then((token) => (held = token))
+        .finally(() => (asking = undefined));
+      return (await asking).token;
+    },
+    /** It was not taken: the next one is asked for anew, unless another than this is held by now. */
+    drop: (token = held?.token): void => {
+      if (held?.token === token) held = undefined;
+    },
+  };
+};

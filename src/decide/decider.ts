@@ -1,3 +1,4 @@
+import { agentsAmong } from "#authn/actor-kind.ts";
 import { Problem } from "#contract/problem.ts";
 import { evaluate, evaluateMany, type EvaluationReply } from "#contract/authzen.ts";
 import type { ReplyOf, SentBody } from "#contract/endpoint.ts";
@@ -68,10 +69,10 @@ const clientOf = (context: DecideAsk["context"]): object => {
 
 /**
  * Which agent acts, as `context.agent` says it: of several that act one for another all, outermost first, so that each hop's delegation
- * counts and not the last one's alone. Services of the house that passed a call on are no agents.
+ * counts and not the last one's alone.
  */
 export const actingAgents = ({ agent, actors = [] }: Pick<Asker, "agent" | "actors">): { readonly agent?: string | readonly string[] } => {
-  const chain = actors.filter((actor) => !actor.startsWith("service:"));
+  const chain = agentsAmong(actors);
   if (chain.length > 1) return { agent: chain };
   return agent === undefined ? {} : { agent };
 };

@@ -1,4 +1,4 @@
-import { circuitBreaker, CircuitState, handleWhen, type IBreaker } from "cockatiel";
+import { circuitBreaker, CircuitState, handleWhen, type CircuitBreakerPolicy, type IBreaker } from "cockatiel";
 import type { Metrics } from "#telemetry/metrics.ts";
 
 /** Stops asking who does not answer, and asks again after a while by one single call. */
@@ -67,20 +67,25 @@ export const createFailureWindow = (now: () => number = () => performance.now(),
   };
 };
 
-/** Metrics show its state from the start: 0 closed, 1 half-open, 2 open. */
+/** Metrics tell what becomes of a breaker: 0 closed, 1 half-open, 2 open. */
+export const tellBreaker = (policy: CircuitBreakerPolicy, { name: service, metrics }: Pick<BreakerParts, "name" | "metrics">): void => {
+  policy.onStateChange((state) => {
+    metrics.set("circuit_breaker_status", { service }, state === CircuitState.Closed ? 0 : state === CircuitState.HalfOpen ? 1 : 2);
+  });
+  policy.onBreak(() => metrics.count("circuit_breaks_total", { service }));
+};
+
+/** Metrics show its state from the start. */
 export const createBreaker = (parts: BreakerParts): Breaker => {
-  const service = parts.name;
   const handled = handleWhen((error) => parts.isFailure(error));
   const { isFailedAnswer } = parts;
   const policy = circuitBreaker(isFailedAnswer === undefined ? handled : handled.orWhenResult(isFailedAnswer), {
     halfOpenAfter: parts.restMs ?? REST_MS,
     breaker: createFailureWindow(),
   });
-  const show = (state: number): void => parts.metrics.set("circuit_breaker_status", { service }, state);
-  show(0);
-  parts.metrics.count("circuit_breaks_total", { service }, 0);
-  policy.onStateChange((state) => show(state === CircuitState.Closed ? 0 : state === CircuitState.HalfOpen ? 1 : 2));
-  policy.onBreak(() => parts.metrics.count("circuit_breaks_total", { service }));
+  parts.metrics.set("circuit_breaker_status", { service: parts.name }, 0);
+  parts.metrics.count("circuit_breaks_total", { service: parts.name }, 0);
+  tellBreaker(policy, parts);
   return {
     run: async (work) => {
       // The library lets the others wait for the trial, which may take as long as the time-out.

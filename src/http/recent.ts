@@ -14,7 +14,7 @@ interface Held<V> {
 }
 
 export const createRecent = <V extends object>(most: number, now: () => Date): Recent<V> => {
-  // The library's own clock is read with each call, keeps what it holds through the last millisecond, and for ever where the time is 0.
+  // Not by the library's own times: it keeps through the last millisecond, for ever where the time is 0, and reads the clock with each call.
   const held = new LRUCache<string, Held<V>>({ max: most });
   return {
     get: (key) => {

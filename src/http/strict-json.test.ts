@@ -109,3 +109,16 @@ test("two long bodies that are read in turns do not disturb each other", () => {
   assert.ok(rounds > 5);
   assert.deepEqual(values.map((value) => (value as unknown[])[29_999]).toSorted(), [[1], { a: 1 }]);
 });
+
+for (const [what, filling] of [
+  ["blanks", " ".repeat(200_000)],
+  ["a number", "1".repeat(200_000)],
+  ["empty lists", "[],".repeat(66_000) + "[]"],
+] as const) {
+  test(`the walk stops on its way through ${what}`, () => {
+    const steps = strictJsonSteps(`[${filling}]`, { depth: 3, members: 100_000, keepsUnfit: true });
+    let stops = 0;
+    while (steps.next().done !== true) stops += 1;
+    assert.ok(stops > 10, `${stops}`);
+  });
+}

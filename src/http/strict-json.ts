@@ -54,8 +54,8 @@ export const strictJsonSteps = function* (bytes: Uint8Array | string, limits: St
 export const parseStrictJson = (bytes: Uint8Array | string, limits: StrictJsonLimits = { depth: 64 }): unknown =>
   atOnce(strictJsonSteps(bytes, limits));
 
-/** Pieces of structure between two stops. */
-const STRIDE = 10_000;
+/** Characters between two stops, but for a string, which is passed over at the speed of a search. */
+const STRIDE = 16_384;
 
 /** Walks the text once; strings are skipped by their own rules, so braces inside them do not count. */
 const checkMembers = function* (text: string, limits: StrictJsonLimits): Generator<void, void> {
@@ -71,8 +71,12 @@ const checkMembers = function* (text: string, limits: StrictJsonLimits): Generat
       throw new Problem(limits.tooDeep ?? "body_unreadable", { detail: `The body is nested deeper than ${limits.depth}.` });
     expectsName = names !== null;
   };
-  let pieces = 0;
+  let stop = STRIDE;
   for (let at = 0; at < text.length; at++) {
+    if (at >= stop) {
+      stop = at + STRIDE;
+      yield;
+    }
     switch (text.charCodeAt(at)) {
       case 0x7b: // {
         enter(new Set());
@@ -102,12 +106,8 @@ const checkMembers = function* (text: string, limits: StrictJsonLimits): Generat
           expectsName = false;
         }
         at = end;
-        break;
       }
-      default:
-        continue;
     }
-    if (++pieces % STRIDE === 0) yield;
   }
 };
 

@@ -5,7 +5,7 @@ import { Problem } from "#contract/problem.ts";
 import { answer, type Answer } from "#http/serve.ts";
 import { statement, type Sql } from "#store/database.ts";
 import type { Written } from "./graph/write.ts";
-import type { Caller } from "#authn/caller.ts";
+import { keyHolderOf, type Caller } from "#authn/caller.ts";
 
 /** A write that may be sent again without being done again. */
 export interface KeyedCall {
@@ -37,8 +37,7 @@ export const requireKeyedCall = (request: Request, caller: Caller, body: unknown
   const key = requireKey(request);
   return {
     tenant: caller.tenant,
-    // Two agents of one person, or the person itself, do not share keys.
-    caller: JSON.stringify([caller.sub, caller.agent ?? null]),
+    caller: keyHolderOf(caller),
     method: request.method,
     path: new URL(request.url).pathname,
     key,

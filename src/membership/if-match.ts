@@ -1,5 +1,5 @@
 import { Problem } from "#contract/problem.ts";
-import { tagsOf as listOf } from "#http/entity-tags.ts";
+import { namesTag, tagsOf as listOf } from "#http/entity-tags.ts";
 
 /** Tag of a row's revision. */
 export const tagOf = ({ rev }: { readonly rev: bigint }): string => `"${rev}"`;
@@ -25,6 +25,6 @@ export const refuseHeld = (row: { readonly rev: bigint }): never => {
 
 /** Throws `stale_version`, with the tag that the row has now. */
 export const requireTag = (tags: readonly string[] | undefined, row: { readonly rev: bigint }): void => {
-  if (tags === undefined || tags.includes("*") || tags.includes(tagOf(row))) return;
+  if (tags === undefined || namesTag(tags.join(), tagOf(row))) return;
   throw new Problem("stale_version", { headers: { etag: tagOf(row) } });
 };

@@ -140,7 +140,7 @@ interface Circumstances {
   readonly declared: Readonly<Record<string, Shape>>;
 }
 
-/** The schema requires these of every question. */
+/** These are there wherever the schema declares them: it may require them. */
 const always = made<Circumstances>({
   tenant: ({ question }) => reference("Tenant", question.tenant),
   via_agent: ({ question }) => isViaAgent(question),

@@ -40,7 +40,7 @@ export const createDecisionCache = (parts: {
         // Questions about what would be are rare, and not decisions.
         if (omit !== undefined && omit.size > 0) return engine.judge(one, omit);
         const request = engine.requestOf(one);
-        // Made member by member in the schema's order, so the same question is the same text without being sorted.
+        // Made the same way each time, members in the schema's order and lists in that of the facts: not sorted, and at worst asked again.
         const key = hash("sha256", `${version}\n${graphVersion}\n${JSON.stringify(request)}`, "base64");
         const held = kept.get(key);
         if (held !== undefined && now < end) {

@@ -56,7 +56,7 @@ export const lackingOf = (question: Question): Reason | undefined => {
 /** The obligation that a row of the bundle is a form of. */
 const idOf = (name: string, engine: Engine): string => engine.bundle.obligations.get(name)?.id ?? name;
 
-/** Most policies oblige to nothing. */
+/** Each name once, in order; most policies oblige to nothing, or to one thing. */
 const inOrder = (names: readonly string[]): readonly string[] => (names.length < 2 ? names : [...new Set(names)].toSorted());
 
 const obligationsOf = (policies: readonly Policy[]): readonly string[] => inOrder(policies.flatMap((policy) => policy.obligations));

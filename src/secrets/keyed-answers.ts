@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import { canonicalJson } from "#contract/canonical-json.ts";
 import { idempotencyKey } from "#contract/ids.ts";
 import { Problem, problemCodes, type ProblemCode } from "#contract/problem.ts";
-import type { Caller } from "#authn/caller.ts";
+import { keyHolderOf, type Caller } from "#authn/caller.ts";
 import { deriveKey, type HouseSecrets } from "#authn/seal.ts";
 import { asProblem } from "#http/problem-body.ts";
 import { answer, Answer, type Handler } from "#http/serve.ts";
@@ -76,8 +76,7 @@ export const createKeyedAnswers = (parts: { readonly database: Database; readonl
       if (key === null) return handler(call);
       if (!idempotencyKey.safeParse(key).success)
         throw new Problem("idempotency_key_required", { detail: "Idempotency-Key is 1 to 128 of A-Z a-z 0-9 . _ : -" });
-      // Two agents of one person, or the person itself, do not share keys.
-      const place: Place = [caller.tenant, JSON.stringify([caller.sub, caller.agent ?? null]), new URL(request.url).pathname, key];
+      const place: Place = [caller.tenant, keyHolderOf(caller), new URL(request.url).pathname, key];
       const known = await claim(place, macsOf(request, body));
       if (known !== undefined) {
         // Nothing is told of what a process left that died.

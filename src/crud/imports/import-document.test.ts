@@ -199,3 +199,11 @@ test("what does not show is in no title, no member's name and no value that is o
     ],
   );
 });
+
+test("a member named twice is refused in either form, with its place", () => {
+  for (const text of ['{"openapi":"3.0.3",\n"paths":{},"paths":{}}', "openapi: 3.0.3\npaths: {}\npaths: {}\n"]) {
+    const found = inspectDocument(Buffer.from(text), prefix);
+    assert.ok("faults" in found, text);
+    assert.match(JSON.stringify(found.faults), /must be unique.*"line":[23]/, text);
+  }
+});

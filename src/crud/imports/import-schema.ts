@@ -188,4 +188,4 @@ export const withoutDescriptions = (schema: unknown): unknown => {
   );
 };
 const isNamed = (name: string, value: unknown): value is Readonly<Record<string, unknown>> =>
-  (name === "properties" || name === "$defs" || name === "dependentSchemas") && isObject(value) && !Array.isArray(value);
+  (name === "properties" || name === "$defs" || name === "dependentSchemas") && isObject(value);

@@ -1,3 +1,4 @@
+import { parseStrictJson } from "#http/strict-json.ts";
 import { isObject } from "#contract/is-object.ts";
 import type { Fault } from "#contract/problem.ts";
 import { isDeeper, readYaml } from "#documents/yaml-document.ts";
@@ -23,10 +24,12 @@ export class ImportFault extends Error {
 }
 
 const MOST_DEPTH = 200;
+/** Members twice are refused in either form; the document's size bounds how many there are. */
+const JSON_LIMITS = { depth: 100, members: Number.POSITIVE_INFINITY, keepsUnfit: true };
 const YAML_LIMITS = { mebibytes: 32, depth: 100, aliases: 10_000 };
 const MOST_HOPS = 20;
 
-export const nodeOf = (value: unknown): Node => (isObject(value) && !Array.isArray(value) ? value : {});
+export const nodeOf = (value: unknown): Node => (isObject(value) ? value : {});
 export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 export const wordOf = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
 export const memberOf = (node: Node, name: string): unknown => (Object.hasOwn(node, name) ? node[name] : undefined);
@@ -37,7 +40,7 @@ const readValue = (text: string): { readonly value: unknown } | { readonly fault
   const plain = text.replace(/^\ufeff/, "");
   if (/^\s*\{/.test(plain)) {
     try {
-      return { value: JSON.parse(plain) as unknown };
+      return { value: parseStrictJson(plain, JSON_LIMITS) };
     } catch {
       // A flow map of YAML begins like this too.
     }

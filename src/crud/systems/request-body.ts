@@ -38,7 +38,7 @@ const formOf = (value: Readonly<Record<string, unknown>>, { encoding }: BodyRule
   Object.entries(value)
     .flatMap(([name, item]) => {
       const rule = Object.hasOwn(encoding, name) ? encoding[name] : undefined;
-      const asJson = rule?.style === undefined && ((isObject(item) && !Array.isArray(item)) || isJsonMedia(rule?.media ?? ""));
+      const asJson = rule?.style === undefined && (isObject(item) || isJsonMedia(rule?.media ?? ""));
       return queryPairs(name, item, asJson ? "json" : (rule?.style ?? "form"), rule?.explode ?? true);
     })
     .map((pair) => pair.join("="))

@@ -1,7 +1,6 @@
 import {
   BrokenCircuitError,
   BulkheadRejectedError,
-  CircuitState,
   DelegateBackoff,
   bulkhead,
   circuitBreaker,
@@ -13,7 +12,7 @@ import {
 } from "cockatiel";
 import { Problem } from "#contract/problem.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
-import { createFailureWindow } from "#http/breaker.ts";
+import { createFailureWindow, tellBreaker } from "#http/breaker.ts";
 import { createLocalBuckets, type Rate } from "#http/token-buckets.ts";
 import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
 import type { CircuitRules, ConcurrencyRules, RateLimitRules, RetryRules } from "#crud/systems/system-limits.ts";
@@ -70,7 +69,7 @@ const bucketOf = ({ key }: RateLimitRules, { tenant, principal }: Run<unknown>):
 export const createResilience = (parts: ResilienceParts): Resilience => {
   const perTenant = new Map<string, { breaker: CircuitBreakerPolicy; limit: BulkheadPolicy }>();
   const buckets = createLocalBuckets(() => parts.now().getTime());
-  const service = `system:${parts.system}`;
+  const name = `system:${parts.system}`;
 
   const policiesOf = (tenant: string) => {
     const held = perTenant.get(tenant);
@@ -82,11 +81,7 @@ export const createResilience = (parts: ResilienceParts): Resilience => {
       }),
       halfOpenAfter: parts.circuit.open,
     });
-    breaker.onStateChange((state) => {
-      const shown = state === CircuitState.Closed ? 0 : state === CircuitState.HalfOpen ? 1 : 2;
-      parts.metrics.set("circuit_breaker_status", { service }, shown);
-      if (state === CircuitState.Open) parts.metrics.count("circuit_breaks_total", { service });
-    });
+    tellBreaker(breaker, { name, metrics: parts.metrics });
     const made = { breaker, limit: bulkhead(parts.concurrency.max, parts.concurrency.queue) };
     perTenant.set(tenant, made);
     return made;

@@ -1,6 +1,12 @@
 import { setMaxListeners } from "node:events";
 import type { Dispatcher } from "undici";
-import { clientCredentialsRequest, MOST_TOKEN_BYTES, readForeignToken, type ForeignToken } from "#authn/client-credentials.ts";
+import {
+  clientCredentialsRequest,
+  createHeldToken,
+  MOST_TOKEN_BYTES,
+  readForeignToken,
+  type ForeignToken,
+} from "#authn/client-credentials.ts";
 import { Problem } from "#contract/problem.ts";
 import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
 import type { Invocation } from "#crud/mcp/tool.ts";
@@ -20,10 +26,9 @@ export const createSystemTokens = (
   { agent, userAgent, now }: { readonly agent: Dispatcher; readonly userAgent: string; readonly now: () => Date },
 ) => {
   const url = new URL(tokenUrl);
-  const held = new Map<string, ForeignToken>();
-  const asking = new Map<string, Promise<string>>();
+  const held = new Map<string, ReturnType<typeof createHeldToken>>();
 
-  const ask = async ({ caller, secret }: Pick<Invocation, "caller" | "secret">): Promise<string> => {
+  const ask = async ({ secret }: Pick<Invocation, "secret">): Promise<ForeignToken> => {
     const asked = now().getTime();
     const [id, password] = await Promise.all([secret(clientId), secret(clientSecret)]);
     const { headers, body } = clientCredentialsRequest({ id, secret: password, scopes });
@@ -44,8 +49,7 @@ export const createSystemTokens = (
     if (reply.status !== 200) throw refused(`The token endpoint answered ${reply.status}.`);
     const read = readForeignToken(reply.body, asked);
     if (read === undefined) throw refused("The token endpoint gave no bearer token.");
-    held.set(caller.tenant, read);
-    return read.token;
+    return read;
   };
 
   const within = async (work: Promise<string>, signal: AbortSignal): Promise<string> => {
@@ -65,16 +69,15 @@ export const createSystemTokens = (
     /** Throws `UpstreamFault`: nothing was sent to the system then. */
     token: async (call: Pick<Invocation, "caller" | "secret" | "signal">): Promise<string> => {
       const { tenant } = call.caller;
-      const known = held.get(tenant);
-      if (known !== undefined && now().getTime() < known.until) return known.token;
-      const running = asking.get(tenant) ?? ask(call).finally(() => asking.delete(tenant));
-      asking.set(tenant, running);
-      return within(running, call.signal);
+      const own = held.get(tenant) ?? createHeldToken(now);
+      held.set(tenant, own);
+      return within(
+        own.token(() => ask(call)),
+        call.signal,
+      );
     },
     /** The system did not take it: the next call asks for another. */
-    drop: (tenant: string, token: string): void => {
-      if (held.get(tenant)?.token === token) held.delete(tenant);
-    },
+    drop: (tenant: string, token: string): void => held.get(tenant)?.drop(token),
   };
 };
 export type SystemTokens = ReturnType<typeof createSystemTokens>;

@@ -1,3 +1,4 @@
+import { isObject } from "#contract/is-object.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
 import { fillText, namesIn, type RoutePattern } from "./route-pattern.ts";
 import type { Mapping } from "./route-row.ts";
@@ -49,8 +50,8 @@ const valueAt = (body: unknown, path: string): unknown => {
   let value: unknown = body;
   for (const [, member, index] of path.matchAll(/\.([A-Za-z0-9_-]+)|\[([0-9]+)\]/g)) {
     if (member !== undefined) {
-      if (typeof value !== "object" || value === null || Array.isArray(value) || !Object.hasOwn(value, member)) return undefined;
-      value = (value as Record<string, unknown>)[member];
+      if (!isObject(value) || !Object.hasOwn(value, member)) return undefined;
+      value = value[member];
     } else {
       if (!Array.isArray(value)) return undefined;
       value = value[Number(index)];

@@ -1,3 +1,4 @@
+import { isObject } from "#contract/is-object.ts";
 import { mergeMasks, mergeRowFilters, type ColumnMask } from "#contract/data-scope.ts";
 import type { Properties } from "#pdp/ask.ts";
 
@@ -9,8 +10,8 @@ const texts = (value: unknown): readonly string[] =>
 
 /** YAML's null is the mask of that name. */
 const maskOf = (value: unknown): ColumnMask =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-    ? Object.fromEntries(Object.entries(value).map(([column, kind]) => [column, kind === null ? "null" : String(kind)]))
+  isObject(value)
+    ? Object.fromEntries(Object.entries(value).map(([column, kind]) => [column, typeof kind === "string" ? kind : JSON.stringify(kind)]))
     : {};
 
 type Merge = (one: unknown, other: unknown) => unknown;

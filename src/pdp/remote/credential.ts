@@ -1,4 +1,10 @@
-import { clientCredentialsRequest, MOST_TOKEN_BYTES, readForeignToken, type ForeignToken } from "#authn/client-credentials.ts";
+import {
+  clientCredentialsRequest,
+  createHeldToken,
+  MOST_TOKEN_BYTES,
+  readForeignToken,
+  type ForeignToken,
+} from "#authn/client-credentials.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
 import type { PdpConfig } from "#pdp/config.ts";
 import { ConfigurationRefused } from "#pdp/configuration-file.ts";
@@ -22,11 +28,10 @@ const clientCredentials = (parts: {
   readonly timeoutMs: number;
   readonly now: () => Date;
 }): Credential => {
-  let held: ForeignToken | undefined;
-  let fetching: Promise<string> | undefined;
+  const held = createHeldToken(parts.now);
   const request = clientCredentialsRequest(parts);
 
-  const fetchToken = async (): Promise<string> => {
+  const fetchToken = async (): Promise<ForeignToken> => {
     const asked = parts.now().getTime();
     try {
       const answer = await fetchBounded(
@@ -35,24 +40,16 @@ const clientCredentials = (parts: {
         { timeoutMs: parts.timeoutMs, maxBytes: MOST_TOKEN_BYTES },
       );
       if (answer.status !== 200) throw new Error(`the token endpoint answered with ${answer.status}`);
-      held = readForeignToken(JSON.parse(answer.text), asked);
-      if (held === undefined) throw new Error("the token endpoint gave no bearer token");
-      return held.token;
+      const read = readForeignToken(JSON.parse(answer.text), asked);
+      if (read === undefined) throw new Error("the token endpoint gave no bearer token");
+      return read;
     } catch (cause) {
       throw new Problem("pdp_unavailable", { cause, headers: { "retry-after": "1" } });
     }
   };
   return {
-    authorization: async () => {
-      if (held !== undefined && parts.now().getTime() < held.until) return `Bearer ${held.token}`;
-      fetching ??= fetchToken().finally(() => {
-        fetching = undefined;
-      });
-      return `Bearer ${await fetching}`;
-    },
-    forget: () => {
-      held = undefined;
-    },
+    authorization: async () => `Bearer ${await held.token(fetchToken)}`,
+    forget: () => held.drop(),
   };
 };
 

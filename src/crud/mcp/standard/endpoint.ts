@@ -82,6 +82,7 @@ export const createStandardEndpoint = (router: Router<Caller>, parts: StandardEn
     serverFor: (view) => createToolServer(view, parts, correlationIdOfVisit),
     changes: parts.changes,
     share,
+    log: parts.log,
     now: parts.now,
   });
 

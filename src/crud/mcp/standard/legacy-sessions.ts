@@ -1,3 +1,5 @@
+import { startLoop } from "#http/loop.ts";
+import type { Log } from "#telemetry/log.ts";
 import { randomUUID } from "node:crypto";
 import { WebStandardStreamableHTTPServerTransport, type AuthInfo, type Server } from "@modelcontextprotocol/server";
 import { Problem } from "#contract/problem.ts";
@@ -10,6 +12,7 @@ export interface LegacySessionsParts {
   readonly serverFor: (view: Visit["view"]) => Server;
   readonly changes: ListChanges;
   readonly share: SessionShare;
+  readonly log: Log;
   readonly now: () => Date;
 }
 
@@ -39,11 +42,15 @@ export const createLegacySessions = (parts: LegacySessionsParts) => {
     await session.server.close();
   };
 
-  const sweep = setInterval(() => {
-    const idleSince = parts.now().getTime() - IDLE_MS;
-    for (const [id, { place }] of sessions) if (place.streams === 0 && place.lastUsed < idleSince) void end(id);
-  }, SWEEP_MS);
-  sweep.unref();
+  const sweeping = startLoop({
+    everyMs: SWEEP_MS,
+    work: async () => {
+      const idleSince = parts.now().getTime() - IDLE_MS;
+      const idle = [...sessions].filter(([, { place }]) => place.streams === 0 && place.lastUsed < idleSince);
+      await Promise.all(idle.map(([id]) => end(id)));
+    },
+    failed: (cause) => parts.log.warn("mcp_sessions_not_ended", { cause }),
+  });
 
   /** The longest unused goes when there is no room; its client begins anew. */
   const makeRoom = async (): Promise<void> => {
@@ -115,7 +122,7 @@ export const createLegacySessions = (parts: LegacySessionsParts) => {
       return response;
     },
     [Symbol.asyncDispose]: async (): Promise<void> => {
-      clearInterval(sweep);
+      await sweeping[Symbol.asyncDispose]();
       await Promise.all([...sessions.keys()].map(end));
     },
   };
