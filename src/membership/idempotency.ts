@@ -93,7 +93,7 @@ const saveAnswer = async (sql: Sql, call: KeyedCall, given: KeyedAnswer): Promis
 export const keptAnswer = <R>({ status, headers, body }: KeyedAnswer): Answer<R> => answer(body as R, { status, headers });
 
 /** One write for each key: what is sent again with it gets the first answer, and nothing is done. */
-export const createOnce = (key: KeyedCall) => {
+export const createKeyedWrite = (key: KeyedCall) => {
   let kept: KeyedAnswer | undefined;
   return {
     /** The work of the write's transaction: `work` says what it answers at the version that it becomes. Throws what `findAnswer` does. */

@@ -6,7 +6,7 @@ import { bodyShareOf, type Caller } from "#authn/caller.ts";
 import { createMetricsReader } from "#authn/metrics-reader.ts";
 import { createSealer } from "#authn/seal.ts";
 import { createSealedCursors } from "#authn/sealed-cursors.ts";
-import { serveBudgets } from "./budgets/serve-budgets.ts";
+import { serveBudgetStates } from "./budgets/serve-budgets.ts";
 import { createCedar } from "./cedar.ts";
 import type { DecisionPoint } from "./decision-point.ts";
 import { createCallRate } from "./endpoints/call-rate.ts";
@@ -142,7 +142,7 @@ export const createPdp = async (parts: PdpParts): Promise<Service> => {
       maxCandidates: config.searchMaxCandidates,
     });
   serveDecisions(router, { ...shared, approvals, vocabulary, shadow, isGraph: switches.facts.kind === "membership", isRemote });
-  serveBudgets(router, {
+  serveBudgetStates(router, {
     ...shared,
     membership: parts.peers.membership,
     membershipAudience: parts.audiences.membership,

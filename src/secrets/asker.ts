@@ -8,7 +8,7 @@ import type { SecretsPolicy } from "./config.ts";
 import type { Operation, Purpose } from "./operations.ts";
 
 /** The tool call that a workload reads for, out of its headers. */
-export interface ToolCall {
+export interface CallBehind {
   readonly id: string;
   readonly decision_id: string;
   readonly call_id?: string;
@@ -16,13 +16,13 @@ export interface ToolCall {
 }
 
 /** Who asks, in the words of this service. */
-export interface Asker {
+export interface SecretAsker {
   readonly kind: "workload" | "agent" | "person" | "service";
   readonly caller: Caller;
   readonly purpose: Purpose;
   /** The tenant whose secrets are meant. */
   readonly tenant: string;
-  readonly tool?: ToolCall;
+  readonly tool?: CallBehind;
 }
 
 /** What somebody is known by: the wish, and the request that it came with. */
@@ -45,7 +45,7 @@ export interface AskerParts {
 
 const headerId = /^[A-Za-z0-9._:@+~-]{1,200}$/;
 
-const kindOf = (caller: Caller, workloads: ReadonlySet<string>): Asker["kind"] => {
+const kindOf = (caller: Caller, workloads: ReadonlySet<string>): SecretAsker["kind"] => {
   if (caller.isHouseService && workloads.has(caller.sub)) return "workload";
   // Of what is somebody's own nothing that speaks for them is shown more than an agent is, be it a service.
   return caller.actors.length > 0 ? "agent" : actorKindOf(caller);
@@ -61,7 +61,7 @@ export const refuseSecret = (
     members: { decision_id: more.decision_id, details: { failures: [{ argument, purpose, code: "access_denied", ...more }] } },
   });
 
-const readToolCall = (headers: Headers): ToolCall => {
+const readToolCall = (headers: Headers): CallBehind => {
   const read = (name: string): string | undefined => {
     const value = headers.get(name) ?? undefined;
     if (value !== undefined && !headerId.test(value)) throw refuseSecret(name, "execute");
@@ -92,7 +92,7 @@ export const createAskers = (parts: AskerParts) => {
     }
   };
 
-  const tenantOfCall = async (tool: ToolCall, by: string, correlationId: string): Promise<string> => {
+  const tenantOfCall = async (tool: CallBehind, by: string, correlationId: string): Promise<string> => {
     const record = await findDecision(tool.decision_id, correlationId);
     const isPermit = record !== undefined && permitsCall(record, { tool: tool.id, by }, parts.now());
     if (!isPermit || record.tenant === undefined || record.tenant === "*")
@@ -100,7 +100,7 @@ export const createAskers = (parts: AskerParts) => {
     return record.tenant;
   };
 
-  return async ({ operation, caller, headers, wanted, correlationId }: Recognised): Promise<Asker> => {
+  return async ({ operation, caller, headers, wanted, correlationId }: Recognised): Promise<SecretAsker> => {
     const kind = kindOf(caller, parts.policy.workloads);
     const [plain, forWorkload] = operation.purposes;
     const purpose = kind === "workload" && wanted !== "read" ? (forWorkload ?? plain) : plain;

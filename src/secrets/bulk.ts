@@ -6,7 +6,7 @@ import type { SealedCursors } from "#authn/sealed-cursors.ts";
 import { asProblem } from "#http/problem-body.ts";
 import { createBases, type Bases } from "./bulk-bases.ts";
 import { removeAct, rotateAct, settleAct, writeAct, type Act } from "./acts.ts";
-import { decisionOf, type Corridor, type Who } from "./perform.ts";
+import { decisionOf, type OperationCorridor, type Who } from "./perform.ts";
 import type { RemovedSecret, SecretProvider } from "./providers/secret-provider.ts";
 import { formatPrefix } from "./secret-uri.ts";
 import { markOf, SecretValue } from "./secret-value.ts";
@@ -45,7 +45,7 @@ const actOf = (schemes: SchemeTable, item: Item): Act<Done> => {
 };
 
 interface BulkParts {
-  readonly perform: Corridor;
+  readonly perform: OperationCorridor;
   readonly schemes: SchemeTable;
   readonly plans: SealedCursors<string>;
 }

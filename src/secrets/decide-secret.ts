@@ -2,7 +2,7 @@ import { Problem } from "#contract/problem.ts";
 import type { ResourceRef } from "#events/resource-ref.ts";
 import type { DecideAsk, Decider } from "#decide/decider.ts";
 import type { Decided, Meetable } from "#decide/obligations.ts";
-import { refuseSecret, type Asker } from "./asker.ts";
+import { refuseSecret, type SecretAsker } from "./asker.ts";
 import type { Changes } from "./changes.ts";
 import { actionOf } from "./operations.ts";
 import type { ReadSecret, SecretNode } from "./providers/secret-provider.ts";
@@ -30,7 +30,7 @@ export const requireDecided = <R extends ReadSecret>(read: R, { nodes }: SecretP
 
 const BATCH = 100;
 
-const askOf = (asker: Asker, ref: SecretRef, node: SecretNode, owner: string | undefined): DecideAsk => ({
+const askOf = (asker: SecretAsker, ref: SecretRef, node: SecretNode, owner: string | undefined): DecideAsk => ({
   type: "secret",
   action: actionOf(asker.purpose),
   meets,
@@ -70,7 +70,7 @@ const meets: readonly Meetable[] = ["secret_grant"];
 export const createSecretDecision = (parts: DecideParts) => {
   /** Why, for whom may have this decision explained: policies and graph tell more than the refused need know. */
   const whyOf = async (
-    asker: Asker,
+    asker: SecretAsker,
     { decisionId, reason }: Decided,
     correlationId: string,
   ): Promise<{ reason?: string; remedy?: string }> => {
@@ -81,12 +81,12 @@ export const createSecretDecision = (parts: DecideParts) => {
     return { reason, remedy: remedies[reason] };
   };
   /** With whose they are said to be, which the house keeps beside their stores. */
-  const asksOf = async (asker: Asker, ref: SecretRef, nodes: readonly SecretNode[]): Promise<readonly DecideAsk[]> => {
+  const asksOf = async (asker: SecretAsker, ref: SecretRef, nodes: readonly SecretNode[]): Promise<readonly DecideAsk[]> => {
     const owners = await parts.changes.ownersOf(ref.tenant, [...new Set(nodes.map(formatPrefix))]);
     return nodes.map((node) => askOf(asker, ref, node, owners.get(formatPrefix(node))));
   };
   const require = async (
-    asker: Asker,
+    asker: SecretAsker,
     ref: SecretRef,
     nodes: readonly SecretNode[],
     correlationId: string,
@@ -121,7 +121,7 @@ export const createSecretDecision = (parts: DecideParts) => {
 
   /** Ids of those that the asker is permitted; of the others nothing is said. */
   const filter = async (
-    asker: Asker,
+    asker: SecretAsker,
     ref: SecretRef,
     nodes: readonly SecretNode[],
     correlationId: string,

@@ -1,7 +1,7 @@
 import { Problem } from "#contract/problem.ts";
 import type { SecretsPolicy } from "./config.ts";
 import type { Operation } from "./operations.ts";
-import type { Corridor, Who } from "./perform.ts";
+import type { OperationCorridor, Who } from "./perform.ts";
 import type { ListedSecret, Listing } from "./providers/secret-provider.ts";
 import type { createSecretDecision } from "./decide-secret.ts";
 import type { SealedCursors } from "#authn/sealed-cursors.ts";
@@ -76,7 +76,7 @@ const matchOf = ({ node, keys }: ListedSecret, q: string | undefined): Found["ma
 export const createListing =
   (parts: {
     readonly policy: SecretsPolicy;
-    readonly perform: Corridor;
+    readonly perform: OperationCorridor;
     readonly decide: ReturnType<typeof createSecretDecision>;
     readonly cursors: SealedCursors<string>;
     readonly serves: (place: SecretPrefix) => boolean;

@@ -7,19 +7,19 @@ import { asProblem } from "#http/problem-body.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import { noTracing, type Tracing } from "#telemetry/tracing.ts";
-import type { Asker, createAskers } from "./asker.ts";
+import type { SecretAsker, createAskers } from "./asker.ts";
 import type { SecretsPolicy } from "./config.ts";
 import type { Changes, Done } from "./changes.ts";
 import type { createSecretDecision, SecretPermit } from "./decide-secret.ts";
 import type { IntentEnd, Intents } from "./intents.ts";
 import type { Operation, Purpose } from "./operations.ts";
 import type { Intend, Intent, SecretChange, SecretProvider, Standing } from "./providers/secret-provider.ts";
-import { entryOf, eventOf, eventTypesOf, refOf, versionsOf, type Recorded } from "./secret-record.ts";
+import { entryOf, eventOf, eventTypesOf, refOf, versionsOf, type RecordedOperation } from "./secret-record.ts";
 import type { SecretUri } from "./secret-uri.ts";
 import type { SecretRef } from "./tenant-guard.ts";
 import type { Scheme } from "./uri-schemes.ts";
 
-export interface CorridorParts {
+export interface OperationCorridorParts {
   readonly policy: SecretsPolicy;
   readonly providers: ReadonlyMap<Scheme, SecretProvider>;
   readonly recognise: ReturnType<typeof createAskers>;
@@ -69,7 +69,7 @@ export interface SecretAsk<R> extends Who {
   readonly act: (provider: SecretProvider, ref: SecretRef, permit: SecretPermit, more: ActMore) => Promise<R>;
 }
 export interface ActMore {
-  readonly asker: Asker;
+  readonly asker: SecretAsker;
   /** To be handed to the provider by whatever changes something. */
   readonly intend: Intend;
   /** As the wish has it. */
@@ -81,7 +81,7 @@ export interface Performed<R> {
   readonly result: R;
   readonly ref: SecretRef;
   readonly provider: string;
-  readonly asker: Asker;
+  readonly asker: SecretAsker;
   readonly auditId: string;
   readonly decisionId: string | undefined;
   readonly resourceRef: string | undefined;
@@ -90,7 +90,7 @@ export interface Performed<R> {
 type Wish = Omit<SecretAsk<unknown>, "act" | "told">;
 
 /** The corridor, and the part of it that only says whether. */
-export interface Corridor {
+export interface OperationCorridor {
   <R>(ask: SecretAsk<R>): Promise<Performed<R>>;
   /** Everything that may refuse, a refusal recorded; nothing is touched. */
   look(ask: Wish): Promise<{ readonly decisionId: string | undefined; readonly provider: SecretProvider; readonly ref: SecretRef }>;
@@ -99,7 +99,7 @@ export interface Corridor {
 const PURPOSE_HEADER = "x-purpose";
 
 /** What the URI may not name here, and 501 before anything is asked: what nobody here can do needs no decision. */
-const requireProvider = (operation: Operation, uri: SecretUri, providers: CorridorParts["providers"]): SecretProvider => {
+const requireProvider = (operation: Operation, uri: SecretUri, providers: OperationCorridorParts["providers"]): SecretProvider => {
   if (uri.version !== undefined && !operation.takesVersion) throw new Problem("uri_version_not_allowed");
   if (uri.key !== undefined && !operation.takesKey) throw new Problem("fragment_not_allowed");
   if (!operation.schemes.includes(uri.scheme)) throw new Problem("not_supported");
@@ -110,7 +110,7 @@ const requireProvider = (operation: Operation, uri: SecretUri, providers: Corrid
 };
 
 /** Agents use secrets through tools and never hold one; a person says what for. */
-const requireValueReader = (operation: Operation, asker: Asker, headers: Headers, policy: SecretsPolicy): string | undefined => {
+const requireValueReader = (operation: Operation, asker: SecretAsker, headers: Headers, policy: SecretsPolicy): string | undefined => {
   if (!operation.showsValue) return undefined;
   if (asker.kind === "agent" && !policy.agentsMayAsk) throw new Problem("agent_value_denied");
   if (asker.kind !== "person") return undefined;
@@ -133,10 +133,10 @@ export const decisionOf = (problem: Problem): string | undefined => {
  * close audit with its event. A secret that is forbidden and one that is absent answer alike (403): existence is for those
  * who are permitted. Without a decision or a committed audit entry nothing is touched (503).
  */
-export const createCorridor = (parts: CorridorParts): Corridor => {
+export const createOperationCorridor = (parts: OperationCorridorParts): OperationCorridor => {
   const { policy, recorder, metrics, log, tracing = noTracing } = parts;
 
-  const observe = (recorded: Recorded, outcome: string, started: number, code?: string): number => {
+  const observe = (recorded: RecordedOperation, outcome: string, started: number, code?: string): number => {
     const { operation, provider, asker } = recorded;
     const milliseconds = performance.now() - started;
     metrics.count("secrets_operations_total", { op: operation.op, provider, outcome });
@@ -157,7 +157,7 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
   };
 
   /** A denial is recorded, with its event, before it is answered. */
-  const recordDenial = async (recorded: Recorded, problem: Problem, started: number): Promise<void> => {
+  const recordDenial = async (recorded: RecordedOperation, problem: Problem, started: number): Promise<void> => {
     const durationMs = observe(recorded, "denied", started, problem.code);
     const draft = entryOf(recorded, parts.resourceRef);
     try {
@@ -175,8 +175,8 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
   const pass = async (
     ask: Wish,
     provider: SecretProvider,
-    asker: Asker,
-    learned: (known: Pick<Recorded, "statedPurpose" | "policyVersion">) => void,
+    asker: SecretAsker,
+    learned: (known: Pick<RecordedOperation, "statedPurpose" | "policyVersion">) => void,
   ): Promise<{ ref: SecretRef; permit: SecretPermit }> => {
     const { also = [], scope, showsValue } = ask.operation;
     const ref = await tracing.span("tenant.guard", {}, async () => policy.guard(asker.tenant, ask.uri));
@@ -199,7 +199,7 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
   /** Who asks and whether they may; a denial is recorded before it is answered. */
   const enter = async (ask: Wish, started: number) => {
     const provider = requireProvider(ask.operation, ask.uri, parts.providers);
-    let recorded: Recorded = {
+    let recorded: RecordedOperation = {
       operation: ask.operation,
       asker: { kind: "service", caller: ask.caller, purpose: ask.operation.purposes[0], tenant: ask.caller.tenant },
       uri: ask.uri,
@@ -232,7 +232,7 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
     provider: SecretProvider,
     ref: SecretRef,
     permit: SecretPermit,
-    asker: Asker,
+    asker: SecretAsker,
     touched: (intent: Intent) => void,
   ): Promise<R> => {
     const { operation } = ask;
@@ -321,7 +321,7 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
   };
 
   const corridor = <R>(ask: SecretAsk<R>): Promise<Performed<R>> => tracing.span(`secret.${ask.operation.op}`, {}, () => perform(ask));
-  const look: Corridor["look"] = async (ask) => {
+  const look: OperationCorridor["look"] = async (ask) => {
     const { permit, provider, ref } = await enter(ask, performance.now());
     return { decisionId: permit.decisionId, provider, ref };
   };

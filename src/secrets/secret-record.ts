@@ -3,7 +3,7 @@ import type { EventDraft } from "#events/event-draft.ts";
 import type { EntryActor, EntryDraft } from "#events/audit/entry.ts";
 import type { ResourceRef } from "#events/resource-ref.ts";
 import type { Log } from "#telemetry/log.ts";
-import type { Asker } from "./asker.ts";
+import type { SecretAsker } from "./asker.ts";
 import type { Changes } from "./changes.ts";
 import type { Operation } from "./operations.ts";
 import type { Intent, SecretProvider } from "./providers/secret-provider.ts";
@@ -11,9 +11,9 @@ import type { SecretUri } from "./secret-uri.ts";
 import type { Scheme, SchemeTable } from "./uri-schemes.ts";
 
 /** What one operation is, for its records: no path, no key, no value, no stated purpose. */
-export interface Recorded {
+export interface RecordedOperation {
   readonly operation: Operation;
-  readonly asker: Asker;
+  readonly asker: SecretAsker;
   readonly uri: SecretUri;
   readonly provider: string;
   readonly correlationId: string;
@@ -24,7 +24,7 @@ export interface Recorded {
   readonly cas?: number;
 }
 
-const actorOf = ({ caller, kind, tool }: Asker): EntryActor => ({
+const actorOf = ({ caller, kind, tool }: SecretAsker): EntryActor => ({
   subject: caller.sub,
   kind: kind === "workload" ? "service" : kind,
   agent_id: caller.agent,
@@ -35,10 +35,10 @@ const actorOf = ({ caller, kind, tool }: Asker): EntryActor => ({
 });
 
 /** The searchable name of the secret; none without a salt, and none where no tenant is known. */
-export const refOf = ({ asker, uri }: Recorded, resourceRef: ResourceRef | undefined): string | undefined =>
+export const refOf = ({ asker, uri }: RecordedOperation, resourceRef: ResourceRef | undefined): string | undefined =>
   resourceRef === undefined || asker.tenant === "*" ? undefined : resourceRef(asker.tenant, uri);
 
-const about = (recorded: Recorded, ref: string | undefined) => ({
+const about = (recorded: RecordedOperation, ref: string | undefined) => ({
   op: recorded.operation.op,
   purpose: recorded.asker.purpose,
   provider: recorded.provider,
@@ -51,7 +51,7 @@ const about = (recorded: Recorded, ref: string | undefined) => ({
 });
 
 /** The audit entry of an operation, but for its outcome. */
-export const entryOf = (recorded: Recorded, resourceRef: ResourceRef | undefined): Omit<EntryDraft, "outcome"> => {
+export const entryOf = (recorded: RecordedOperation, resourceRef: ResourceRef | undefined): Omit<EntryDraft, "outcome"> => {
   const ref = refOf(recorded, resourceRef);
   const { tool } = recorded.asker;
   return {
@@ -94,7 +94,7 @@ const placeRefs = (resourceRef: ResourceRef, tenant: string, { scheme, mount, se
 
 /** The event that tells of it. Persons stand in the audit log only, by reference. */
 export const eventOf = (
-  recorded: Recorded,
+  recorded: RecordedOperation,
   resourceRef: ResourceRef | undefined,
   end: { readonly type: string; readonly outcome: string; readonly durationMs: number; readonly code?: string; readonly told?: object },
 ): EventDraft => {

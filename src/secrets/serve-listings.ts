@@ -18,7 +18,7 @@ import type { SecretsPolicy } from "./config.ts";
 import type { createSecretDecision } from "./decide-secret.ts";
 import { createListing } from "./listing.ts";
 import { operations } from "./operations.ts";
-import { whoOf, type Corridor, type From } from "./perform.ts";
+import { whoOf, type OperationCorridor, type From } from "./perform.ts";
 import type { SecretDetail, SecretProvider, SecretVersion } from "./providers/secret-provider.ts";
 import { formatPrefix, parseSecretUri, type SecretPrefix } from "./secret-uri.ts";
 import { SecretValue, wireOf } from "./secret-value.ts";
@@ -27,7 +27,7 @@ import { hasVersions } from "./uri-schemes.ts";
 
 export interface ListingParts {
   readonly router: Router<Caller>;
-  readonly perform: Corridor;
+  readonly perform: OperationCorridor;
   readonly policy: SecretsPolicy;
   readonly decide: ReturnType<typeof createSecretDecision>;
   readonly changes: Changes;

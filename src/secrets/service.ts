@@ -31,7 +31,7 @@ import { createMoveJournal } from "./move-journal.ts";
 import { settleMoves } from "./move.ts";
 import { operations } from "./operations.ts";
 import { createPendingAudits } from "./pending-audits.ts";
-import { createCorridor, whoOf } from "./perform.ts";
+import { createOperationCorridor, whoOf } from "./perform.ts";
 import type { KvServer } from "./providers/kvv2/kv-settings.ts";
 import type { SecretProvider } from "./providers/secret-provider.ts";
 import { plainReply, valueReply } from "./reply.ts";
@@ -119,7 +119,7 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
   const intents = createIntents({ database: parts.database, secrets: parts.secrets });
   const readValue = createReadValue({ changes, keepSeconds, metrics: parts.metrics, now: parts.now });
   const audits = createPendingAudits();
-  const perform = createCorridor({
+  const perform = createOperationCorridor({
     policy,
     providers,
     recognise: createAskers({

@@ -8,7 +8,7 @@ interface Server {
   ask(request: ServerRequest): void;
   stop(): Promise<unknown>;
 }
-export interface Asker {
+export interface ThreadAsker {
   hear(reply: ServerReply): void;
   /** It ended unasked. */
   lose(cause: unknown): void;
@@ -17,7 +17,7 @@ export interface Asker {
 export class NotStarted extends Error {}
 
 /** In a thread of its own: it would starve the event loop of whoever asks it. Throws `NotStarted`. */
-export const inThread = async (start: ServerStart, asker: Asker, log: StoreLog): Promise<Server> => {
+export const inThread = async (start: ServerStart, asker: ThreadAsker, log: StoreLog): Promise<Server> => {
   const worker = new Worker(new URL("./pglite-worker.ts", import.meta.url), { workerData: start, name: "pglite", execArgv: [] });
   await new Promise<void>((resolve, reject) => {
     const lose = (cause: unknown, told = cause): void => {
@@ -44,7 +44,7 @@ export const inThread = async (start: ServerStart, asker: Asker, log: StoreLog):
 };
 
 /** On the thread that calls this. */
-export const onThisThread = async (start: ServerStart, asker: Asker): Promise<Server> => {
+export const onThisThread = async (start: ServerStart, asker: ThreadAsker): Promise<Server> => {
   const { servePglite } = await import("./pglite-server.ts");
   // What is asked within somebody's transaction or span is served within none.
   const outside = AsyncLocalStorage.snapshot();

@@ -3,7 +3,7 @@ import { holdDataFolder } from "./data-folder-lock.ts";
 import type { Database, Sql, StoreLog, Transaction } from "./database.ts";
 import { brokenFolder, prepareFolder } from "./pglite-folder.ts";
 import type { ServerReply, ServerStart } from "./pglite-protocol.ts";
-import { inThread, NotStarted, onThisThread, type Asker } from "./pglite-threads.ts";
+import { inThread, NotStarted, onThisThread, type ThreadAsker } from "./pglite-threads.ts";
 import { askFor, createPgliteTransaction, rowsOf, type Ask } from "./pglite-transaction.ts";
 import { createUpkeep } from "./pglite-upkeep.ts";
 import { isUnavailable, SqlFault, storeUnavailable } from "./sql-fault.ts";
@@ -80,7 +80,7 @@ export const createPglite = async (options: PgliteOptions): Promise<PgliteDataba
     held.reject(isUnavailable(fault.code) ? storeUnavailable(fault) : fault);
   };
 
-  const asker: Asker = {
+  const asker: ThreadAsker = {
     hear: (reply) => {
       if ("id" in reply) settle(reply);
       else for (const tell of heard.get(reply.channel) ?? []) tell(reply.payload);

@@ -14,7 +14,7 @@ import type { SessionRecords } from "#gateway/sessions/session-records.ts";
 import type { Sessions } from "#gateway/sessions/sessions.ts";
 import { parseQuery } from "./query.ts";
 import { parseReturnTo } from "./return-to.ts";
-import type { Transaction, Transactions } from "./transaction.ts";
+import type { SignInTransaction, Transactions } from "./transaction.ts";
 
 export interface SignInParts extends Pick<GatewayParts, "oidc" | "now" | "metrics" | "log"> {
   readonly sessions: Sessions;
@@ -116,7 +116,7 @@ export const createLogin = (parts: SignInParts): BuiltInHandler => {
  * in the same step. A transaction counts once, and only in the browser that began it.
  */
 export const createCallback = (parts: SignInParts): BuiltInHandler => {
-  const parseTransaction = async (inbound: Inbound): Promise<Transaction> => {
+  const parseTransaction = async (inbound: Inbound): Promise<SignInTransaction> => {
     const cookie = parts.cookies.readTxn(inbound.headers.get("cookie"));
     const transaction = cookie.kind === "one" ? await parts.transactions.open(cookie.value) : undefined;
     if (transaction === undefined) throw new Problem("login_failed", { detail: "This browser has no sign-in under way." });
@@ -126,7 +126,7 @@ export const createCallback = (parts: SignInParts): BuiltInHandler => {
     return transaction;
   };
 
-  const finish = async (inbound: Inbound, transaction: Transaction): Promise<Response> => {
+  const finish = async (inbound: Inbound, transaction: SignInTransaction): Promise<Response> => {
     const who = await parts.oidc.finish({
       currentUrl: new URL(`${transaction.redirect_uri}${inbound.target.query}`),
       state: transaction.state,
@@ -152,7 +152,7 @@ export const createCallback = (parts: SignInParts): BuiltInHandler => {
   };
 
   return async ({ inbound }) => {
-    let transaction: Transaction | undefined;
+    let transaction: SignInTransaction | undefined;
     try {
       transaction = await parseTransaction(inbound);
       return await finish(inbound, transaction);

@@ -19,12 +19,12 @@ const shape = z.object({
   iat: z.number(),
   exp: z.number(),
 });
-export type Transaction = z.infer<typeof shape>;
+export type SignInTransaction = z.infer<typeof shape>;
 
 export interface Transactions {
-  seal(transaction: Omit<Transaction, "jti" | "iat" | "exp">): Promise<string>;
+  seal(transaction: Omit<SignInTransaction, "jti" | "iat" | "exp">): Promise<string>;
   /** `undefined`: not ours, altered, or too old. */
-  open(sealed: string): Promise<Transaction | undefined>;
+  open(sealed: string): Promise<SignInTransaction | undefined>;
 }
 
 const LIFE_SECONDS = 600;

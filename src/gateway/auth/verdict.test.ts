@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Problem, type ProblemCode } from "#contract/problem.ts";
 import { rawExchange, sharedDatabase, testGateway, wideRates } from "#testing/gateway.ts";
-import { verdictOf } from "./verdict.ts";
+import { verifyVerdictOf } from "./verdict.ts";
 
 const database = sharedDatabase();
 const routes = `version: 1
@@ -128,7 +128,7 @@ for (const [code, status, wanted] of [
   ["not_supported", 503, "decision_unavailable"],
 ] as const satisfies readonly (readonly [ProblemCode, number, ProblemCode])[])
   test(`${code} is ${status} ${wanted} as a verdict`, () => {
-    const verdict = verdictOf(new Problem(code, { headers: { allow: "GET", "retry-after": "7" }, members: { decision_id: "d_1" } }));
+    const verdict = verifyVerdictOf(new Problem(code, { headers: { allow: "GET", "retry-after": "7" }, members: { decision_id: "d_1" } }));
     assert.deepEqual([verdict.status, verdict.code], [status, wanted]);
     assert.deepEqual([verdict.options.headers?.["retry-after"], verdict.options.members?.["decision_id"]], ["7", "d_1"]);
     if (code !== wanted) assert.deepEqual([verdict.options.members?.["reason"], verdict.options.headers?.["allow"]], [code, undefined]);
@@ -136,7 +136,7 @@ for (const [code, status, wanted] of [
 
 test("what was not foreseen is 503 as a verdict, its text in the log alone", () => {
   const fault = new TypeError("canary");
-  const verdict = verdictOf(fault);
+  const verdict = verifyVerdictOf(fault);
   assert.deepEqual([verdict.status, verdict.code, verdict.options.cause], [503, "decision_unavailable", fault]);
   assert.ok(!JSON.stringify([verdict.options.detail, verdict.options.members]).includes("canary"));
 });

@@ -9,7 +9,7 @@ const verdicts: ReadonlySet<number> = new Set([400, 401, 403, 503]);
  * Any fault on the way to a verdict as one of the answers that there are: what the house cannot do now is 503, whatever
  * else stands against the request is 403. `reason` says what it was.
  */
-export const verdictOf = (error: unknown): Problem => {
+export const verifyVerdictOf = (error: unknown): Problem => {
   const problem = asProblem(error);
   if (verdicts.has(problem.status)) return problem;
   const isOurs = problem.status >= 500;

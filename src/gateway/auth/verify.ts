@@ -15,7 +15,7 @@ import type { RouteTable } from "#gateway/routes/route-table.ts";
 import { parseForwarded, readForwarded, requireForwardRow } from "./forwarded-request.ts";
 import { queryOf } from "./query.ts";
 import { returnQuery } from "./return-to.ts";
-import { verdictOf } from "./verdict.ts";
+import { verifyVerdictOf } from "./verdict.ts";
 
 export interface VerifyParts
   extends Pick<Doors, "rate" | "recogniser" | "csrf" | "decide" | "origins" | "isTrustedProxy">, Pick<GatewayParts, "metrics"> {
@@ -90,7 +90,7 @@ export const createVerify = (parts: VerifyParts): BuiltInHandler => {
       }
       return await (isTrusted ? verifyForwarded(inbound) : verifyOwn(inbound));
     } catch (error) {
-      const verdict = verdictOf(error);
+      const verdict = verifyVerdictOf(error);
       status = verdict.status === 401 ? "unauthenticated" : verdict.status >= 500 ? "error" : "denied";
       if (verdict.status !== 401) throw verdict;
       const url = loginUrl(inbound, verdict);

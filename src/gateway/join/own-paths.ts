@@ -7,7 +7,7 @@ import { createCallback, createLogin } from "#gateway/auth/sign-in.ts";
 import { createSignOut, createSignOutLink } from "#gateway/auth/sign-out.ts";
 import { createTransactions } from "#gateway/auth/transaction.ts";
 import { createVerify } from "#gateway/auth/verify.ts";
-import { verdictOf } from "#gateway/auth/verdict.ts";
+import { verifyVerdictOf } from "#gateway/auth/verdict.ts";
 import { createBuiltIns, type BuiltInHandler, type BuiltIns } from "#gateway/built-in.ts";
 import { createNetworks } from "#gateway/config.ts";
 import type { Doors } from "#gateway/doors.ts";
@@ -104,8 +104,8 @@ export const createOwnPaths = (parts: GatewayParts, opened: OwnPathsParts): Buil
       methods: { POST: createBackchannelLogout({ ...parts, once, sessions }) },
       rates: { POST: "anonymous" },
     },
-    { id: "auth.verify", path: "/auth/verify", methods: {}, any: verify, asProblem: verdictOf, anyHost: true },
-    { id: "auth.verify", path: "/auth/forward", methods: {}, any: verify, asProblem: verdictOf, anyHost: true },
+    { id: "auth.verify", path: "/auth/verify", methods: {}, any: verify, asProblem: verifyVerdictOf, anyHost: true },
+    { id: "auth.verify", path: "/auth/forward", methods: {}, any: verify, asProblem: verifyVerdictOf, anyHost: true },
     { id: "oauth.token", path: "/oauth/token", methods: { POST: createTokenEndpoint(parts.tokenExchange) }, rates: both },
     { id: "health", path: "/api/v1/health", methods: { GET: health.overall }, anyHost: true, isNeverShed: true },
     { id: "health.redis", path: "/api/v1/health/redis", methods: { GET: health.redis }, anyHost: true, isNeverShed: true },

@@ -1,7 +1,7 @@
 import { Problem } from "#contract/problem.ts";
 import type { ExplainRequest, Explanation } from "#contract/routes.ts";
 import { asProblem } from "#http/problem-body.ts";
-import { verdictOf } from "#gateway/auth/verdict.ts";
+import { verifyVerdictOf } from "#gateway/auth/verdict.ts";
 import { evaluationOf, type Asker } from "#decide/decider.ts";
 import { parseForwarded, requireForwardRow } from "#gateway/auth/forwarded-request.ts";
 import { requireHandler, type BuiltIns } from "#gateway/built-in.ts";
@@ -207,7 +207,7 @@ export const createExplainRoute = (parts: ExplainParts): ExplainRoute => {
     } catch (error) {
       const problem = asProblem(error);
       if (problem.code === "internal") throw error;
-      answer = refusalView(ask.host === undefined ? problem : verdictOf(error));
+      answer = refusalView(ask.host === undefined ? problem : verifyVerdictOf(error));
       const last = found.doors.pop();
       if (last !== undefined) found.doors.push({ ...last, result: "refuse" });
     }

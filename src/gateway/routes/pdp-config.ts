@@ -34,7 +34,7 @@ export interface ExternalMapping {
   readonly column: number;
 }
 
-export interface PdpConfig {
+export interface PointConfig {
   /** By the row's pattern, then its method. */
   readonly endpointMap: ReadonlyMap<string, Partial<Record<RowMethod, ExternalMapping>>>;
   /** Folder of the policies, as it is written: relative to the file. */
@@ -44,7 +44,7 @@ export interface PdpConfig {
 }
 
 /** Reads the gateway's part of the decision point's configuration, or every fault of it. */
-export const readPdpConfig = (source: YamlDocument): { readonly config: PdpConfig | undefined; readonly faults: readonly Fault[] } => {
+export const readPdpConfig = (source: YamlDocument): { readonly config: PointConfig | undefined; readonly faults: readonly Fault[] } => {
   const read = shape.safeParse(source.value);
   if (!read.success) return { config: undefined, faults: shapeFaults(source, read.error) };
   const faults: Fault[] = Object.keys(read.data)

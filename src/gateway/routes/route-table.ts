@@ -4,7 +4,7 @@ import { placeOf } from "#contract/shape-faults.ts";
 import type { YamlDocument } from "#documents/yaml-document.ts";
 import { mappingFaults } from "./authz-mapping.ts";
 import { nameRows } from "./name-rows.ts";
-import type { PdpConfig } from "./pdp-config.ts";
+import type { PointConfig } from "./pdp-config.ts";
 import { fillPlaceholders, type Variables } from "./placeholders.ts";
 import { readFrame } from "./read-frame.ts";
 import { rowFaults, rowWarnings } from "./route-faults.ts";
@@ -75,7 +75,7 @@ export interface RouteTableParts extends TableHouse {
   readonly text: string;
   /** Whether the decision point knows a `resource/action` pair. */
   readonly knowsPair: (pair: string) => boolean;
-  readonly pdp: PdpConfig;
+  readonly pdp: PointConfig;
 }
 
 const isCredentialPair = (one: RowShape, other: RowShape): boolean =>

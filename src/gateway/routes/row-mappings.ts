@@ -1,4 +1,4 @@
-import type { PdpConfig } from "./pdp-config.ts";
+import type { PointConfig } from "./pdp-config.ts";
 import type { RoutePattern } from "./route-pattern.ts";
 import type { Mapping, RowMethod, RowShape } from "./route-row.ts";
 
@@ -25,7 +25,7 @@ const derivedMapping = (pattern: RoutePattern, method: RowMethod): Mapping | und
 export const mappingsOf = (
   row: RowShape,
   pattern: RoutePattern,
-  pdp: PdpConfig,
+  pdp: PointConfig,
   place: { file: string; lineOf: (method: string) => number },
 ) => {
   const mappings = new Map<RowMethod, SourcedMapping>();

@@ -3,7 +3,7 @@ import type { Caller } from "#authn/caller.ts";
 import type { DelegationDraft } from "#contract/delegations.ts";
 import { Problem } from "#contract/problem.ts";
 import { statement } from "#store/database.ts";
-import { createOnce, type KeyedAnswer, type KeyedCall } from "#membership/idempotency.ts";
+import { createKeyedWrite, type KeyedAnswer, type KeyedCall } from "#membership/idempotency.ts";
 import { scopeOfTenant, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import { versioned } from "#membership/graph-edit/graph-answers.ts";
 import type { MembershipRoom } from "#membership/room.ts";
@@ -45,7 +45,7 @@ export const createDelegation = async (
   },
 ): Promise<KeyedAnswer> => {
   const { draft, key, actor, tenantId } = call;
-  const once = createOnce(key);
+  const once = createKeyedWrite(key);
   // Asked before the write, for the answer is read from this graph; without a digest to be held to, nobody reads it.
   const lifts = draft.what_if_digest === undefined || call.lifts === undefined ? noLifts : await call.lifts();
   await room.write({ ...actor.by, tenantId }, (tx) =>

@@ -1,7 +1,7 @@
 import { Problem } from "#contract/problem.ts";
 import { listOpen } from "#membership/meter/read-ledger.ts";
 import { requireTag, tagOf } from "#membership/if-match.ts";
-import { createOnce, type KeyedAnswer, type KeyedCall } from "#membership/idempotency.ts";
+import { createKeyedWrite, type KeyedAnswer, type KeyedCall } from "#membership/idempotency.ts";
 import { scopeOfTenant, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import { versioned } from "#membership/graph-edit/graph-answers.ts";
 import type { MembershipRoom } from "#membership/room.ts";
@@ -75,7 +75,7 @@ export const stopMany = async (
   },
 ): Promise<KeyedAnswer> => {
   const { actor, tenantId } = call;
-  const once = createOnce(call.key);
+  const once = createKeyedWrite(call.key);
   await room.write({ ...actor.by, tenantId }, (tx) =>
     once.work(tx.sql, async () => {
       const acts: DelegationAct[] = [];

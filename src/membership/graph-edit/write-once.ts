@@ -1,7 +1,7 @@
 import type { Answer } from "#http/serve.ts";
 import type { TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
-import { createOnce, keptAnswer, type KeyedCall } from "#membership/idempotency.ts";
+import { createKeyedWrite, keptAnswer, type KeyedCall } from "#membership/idempotency.ts";
 import { OnlyTried, outcomeOf } from "#membership/only-tried.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 import { versioned } from "./graph-answers.ts";
@@ -34,7 +34,7 @@ export const writeOnce = async <Done, Reply>(
     const done = (await trying.catch(outcomeOf)) as Done;
     return replyOf(done, (await room.reader.version()).version);
   }
-  const once = createOnce(key);
+  const once = createKeyedWrite(key);
   await writeAs(room, act, (tx, scope) =>
     once.work(tx.sql, async () => {
       const done = await work(tx, scope);

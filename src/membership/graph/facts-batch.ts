@@ -1,7 +1,7 @@
 import type { Facts } from "#contract/facts.ts";
 import { isRoleId } from "#contract/ids.ts";
 import type { DataScopeRule } from "#contract/data-scope-rules.ts";
-import type { FactPlan, Hop } from "./facts-plan.ts";
+import type { FactPlan, AskedHop } from "./facts-plan.ts";
 import type { FactDelegationRow, FactHop, FactLink, FactNode, FactRows, FactStep } from "./sql-facts.ts";
 
 /** What an identity is a member of. An inactive one is a member of nothing. */
@@ -31,7 +31,7 @@ export interface FactBatch {
   /** Ids of the policies that this tenant, or the house for all, bound to the tool or its service: of what takes part, in byte order. */
   readonly bound: (toolId: string, action: string, tenantId: string | null) => readonly string[];
   /** The delegation chosen for a hop. */
-  readonly hop: (hop: Hop) => FactHop | undefined;
+  readonly hop: (hop: AskedHop) => FactHop | undefined;
   readonly delegation: (id: string) => FactDelegationRow | undefined;
   readonly rule: (tenantId: string | null, resourceType: string) => DataScopeRule | null;
 }

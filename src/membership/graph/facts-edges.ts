@@ -1,7 +1,7 @@
 import type { FactEdge } from "#contract/facts.ts";
 import { isRoleId } from "#contract/ids.ts";
 import type { Membership } from "./facts-batch.ts";
-import type { Hop } from "./facts-plan.ts";
+import type { AskedHop } from "./facts-plan.ts";
 import type { FactHop, FactLink, FactNode, FactStep } from "./sql-facts.ts";
 
 const MOST_MEMBERSHIPS = 32;
@@ -31,7 +31,7 @@ const stepsTo = (steps: readonly FactStep[], target: string): readonly FactStep[
 
 /** What lets agents act for a subject: the delegation and the capability of every hop, and the apps the tool needs. */
 export const agentEdges = (
-  hops: readonly { readonly hop: Hop; readonly row: FactHop | undefined; readonly capability: FactLink | undefined }[],
+  hops: readonly { readonly hop: AskedHop; readonly row: FactHop | undefined; readonly capability: FactLink | undefined }[],
   tool: FactNode | undefined,
   requires: readonly FactLink[],
 ): readonly FactEdge[] => [

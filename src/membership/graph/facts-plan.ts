@@ -26,7 +26,7 @@ export const lookupOf = (ask: FactAsk): Lookup => {
 };
 
 /** One delegation that an ask needs: from whom to which agent, for which tool ('' = none), pinned to which ('' = none). */
-export interface Hop {
+export interface AskedHop {
   readonly delegator: string;
   readonly agent: string;
   readonly tool: string;
@@ -36,7 +36,7 @@ export interface Hop {
 }
 
 /** The hops of an ask, from the person on. The pin is that of the last hop, under which the outermost agent acts. */
-export const hopsOf = (ask: FactAsk): readonly Hop[] => {
+export const askedHopsOf = (ask: FactAsk): readonly AskedHop[] => {
   const agents = (ask.agent_ids ?? []).toReversed();
   const tool = ask.resource.type === "tool" && ask.resource.external_id !== "*" ? ask.resource.external_id : "";
   return agents.map((agent, index) => ({
@@ -48,13 +48,13 @@ export const hopsOf = (ask: FactAsk): readonly Hop[] => {
   }));
 };
 
-const keyOf = (hop: Hop): string => JSON.stringify([hop.delegator, hop.agent, hop.tool, hop.pin, hop.person]);
+const keyOf = (hop: AskedHop): string => JSON.stringify([hop.delegator, hop.agent, hop.tool, hop.pin, hop.person]);
 
 export interface FactPlan {
   /** Parameters of the statement, without the tenant. */
   readonly values: readonly SqlValue[];
   /** Number of a hop in the statement's answer. */
-  readonly numberOf: (hop: Hop) => number;
+  readonly numberOf: (hop: AskedHop) => number;
 }
 
 /** Gathers what the asks need, each thing once. */
@@ -64,7 +64,7 @@ export const planFacts = (asks: readonly FactAsk[]): FactPlan => {
   const resources = new Map<string, { type: string; externalId: string }>();
   const delegations = new Set<string>();
   const types = new Set<string>();
-  const hops = new Map<string, { hop: Hop; number: number }>();
+  const hops = new Map<string, { hop: AskedHop; number: number }>();
   for (const ask of asks) {
     for (const id of [ask.subject_id, ...(ask.agent_ids ?? [])]) {
       nodes.add(id);
@@ -75,12 +75,12 @@ export const planFacts = (asks: readonly FactAsk[]): FactPlan => {
     if (lookup.by === "node") nodes.add(lookup.id);
     if (lookup.by === "resource") resources.set(JSON.stringify([lookup.type, lookup.externalId]), lookup);
     if (lookup.by === "delegation") delegations.add(lookup.id);
-    for (const hop of hopsOf(ask)) {
+    for (const hop of askedHopsOf(ask)) {
       const key = keyOf(hop);
       if (!hops.has(key)) hops.set(key, { hop, number: hops.size + 1 });
     }
   }
-  const column = (name: keyof Hop): string[] => [...hops.values()].map(({ hop }) => hop[name]);
+  const column = (name: keyof AskedHop): string[] => [...hops.values()].map(({ hop }) => hop[name]);
   return {
     values: [
       [...nodes],

@@ -2,7 +2,7 @@ import type { FactAsk, Facts } from "#contract/facts.ts";
 import type { Sql } from "#store/database.ts";
 import { createFactBatch, subjectFact, type FactBatch, type Membership } from "./facts-batch.ts";
 import { agentEdges, controlEdges, grantEdges, ownEdges } from "./facts-edges.ts";
-import { hopsOf, lookupOf, planFacts } from "./facts-plan.ts";
+import { askedHopsOf, lookupOf, planFacts } from "./facts-plan.ts";
 import type { Answered } from "./graph-reader.ts";
 import { identityKinds } from "./kinds.ts";
 import { dataScopeOf, type DataScopeOptions } from "./sql-data-scope.ts";
@@ -162,7 +162,7 @@ export const factsOf = (ask: FactAsk, batch: FactBatch, options: DataScopeOption
   const node = resourceNodeOf(ask, standing, batch);
   const tool = node?.kind === "Tool" ? node : undefined;
 
-  const hops = hopsOf(ask).map((hop) => {
+  const hops = askedHopsOf(ask).map((hop) => {
     const found = batch.node(hop.agent);
     // Of an agent of another tenant nothing is told, as of one that is not there.
     if (found?.kind !== "AIAgent" || !isHere(found.tenant_id, ask, standing))

@@ -4,17 +4,17 @@ import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { Router } from "#http/serve.ts";
 import type { RequirePair } from "#pdp/endpoints/require-pair.ts";
-import { asThisService, type MembershipParts } from "#pdp/facts/fact-source.ts";
+import { asThisService, type PeerFactsParts } from "#pdp/facts/fact-source.ts";
 import { effectiveOf } from "./effective.ts";
 
-export interface BudgetParts extends MembershipParts {
+export interface BudgetParts extends PeerFactsParts {
   readonly requirePair: RequirePair;
 }
 
 const pairs = { team: { type: "budgets", action: "view_team" }, tenant: { type: "budgets", action: "view_tenant" } } as const;
 
 /** Budgets as they stand, read from membership's ledger at the moment of asking. Without it there is no answer, never an empty one. */
-export const serveBudgets = (router: Router<Caller>, parts: BudgetParts): void => {
+export const serveBudgetStates = (router: Router<Caller>, parts: BudgetParts): void => {
   const read = async (caller: Caller, scope: "user" | "team" | "tenant") => {
     try {
       return await askPeer(parts.membership, budgetSnapshot, {

@@ -28,7 +28,7 @@ export type GatheredIf = Gathered & Pick<ReplyOf<typeof askFactsIf>, "reached" |
 const PER_CALL = 1000;
 
 /** Membership, and how this service asks it. */
-export interface MembershipParts {
+export interface PeerFactsParts {
   readonly membership: Peer;
   readonly membershipAudience: string;
   readonly identity: HouseIdentity;
@@ -36,13 +36,13 @@ export interface MembershipParts {
 }
 
 /** What goes with a question to membership that this service asks as itself, and for how long it waits. */
-export const asThisService = async (parts: MembershipParts, scope: string, timeoutMs = parts.timeoutMs) => ({
+export const asThisService = async (parts: PeerFactsParts, scope: string, timeoutMs = parts.timeoutMs) => ({
   headers: { authorization: `Bearer ${await parts.identity.asService(parts.membershipAudience, [scope])}` },
   signal: AbortSignal.timeout(timeoutMs),
 });
 
 /** Facts from membership. Equal asks of a batch are asked once. */
-export const createPeerFacts = (parts: MembershipParts): FactSource => {
+export const createPeerFacts = (parts: PeerFactsParts): FactSource => {
   const call = async (asks: readonly FactAsk[]) => {
     const how = await asThisService(parts, "pip.read");
     const reply = await askPeer(parts.membership, askFacts, { body: { asks: [...asks] }, ...how }).catch((cause: unknown) => {

@@ -1,7 +1,7 @@
 import { ask as askPeer } from "#contract/ask.ts";
 import { listCandidates, type CandidateAsk } from "#contract/facts.ts";
 import { Problem } from "#contract/problem.ts";
-import { asThisService, type MembershipParts } from "#pdp/facts/fact-source.ts";
+import { asThisService, type PeerFactsParts } from "#pdp/facts/fact-source.ts";
 
 /** Where the entities come from that a search looks at: the identity graph, or a file of facts. */
 export interface CandidateSource {
@@ -10,7 +10,7 @@ export interface CandidateSource {
 }
 
 /** Candidates from membership. */
-export const createPeerCandidates = (parts: MembershipParts): CandidateSource => ({
+export const createPeerCandidates = (parts: PeerFactsParts): CandidateSource => ({
   list: async (body) => {
     const how = await asThisService(parts, "pip.read");
     const { ids } = await askPeer(parts.membership, listCandidates, { body, ...how }).catch((cause: unknown) => {

@@ -1,6 +1,6 @@
 import { membershipOf, type FactBatch, type Membership } from "#membership/graph/facts-batch.ts";
 import { compareTexts } from "#membership/graph/graph-reader.ts";
-import type { Hop } from "#membership/graph/facts-plan.ts";
+import type { AskedHop } from "#membership/graph/facts-plan.ts";
 import type { FactHop, FactLink, FactNode, FactStep } from "#membership/graph/sql-facts.ts";
 import { statuses } from "./delegations.ts";
 import { edgeKindNumber } from "./edges.ts";
@@ -17,7 +17,7 @@ const POLICY_REF = edgeKindNumber("POLICY_REF");
 const PROVIDES = edgeKindNumber("PROVIDES");
 
 /** Delegations that may be chosen for a hop: those between its two, or the pinned one, of a tenant that is seen. */
-export const candidatesOf = (view: View, hop: Hop): readonly number[] => {
+export const candidatesOf = (view: View, hop: AskedHop): readonly number[] => {
   const { delegations, nodes } = view.graph;
   const [user, agent] = [nodes.names.find(hop.delegator), nodes.names.find(hop.agent)];
   if (user === -1 || agent === -1) return [];
@@ -95,7 +95,7 @@ export const indexFactBatch = (view: View, meters: Meters): FactBatch => {
       state: nodes.state(other),
     };
   };
-  const hopOf = (hop: Hop, one: number): FactHop => {
+  const hopOf = (hop: AskedHop, one: number): FactHop => {
     const id = delegations.names.nameOf(one);
     const meter = meters.get(id);
     if (meter === undefined) throw new Error("a delegation has a meter");

@@ -1,6 +1,6 @@
 import { nodeKindNames, edgeKindNames, isNodeKind } from "#membership/graph/kinds.ts";
 import { factsOf } from "#membership/graph/facts.ts";
-import { hopsOf } from "#membership/graph/facts-plan.ts";
+import { askedHopsOf } from "#membership/graph/facts-plan.ts";
 import { compareTexts, type Answered, type Asked, type GraphReader, type NodeFilter } from "#membership/graph/graph-reader.ts";
 import type { DataScopeOptions } from "#membership/graph/sql-data-scope.ts";
 import type { TenantScope } from "#membership/graph/tenant-scope.ts";
@@ -55,7 +55,7 @@ export const createIndexReader = ({ feed, sql, database, dataScope }: IndexReade
   const kindCounts = ({ graph: { nodes }, sight }: View): ReadonlyMap<number, number> => nodes.countsSeenBy(sight);
 
   const facts: GraphReader["facts"] = async (scope, asks) => {
-    const hops = asks.flatMap(hopsOf);
+    const hops = asks.flatMap(askedHopsOf);
     let meters = NO_METERS;
     if (hops.length > 0) {
       const view = viewFor(scope);
