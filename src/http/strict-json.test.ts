@@ -110,15 +110,16 @@ test("two long bodies that are read in turns do not disturb each other", () => {
   assert.deepEqual(values.map((value) => (value as unknown[])[29_999]).toSorted(), [[1], { a: 1 }]);
 });
 
-for (const [what, filling] of [
-  ["blanks", " ".repeat(200_000)],
-  ["a number", "1".repeat(200_000)],
-  ["empty lists", "[],".repeat(66_000) + "[]"],
-] as const) {
-  test(`the walk stops on its way through ${what}`, () => {
-    const steps = strictJsonSteps(`[${filling}]`, { depth: 3, members: 100_000, keepsUnfit: true });
-    let stops = 0;
-    while (steps.next().done !== true) stops += 1;
-    assert.ok(stops > 10, `${stops}`);
+test("the walk of many small pieces stops on its way", () => {
+  const steps = strictJsonSteps(`[${"[],".repeat(66_000)}[]]`, { depth: 3, members: 100_000, keepsUnfit: true });
+  let stops = 0;
+  while (steps.next().done !== true) stops += 1;
+  assert.ok(stops > 10, `${stops}`);
+});
+
+for (const blanks of [" ".repeat(15), " ".repeat(16), " ".repeat(17), "\n".repeat(100_000)]) {
+  test(`pieces are found behind ${blanks.length} blanks`, () => {
+    assert.deepEqual(parseStrictJson(`${blanks}{${blanks}"a"${blanks}:${blanks}[1${blanks},2]${blanks}}${blanks}`), { a: [1, 2] });
+    assert.throws(() => parseStrictJson(`{"a":1${blanks},${blanks}"a":2}`), { code: "duplicate_member" });
   });
 }

@@ -54,8 +54,23 @@ export const strictJsonSteps = function* (bytes: Uint8Array | string, limits: St
 export const parseStrictJson = (bytes: Uint8Array | string, limits: StrictJsonLimits = { depth: 64 }): unknown =>
   atOnce(strictJsonSteps(bytes, limits));
 
-/** Characters between two stops, but for a string, which is passed over at the speed of a search. */
+/** Characters between two stops; what is passed over at the speed of a search, a string or a run of blanks or digits, has none within. */
 const STRIDE = 16_384;
+/** What a body's structure is made of. Mostly the next piece is near; looking for a far one by hand costs five times the search. */
+const STRUCTURE = /["{}[\],]/g;
+const NEAR = 16;
+
+/** Where the next piece of structure is, the text's length if none is left. */
+const nextPiece = (text: string, from: number): number => {
+  const near = Math.min(from + NEAR, text.length);
+  for (let at = from; at < near; at++) {
+    const code = text.charCodeAt(at);
+    if (code === 0x22 || code === 0x2c || code === 0x5b || code === 0x5d || code === 0x7b || code === 0x7d) return at;
+  }
+  STRUCTURE.lastIndex = near;
+  // `exec` would make a match of each piece.
+  return near < text.length && STRUCTURE.test(text) ? STRUCTURE.lastIndex - 1 : text.length;
+};
 
 /** Walks the text once; strings are skipped by their own rules, so braces inside them do not count. */
 const checkMembers = function* (text: string, limits: StrictJsonLimits): Generator<void, void> {
@@ -72,7 +87,7 @@ const checkMembers = function* (text: string, limits: StrictJsonLimits): Generat
     expectsName = names !== null;
   };
   let stop = STRIDE;
-  for (let at = 0; at < text.length; at++) {
+  for (let at = nextPiece(text, 0); at < text.length; at = nextPiece(text, at + 1)) {
     if (at >= stop) {
       stop = at + STRIDE;
       yield;

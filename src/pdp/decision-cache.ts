@@ -40,7 +40,8 @@ export const createDecisionCache = (parts: {
         // Questions about what would be are rare, and not decisions.
         if (omit !== undefined && omit.size > 0) return engine.judge(one, omit);
         const request = engine.requestOf(one);
-        // Made the same way each time, members in the schema's order and lists in that of the facts: not sorted, and at worst asked again.
+        // Made the same way each time, members in the schema's order and lists in that of the facts, texts and whole numbers alone: what has
+        // one text is one question, and what is the same in another order is at worst asked again.
         const key = hash("sha256", `${version}\n${graphVersion}\n${JSON.stringify(request)}`, "base64");
         const held = kept.get(key);
         if (held !== undefined && now < end) {
