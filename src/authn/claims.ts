@@ -1,6 +1,6 @@
-import { isObject } from "#contract/is-object.ts";
 import type { JWTPayload } from "jose";
 import { tenantId } from "#contract/ids.ts";
+import { isObject } from "#contract/is-object.ts";
 import { Problem } from "#contract/problem.ts";
 import { assuranceOf, isAssurance, type AssuranceMap } from "./assurance.ts";
 

@@ -207,3 +207,11 @@ test("a member named twice is refused in either form, with its place", () => {
     assert.match(JSON.stringify(found.faults), /must be unique.*"line":[23]/, text);
   }
 });
+
+test("a document in JSON is taken 200 deep, and no deeper", () => {
+  const deep = (levels: number): string => '{"a":'.repeat(levels) + "1" + "}".repeat(levels);
+  const text = (levels: number) => `{"openapi":"3.0.3","info":{"title":"T","version":"1"},"paths":{},"x-deep":${deep(levels)}}`;
+  assert.ok("operations" in inspectDocument(Buffer.from(text(150)), prefix));
+  const found = inspectDocument(Buffer.from(text(201)), prefix);
+  assert.match(JSON.stringify(found), /is nested deeper than 200/);
+});

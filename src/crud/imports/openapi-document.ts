@@ -24,8 +24,8 @@ export class ImportFault extends Error {
 }
 
 const MOST_DEPTH = 200;
-/** Members twice are refused in either form; the document's size bounds how many there are. */
-const JSON_LIMITS = { depth: 100, members: Number.POSITIVE_INFINITY, keepsUnfit: true };
+/** A member twice is refused in either form. How many there are is bounded by the document's size, and their depth is looked at below. */
+const JSON_LIMITS = { depth: Number.POSITIVE_INFINITY, members: Number.POSITIVE_INFINITY, keepsUnfit: true };
 const YAML_LIMITS = { mebibytes: 32, depth: 100, aliases: 10_000 };
 const MOST_HOPS = 20;
 

@@ -1,8 +1,8 @@
-import { startLoop } from "#http/loop.ts";
-import type { Log } from "#telemetry/log.ts";
 import { randomUUID } from "node:crypto";
 import { WebStandardStreamableHTTPServerTransport, type AuthInfo, type Server } from "@modelcontextprotocol/server";
 import { Problem } from "#contract/problem.ts";
+import { startLoop } from "#http/loop.ts";
+import type { Log } from "#telemetry/log.ts";
 import { principalOf } from "#crud/mcp/call/tool-call.ts";
 import type { Visit } from "#crud/mcp/tool-desk.ts";
 import type { ListChanges } from "./list-changes.ts";
