@@ -110,8 +110,11 @@ for (const row of rows)
     if (row.lost !== undefined) down.add(row.lost);
     if (row.redis === "down") await server?.kill();
     if (row.isDraining === true) made.gateway.drain();
-    // A Redis that goes is noticed by the connection to it.
-    const seen = await until(look, (pagesNow) => row.redis !== "down" || pagesNow["/redis"].status === 503);
+    // A Redis that goes is noticed by each connection to it: that of the questions, and that of the changes where sessions are in it.
+    const changeFeed = row.redis === "down" && row.store === "redis" ? "down" : "up";
+    const hasGone = ({ status, body }: { readonly status: number; readonly body: Body }): boolean =>
+      status === 503 && body["change_feed"] === changeFeed;
+    const seen = await until(look, (pagesNow) => row.redis !== "down" || hasGone(pagesNow["/redis"]));
     const redisStatus = row.redis ?? "not_configured";
     const part = (name: Part): object => check(row.lost === name ? "down" : "up");
     assert.deepEqual(shapeOf(seen[""]), {
@@ -138,7 +141,7 @@ for (const row of rows)
         status: redisStatus,
         configured: row.redis !== undefined,
         latency_ms: "number",
-        change_feed: row.redis === "down" && row.store === "redis" ? "down" : "up",
+        change_feed: changeFeed,
       },
     });
     assert.deepEqual(
