@@ -15,7 +15,7 @@ import { refused, USAGE, runOnDatabase, writeAlone } from "./on-database.ts";
 const help = `npm run admin -- first --issuer URL --subject SUB --tenant NAME [--name NAME] [--again] [--data DIR]
 
 Makes the first administrator of a house that has no tenant yet: the tenant, a person with an account, the link of the person to who signs in
-at the OpenID provider, and the role administrator. It is done once; afterwards administrators do everything themselves.
+at the OpenID provider, and the roles administrator and platform. It is done once; afterwards administrators do everything themselves.
 
   --issuer URL    the provider's address, as it names itself: OIDC_ISSUER, character by character, with which it is compared where that is set
   --subject SUB   who it is there: the value of the claim OIDC_SUBJECT_CLAIM. Whoever signs in unknown is shown it
@@ -80,7 +80,7 @@ await runOnDatabase(async () => {
   const { personId, instead = personId } = done;
   const lines = [
     `${personId} is the administrator of ${read.first.tenant}. Start the house and sign in.`,
-    ...(instead === personId ? [] : [`${instead} is not any more: it is left without the role, and without a link.`]),
+    ...(instead === personId ? [] : [`${instead} is not any more: it is left without the roles, and without a link.`]),
     ...(oidcIssuer === undefined
       ? [`OIDC_ISSUER is not set here, so nothing was compared: the house must be started with OIDC_ISSUER=${read.first.issuer}`]
       : []),

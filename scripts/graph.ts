@@ -107,7 +107,7 @@ const importFile = async (file: string, values: Values): Promise<void> => {
     reason: values.reason,
     correlationId: `graph-${randomUUID()}`,
     tenantId: values.tenant ?? null,
-    roles: values.roles === true ? "assign" : "provision",
+    roles: values.roles === true ? "platform" : "provision",
   } as const;
   let dropped = 0;
   try {

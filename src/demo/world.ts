@@ -238,6 +238,7 @@ const delegations = (now: Date): readonly NewDelegation[] => {
 
 const acme = (now: Date): SeedWorld => ({
   tenantId: ACME,
+  isOperators: true,
   nodes: [
     tenant(ACME, "Acme"),
     ...acmeGroups.map(([id, name]) => group(id, name, ACME)),
@@ -260,6 +261,7 @@ const acme = (now: Date): SeedWorld => ({
   edges: [
     ...acmeGroups.map(([id]) => edge("MEMBER_OF", id, ACME)),
     edge("MEMBER_OF", "group:platform-admins", "role:administrator"),
+    edge("MEMBER_OF", "group:platform-admins", "role:platform"),
     edge("MEMBER_OF", "group:platform-admins", "role:security"),
     edge("MEMBER_OF", "group:people-ops", "role:member"),
     edge("MEMBER_OF", "group:people-ops", "role:operator"),

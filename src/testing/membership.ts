@@ -90,7 +90,7 @@ export const graphWorld = async (database: Database, options: { readonly demo?: 
     entries,
     told: () => database.run(TOLD),
     put: async (...drafts) => {
-      await write({ actor: "person:ada", source: "api", correlationId: "test", tenantId: null, roles: "assign" }, async (tx) => {
+      await write({ actor: "person:ada", source: "api", correlationId: "test", tenantId: null, roles: "platform" }, async (tx) => {
         for (const draft of drafts) await ("src" in draft ? putEdge(tx, draft) : putNode(tx, draft));
         return { value: undefined };
       });

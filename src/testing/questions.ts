@@ -10,6 +10,7 @@ const groups = [
   "group:contractors",
   "group:globex-staff",
   "group:other",
+  "role:platform",
   "role:administrator",
   "role:member",
   "role:operator",

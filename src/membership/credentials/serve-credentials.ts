@@ -11,6 +11,7 @@ import { requireOwnNode } from "#membership/graph-edit/edits.ts";
 import { versioned } from "#membership/graph-edit/graph-answers.ts";
 import { actOn, takeAway, writeAs } from "#membership/graph-edit/write-as.ts";
 import type { NodeRow } from "#membership/graph/put-node.ts";
+import { requirePlatformFor } from "#membership/roles/role-watch.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 
 type CredentialRow = Omit<CredentialView, "credential_id"> & { readonly id: string };
@@ -87,6 +88,7 @@ export const serveCredentials = (room: MembershipRoom): void => {
   ) => {
     const secret = `sallyport_${randomBytes(32).toString("base64url")}`;
     const { clientId, scopes, by, expiresAt } = given;
+    await requirePlatformFor(sql, by, clientId);
     const [row] = await sql.run(ADD, [randomUUID(), clientId, secretDigest(secret), [...scopes], by, expiresAt]);
     const [count] = await sql.run(COUNT, [clientId]);
     if (row === undefined || (count?.n ?? 0) > AT_A_TIME)

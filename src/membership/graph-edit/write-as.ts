@@ -3,7 +3,7 @@ import type { Asking } from "#membership/asking.ts";
 import { actorOf, doneEntry, type Actor } from "#membership/delegations/acts.ts";
 import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction, Written } from "#membership/graph/write.ts";
-import { RoleRefused, type RoleRight } from "#membership/roles/role-watch.ts";
+import { holdsPlatform, RoleRefused, type RoleRight } from "#membership/roles/role-watch.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 import { tenantOfWriter } from "./edits.ts";
 import { gone } from "./graph-answers.ts";
@@ -54,8 +54,8 @@ const requireAct = async (
 
 /**
  * The act as one version of the graph, with its audit entry in the same commit; `also` are entries beside it, `entries` others in its
- * place. Where it shows that the act changes who holds a role, nothing is written, `roles/assign` is asked for, and it is done again; a
- * file may do so only through groups that are marked for it.
+ * place. Where it shows that the act changes who holds a role, nothing is written, `roles/assign` is asked for, and it is done again
+ * (`role:platform` is changed by its holders alone); a file may do so only through groups that are marked for it.
  */
 export const writeAs = async <T>(
   room: MembershipRoom,
@@ -75,7 +75,7 @@ export const writeAs = async <T>(
     return await write(act.pair, "none");
   } catch (error) {
     if (!(error instanceof RoleRefused)) throw error;
-    return write(["roles", "assign"], "assign");
+    return write(["roles", "assign"], (await holdsPlatform(room.database, act.caller.sub)) ? "platform" : "assign");
   }
 };
 

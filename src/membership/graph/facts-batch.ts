@@ -1,6 +1,7 @@
 import type { Facts } from "#contract/facts.ts";
 import { isRoleId } from "#contract/ids.ts";
 import type { DataScopeRule } from "#contract/data-scope-rules.ts";
+import { PLATFORM } from "#membership/roles/house-roles.ts";
 import type { FactPlan, AskedHop } from "./facts-plan.ts";
 import type { FactDelegationRow, FactHop, FactLink, FactNode, FactRows, FactStep } from "./sql-facts.ts";
 
@@ -36,8 +37,10 @@ export interface FactBatch {
   readonly rule: (tenantId: string | null, resourceType: string) => DataScopeRule | null;
 }
 
-/** From the steps of an identity, nearest first and among equals by their ids. */
-export const membershipOf = (node: FactNode, steps: readonly FactStep[]): Membership => {
+/** From the steps of an identity, nearest first and among equals by their ids. `operator`: the tenant in which `role:platform` counts. */
+export const membershipOf = (node: FactNode, walked: readonly FactStep[], operator: string | null): Membership => {
+  const isOperators = node.tenant_id !== null && node.tenant_id === operator;
+  const steps = isOperators ? walked : walked.filter(({ src, dst }) => src !== PLATFORM && dst !== PLATFORM);
   const members = steps.filter((step) => step.kind === "MEMBER_OF");
   const accounts = new Set(
     node.kind === "Account" ? [node.id] : steps.filter((step) => step.kind === "BELONGS_TO" && step.depth === 1).map((step) => step.dst),
@@ -91,7 +94,7 @@ export const createFactBatch = (rows: FactRows, plan: FactPlan): FactBatch => {
     node: (id) => nodes.get(id),
     resources: (type, externalId) => resources(JSON.stringify([type, externalId])),
     membership: (node) => {
-      const known = memberships.get(node.id) ?? membershipOf(node, steps(node.id));
+      const known = memberships.get(node.id) ?? membershipOf(node, steps(node.id), rows.operator);
       memberships.set(node.id, known);
       return known;
     },

@@ -1,6 +1,9 @@
-import { houseRoles } from "#membership/roles/house-roles.ts";
+import { statement } from "#store/database.ts";
+import { ADMINISTRATOR, houseRoles, PLATFORM } from "#membership/roles/house-roles.ts";
+import { OPERATOR_TENANT } from "#membership/roles/operator-tenant.ts";
+import { putEdge } from "./put-edge.ts";
 import type { NodeDraft } from "./put-node.ts";
-import { seedWorld, type SeedWorld } from "./seed.ts";
+import { SEED_LOCK, seedWorld, type SeedWorld } from "./seed.ts";
 import type { WriteGraph } from "./write.ts";
 
 /** Those that serve, and `operator`: the client of whoever runs the house, of no tenant as they are. */
@@ -64,11 +67,28 @@ export const houseWorld: SeedWorld = {
   ],
 };
 
+/**
+ * Whom a deployment from before the role gives it: the first administrator, while an administrator; where that is another by now, who are
+ * by an edge of their own. Nobody once the role was given.
+ */
+const HEIRS = statement<{ id: string }>(
+  "membership.platform_heirs",
+  `with held as (
+     select e.src as id, e.src = (select f.person_id from membership.first_administrator f) as first
+     from membership.edge e join membership.node n on n.id = e.src and n.state = 'active' and n.tenant_id = ${OPERATOR_TENANT}
+     where e.kind = 'MEMBER_OF' and e.dst = $1 and e.expires_at is null)
+   select id from held where (first or not exists (select 1 from held where first))
+     and not exists (select 1 from membership.graph_change_op o where o.dst = $2) order by id`,
+);
+
 /** What stands in every house's graph, put there where it is not. */
-export const seedHouse = (write: WriteGraph): Promise<void> =>
-  seedWorld(write, houseWorld, {
-    actor: "service:membership",
-    source: "sync",
-    correlationId: "house-nodes",
-    reason: "The house itself",
+export const seedHouse = async (write: WriteGraph): Promise<void> => {
+  const by = { actor: "service:membership", source: "sync", correlationId: "house-nodes", reason: "The house itself" } as const;
+  await seedWorld(write, houseWorld, by);
+  await write({ ...by, reason: "Who runs the deployment", tenantId: null, roles: "platform" }, async (tx) => {
+    await tx.sql.run(SEED_LOCK);
+    for (const { id } of await tx.sql.run(HEIRS, [ADMINISTRATOR, PLATFORM]))
+      await putEdge(tx, { kind: "MEMBER_OF", src: id, dst: PLATFORM });
+    return { value: undefined };
   });
+};

@@ -1,6 +1,8 @@
 import { statement, type Sql } from "#store/database.ts";
 import { insertDelegation, recordDelegation, type NewDelegation } from "#membership/delegations/put-delegation.ts";
 import { dataScopeRule, type DataScopeRule } from "#contract/data-scope-rules.ts";
+import { PLATFORM } from "#membership/roles/house-roles.ts";
+import { settleOperatorTenant } from "#membership/roles/operator-tenant.ts";
 import { edgeIdOf, putEdge, type EdgeDraft } from "./put-edge.ts";
 import { putNode, type NodeDraft } from "./put-node.ts";
 import type { WriteBy, WriteGraph } from "./write.ts";
@@ -11,11 +13,13 @@ export interface SeedWorld {
   readonly nodes: readonly NodeDraft[];
   readonly edges: readonly EdgeDraft[];
   readonly delegations?: readonly NewDelegation[];
+  /** The operator's tenant, unless there is one already; what leads to `role:platform` is left out where it is another. */
+  readonly isOperators?: boolean;
   /** By resource type. */
   readonly rules?: Readonly<Record<string, Partial<DataScopeRule>>>;
 }
 
-const LOCK = statement("membership.seed_lock", "select pg_advisory_xact_lock(hashtextextended('membership.seed', 0))");
+export const SEED_LOCK = statement("membership.seed_lock", "select pg_advisory_xact_lock(hashtextextended('membership.seed', 0))");
 // Nobody else may write these nodes until the seed has.
 const HOLD = statement("membership.seed_hold", "select 1 from membership.node where id = any($1) order by id for update");
 /** $2 source, $3 actor of the seed. Its own still: a node as the seed was the last to write it, in every column. */
@@ -59,13 +63,15 @@ export const seedWorld = async (
 ): Promise<void> => {
   const edges = world.edges.map((edge) => ({ edge, id: edgeIdOf(edge.kind, edge.src, edge.dst, edge.discr ?? "") }));
   const delegations = world.delegations ?? [];
-  await write({ ...by, tenantId: world.tenantId, roles: "assign" }, async (tx) => {
-    await tx.sql.run(LOCK);
+  await write({ ...by, tenantId: world.tenantId, roles: "platform" }, async (tx) => {
+    await tx.sql.run(SEED_LOCK);
     const ids = [...world.nodes.map(({ id }) => id), ...edges.map(({ id }) => id), ...delegations.map(({ id }) => id)];
     await tx.sql.run(HOLD, [world.nodes.map(({ id }) => id)]);
     const known = new Map((await tx.sql.run(KNOWN, [ids, by.source, by.actor])).map(({ subject, own }) => [subject, own]));
     for (const node of world.nodes) if (known.get(node.id) ?? true) await putNode(tx, node);
-    for (const { edge, id } of edges) if (!known.has(id)) await putEdge(tx, edge);
+    const isOperators =
+      world.isOperators === true && world.tenantId !== null && (await settleOperatorTenant(tx.sql, world.tenantId)) === world.tenantId;
+    for (const { edge, id } of edges) if (!known.has(id) && (edge.dst !== PLATFORM || isOperators)) await putEdge(tx, edge);
     for (const draft of delegations) {
       if (known.has(draft.id)) continue;
       await insertDelegation(tx.sql, draft);

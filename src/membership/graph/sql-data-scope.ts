@@ -3,6 +3,8 @@ import { Problem } from "#contract/problem.ts";
 import { statement, type Sql } from "#store/database.ts";
 import type { Answered, Asked, DataScope } from "./graph-reader.ts";
 import type { DataScopeRule } from "#contract/data-scope-rules.ts";
+import { PLATFORM } from "#membership/roles/house-roles.ts";
+import { OPERATOR_TENANT } from "#membership/roles/operator-tenant.ts";
 import { HEAD, pipTimeout, unexpired } from "./sql-parts.ts";
 import { visible, type TenantScope } from "./tenant-scope.ts";
 
@@ -77,7 +79,8 @@ const SCOPE = statement<{ version: bigint; tenants: string[]; groups: string[]; 
    select ${HEAD} as version,
      coalesce((select array_agg(t.id order by t.id) from (
        select id from h1 where kind = 'Tenant' union select id from h2 where kind = 'Tenant' order by id limit ${MOST_TENANTS + 1}) t), '{}') as tenants,
-     coalesce((select array_agg(distinct g.id) from g), '{}') as groups,
+     coalesce((select array_agg(distinct g.id) from g
+       where g.id <> '${PLATFORM}' or (select who.tenant_id from who) = ${OPERATOR_TENANT}), '{}') as groups,
      (select ${RULE_JSON} from membership.data_scope_rule r join who on who.tenant_id = r.tenant_id where r.resource_type = $3) as rule,
      (select min(e.expires_at) from membership.edge e where e.expires_at > now() and e.kind in ('BELONGS_TO', 'MEMBER_OF')
        and e.src in (select id from who union select id from acc union select id from h1 union select id from g)) as valid_until`,

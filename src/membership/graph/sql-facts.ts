@@ -1,6 +1,7 @@
 import { statement } from "#store/database.ts";
 import type { DataScopeRule } from "#contract/data-scope-rules.ts";
 import type { Delegation } from "#contract/delegations.ts";
+import { OPERATOR_TENANT } from "#membership/roles/operator-tenant.ts";
 import type { EdgeRow } from "./drop-edge.ts";
 import type { NodeRow } from "./put-node.ts";
 import { RULE_JSON } from "./sql-data-scope.ts";
@@ -48,6 +49,8 @@ export interface FactDelegationRow {
 
 export interface FactRows {
   readonly version: bigint;
+  /** The operator's tenant. */
+  readonly operator: string | null;
   readonly nodes: readonly (FactNode & { readonly external_id: string | null })[];
   readonly steps: readonly FactStep[];
   readonly links: readonly FactLink[];
@@ -122,7 +125,7 @@ export const FACTS = statement<FactRows>(
          join membership.node u on u.id = d.delegator_id join membership.node a on a.id = d.agent_id
        where d.delegator_id = h.delegator and d.agent_id = h.agent and (h.pin = '' or d.id = h.pin) and ${visible("d")}
          and (h.person = h.delegator or h.person = (select t.delegator_id from membership.delegation t where t.id = d.path[1]))) d)
-   select ${HEAD} as version,
+   select ${HEAD} as version, ${OPERATOR_TENANT} as operator,
      ${rows("select * from nodes", "x.id")} as nodes,
      ${rows("select * from walk", "x.depth, x.src, x.kind, x.dst")} as steps,
      ${rows("select * from links", "x.kind, x.src, x.dst")} as links,

@@ -4,6 +4,8 @@ import { listRoleHolders } from "#contract/roles.ts";
 import { statement } from "#store/database.ts";
 import { unexpired } from "#membership/graph/sql-parts.ts";
 import { requireView } from "#membership/asking.ts";
+import { PLATFORM } from "./house-roles.ts";
+import { OPERATOR_TENANT } from "./operator-tenant.ts";
 import { marked } from "./role-watch.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 
@@ -25,6 +27,7 @@ const HOLDERS = statement<HolderRow & { readonly way: string }>(
        n.id || ' ' || d.ids
      from down d join membership.edge e on e.dst = d.id and e.kind in ('BELONGS_TO', 'MEMBER_OF') and ${unexpired("e")}
        join membership.node n on n.id = e.src and ($1::text = '*' or n.tenant_id = $1)
+         and (d.role_id <> '${PLATFORM}' or n.tenant_id = ${OPERATOR_TENANT})
      where jsonb_array_length(d.path) < 12),
    holder as (
      select *, to_char(jsonb_array_length(path), 'FM00') || encode(sha256(convert_to(ids, 'UTF8')), 'hex') as way from down

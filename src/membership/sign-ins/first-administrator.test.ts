@@ -32,6 +32,7 @@ forEachDatabase("the first administrator is made once, whole, in an empty house"
       `account:oidc:${subject} tenant:${name}`,
       `person:oidc:${subject} account:oidc:${subject}`,
       `person:oidc:${subject} role:administrator`,
+      `person:oidc:${subject} role:platform`,
     ],
   );
   assert.deepEqual(
@@ -72,7 +73,9 @@ test("who was named wrongly and never came is put right by another word, until s
   const draft = (subject: string, more: { readonly at?: string; readonly in?: string; readonly again?: boolean } = {}) =>
     appointFirst(write, { issuer: more.at ?? issuer, subject, tenant: more.in ?? tenant }, { ...by, again: more.again });
   const administrators = async () =>
-    (await sql<{ src: string }>("select src from membership.edge where dst = 'role:administrator'")).map(({ src }) => src);
+    (await sql<{ told: string }>("select src || ' ' || dst as told from membership.edge where dst like 'role:%' order by 1")).map(
+      ({ told }) => told,
+    );
   const who = createPersonOf(database, () => new Date());
   assert.deepEqual(await draft("ada", { at: `${issuer}/`, again: true }), { personId: "person:oidc:ada" }, "of an empty house as ever");
   // Without the word, as a setting has none, it is as it was.
@@ -85,7 +88,7 @@ test("who was named wrongly and never came is put right by another word, until s
     ["ada", "person:oidc:ada", "person:oidc:eda"],
   ] as const) {
     assert.deepEqual(await draft(subject, { again: true }), { personId, instead });
-    assert.deepEqual(await administrators(), [personId]);
+    assert.deepEqual(await administrators(), [`${personId} role:administrator`, `${personId} role:platform`]);
     assert.deepEqual(await who(issuer, subject), { id: personId, tenant });
     assert.deepEqual(await sql("select issuer, subject from membership.identity_link"), [{ issuer, subject }]);
   }

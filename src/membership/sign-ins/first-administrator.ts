@@ -10,7 +10,8 @@ import { putEdge } from "#membership/graph/put-edge.ts";
 import { lockNodes, putNode } from "#membership/graph/put-node.ts";
 import { wholeGraph } from "#membership/graph/tenant-scope.ts";
 import type { GraphSource, GraphTransaction, WriteGraph, Written } from "#membership/graph/write.ts";
-import { ADMINISTRATOR } from "#membership/roles/house-roles.ts";
+import { ADMINISTRATOR, PLATFORM } from "#membership/roles/house-roles.ts";
+import { settleOperatorTenant } from "#membership/roles/operator-tenant.ts";
 import { addLink, findLinked } from "./links.ts";
 import { putPerson } from "./put-person.ts";
 
@@ -108,12 +109,13 @@ const settle = async (tx: GraphTransaction, first: FirstAdministrator, by: By, p
   return personId;
 };
 
-/** Takes the link of who was appointed before; and the role, where it is another now. */
+/** Takes the link of who was appointed before; and the roles, where it is another now. */
 const takeBack = async (tx: GraphTransaction, past: string, personId: string): Promise<void> => {
   await tx.sql.run(UNLINK, [past]);
-  const role = { kind: "MEMBER_OF", src: past, dst: ADMINISTRATOR, discr: "" } as const;
-  const edge = past === personId ? undefined : await lockEdge(tx.sql, wholeGraph, role);
-  if (edge !== undefined) await dropEdges(tx, wholeGraph, [edge]);
+  for (const dst of past === personId ? [] : [ADMINISTRATOR, PLATFORM]) {
+    const edge = await lockEdge(tx.sql, wholeGraph, { kind: "MEMBER_OF", src: past, dst, discr: "" });
+    if (edge !== undefined) await dropEdges(tx, wholeGraph, [edge]);
+  }
 };
 
 const REFUSED = {
@@ -128,7 +130,7 @@ const REFUSED = {
 export const appointFirst = async (write: WriteGraph, first: FirstAdministrator, by: By): Promise<Appointed> => {
   const { issuer, subject, tenant } = first;
   const { actor, source, correlationId } = by;
-  const version = { actor, source, correlationId, reason: "The first administrator", tenantId: tenant, roles: "assign" } as const;
+  const version = { actor, source, correlationId, reason: "The first administrator", tenantId: tenant, roles: "platform" } as const;
   const { value } = await write(version, async (tx): Promise<Written<Appointed>> => {
     await tx.sql.run(LOCK);
     const [past] = await tx.sql.run(PAST, [ADMINISTRATOR]);
@@ -141,7 +143,8 @@ export const appointFirst = async (write: WriteGraph, first: FirstAdministrator,
       return { value: { refused: `There is no ${tenant}: name the tenant that was made.` } };
     const personId = await settle(tx, first, by, past?.person_id);
     if (past !== undefined) await takeBack(tx, past.person_id, personId);
-    await putEdge(tx, { kind: "MEMBER_OF", src: personId, dst: ADMINISTRATOR });
+    await settleOperatorTenant(tx.sql, tenant);
+    for (const dst of [ADMINISTRATOR, PLATFORM]) await putEdge(tx, { kind: "MEMBER_OF", src: personId, dst });
     await addLink(tx.sql, { issuer, subject, personId, how: "first", by: actor });
     await tx.sql.run(REMEMBER, [personId]);
     return {

@@ -8,6 +8,7 @@ import { versioned } from "#membership/graph-edit/graph-answers.ts";
 import { actOn, takeAway, writeAs } from "#membership/graph-edit/write-as.ts";
 import { requireOwnNode } from "#membership/graph-edit/edits.ts";
 import { visible } from "#membership/graph/tenant-scope.ts";
+import { requirePlatformFor } from "#membership/roles/role-watch.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 import { addLink } from "./links.ts";
 
@@ -49,6 +50,7 @@ export const serveLinks = (room: MembershipRoom): void => {
     const { reason, person_id: personId, issuer, subject } = body;
     const { value, version } = await writeAs(room, act({ caller, correlationId }, "person_linked", personId, reason), async (tx, scope) => {
       if ((await requireOwnNode(tx.sql, scope, personId)).kind !== "Person") throw new Problem("not_found");
+      await requirePlatformFor(tx.sql, caller.sub, personId);
       const id = await addLink(tx.sql, { issuer, subject, personId, how: "administrator", by: caller.sub });
       if (id === undefined)
         throw new Problem("already_exists", { detail: "This subject is somebody's of this tenant already: unlink it first." });

@@ -61,7 +61,7 @@ forEachDatabase(
       reason: "restored",
       correlationId: "test",
       tenantId: null,
-      roles: "assign",
+      roles: "platform",
     } as const;
     const { value, version } = await empty.write(by, async (tx) => ({
       value: await applyImport(tx, wholeGraph, plan, { mode: "upsert" }),

@@ -1,5 +1,6 @@
 import type { Answered, Asked, DataScope } from "#membership/graph/graph-reader.ts";
 import { dataScopeOf, type DataScopeOptions } from "#membership/graph/sql-data-scope.ts";
+import { PLATFORM } from "#membership/roles/house-roles.ts";
 import { edgeKindNumber } from "./edges.ts";
 import { kindNumber } from "./nodes.ts";
 import { eachOut, idsOf, isActive, seenNode, soonest, type View } from "./view.ts";
@@ -52,7 +53,7 @@ export const answerDataScope = (view: View, ask: Asked<"dataScope">, options: Da
   const facts = {
     subjectId: ask.subjectId,
     tenantIds: idsOf(view, tenants),
-    groups: idsOf(view, circles),
+    groups: idsOf(view, circles).filter((id) => id !== PLATFORM || (home !== null && home === graph.operator)),
     rule: home === null ? null : (rules.get(`${home} ${ask.resourceType}`) ?? null),
   };
   return { version, value: dataScopeOf(facts, options), validUntil: turn.text() };

@@ -14,6 +14,7 @@ const PAGE = 4_000;
 export const buildGraph = async (sql: Sql, pause: Turn, signal: AbortSignal): Promise<Graph> => {
   const [sizes] = await sql.run(SIZES);
   const graph = new Graph(sizes);
+  graph.operator = sizes?.operator ?? null;
   const load = async <Row extends { readonly id: string }>(pages: Statement<Row>, put: (row: Row) => void): Promise<void> => {
     // The next page is on its way while this one is put.
     let coming = sql.run(pages, ["", PAGE]);

@@ -129,7 +129,7 @@ export const indexFactBatch = (view: View, meters: Meters): FactBatch => {
         .map(nodeOf)
         .sort((one, other) => compareTexts(one.id, other.id)),
     membership: (node) => {
-      const held = memberships.get(node.id) ?? membershipOf(node, stepsOf(view, nodes.names.find(node.id)));
+      const held = memberships.get(node.id) ?? membershipOf(node, stepsOf(view, nodes.names.find(node.id)), graph.operator);
       memberships.set(node.id, held);
       return held;
     },

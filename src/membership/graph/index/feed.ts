@@ -143,6 +143,7 @@ export const createFeed = async (parts: FeedParts): Promise<Feed> => {
       if (!place.isWhole) [graph, place] = [undefined, NOWHERE];
       throw cause;
     }
+    graph.operator = head.operator;
     if (head.rules !== place.rules) await readRules(graph, place, head.rules);
     metrics.set("membership_index_lag_versions", {}, 0);
     pulse.confirm(sent);

@@ -30,6 +30,8 @@ export class Graph {
   readonly #notes = new Words<Note>();
   /** By `<tenant> <resource type>`. */
   rules: ReadonlyMap<string, DataScopeRule> = new Map();
+  /** The operator's tenant. */
+  operator: string | null = null;
 
   /** `sizes`: how many there will be, at least. */
   constructor(sizes = { nodes: 0, edges: 0 }) {

@@ -4,6 +4,7 @@ import type { EdgeRow } from "#membership/graph/drop-edge.ts";
 import type { GraphOp } from "#membership/graph/graph-op.ts";
 import type { NodeRow } from "#membership/graph/put-node.ts";
 import type { DataScopeRule } from "#contract/data-scope-rules.ts";
+import { OPERATOR_TENANT } from "#membership/roles/operator-tenant.ts";
 import { RULE_JSON } from "#membership/graph/sql-data-scope.ts";
 
 /** What the index takes of a node. */
@@ -95,10 +96,11 @@ export const DELEGATIONS = statement<IndexedDelegation>(
    from membership.delegation d join membership.meter m on m.delegation_id = d.id where d.id > $1 order by d.id limit $2`,
 );
 
-/** How much there is, so that the columns are as long as they will be. */
-export const SIZES = statement<{ readonly nodes: number; readonly edges: number }>(
+/** How much there is, so that the columns are as long as they will be; and the operator's tenant. */
+export const SIZES = statement<{ readonly nodes: number; readonly edges: number; readonly operator: string | null }>(
   "membership.index_sizes",
-  "select (select count(*)::int from membership.node) as nodes, (select count(*)::int from membership.edge) as edges",
+  `select (select count(*)::int from membership.node) as nodes, (select count(*)::int from membership.edge) as edges,
+     ${OPERATOR_TENANT} as operator`,
 );
 
 /** What changed: $1, $2 behind this version and number within it, $3 up to this version, $4 so many. */
@@ -114,10 +116,16 @@ export const OPS = statement<IndexedOp>(
    from membership.graph_change_op o where (o.version, o.seq) > ($1, $2) and o.version <= $3 order by o.version, o.seq limit $4`,
 );
 
-/** The head, and how far the rules of data scopes are, which are no rows of the log. */
-export const HEAD = statement<{ readonly version: bigint; readonly at: string; readonly now: string; readonly rules: string }>(
+/** The head, and what is no row of the log: the operator's tenant, and how far the rules of data scopes are. */
+export const HEAD = statement<{
+  readonly version: bigint;
+  readonly at: string;
+  readonly now: string;
+  readonly operator: string | null;
+  readonly rules: string;
+}>(
   "membership.index_head",
-  `select h.version, h.at, clock_timestamp() as now, (select count(*) || ' ' || coalesce(sum(r.rev), 0) from membership.data_scope_rule r) as rules
+  `select h.version, h.at, clock_timestamp() as now, ${OPERATOR_TENANT} as operator, (select count(*) || ' ' || coalesce(sum(r.rev), 0) from membership.data_scope_rule r) as rules
    from membership.graph_head h`,
 );
 export const RULES = statement<{ readonly tenant_id: string; readonly resource_type: string; readonly rule: DataScopeRule }>(

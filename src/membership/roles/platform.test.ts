@@ -1,0 +1,280 @@
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { test, type TestContext } from "node:test";
+import type { FactAsk } from "#contract/facts.ts";
+import { Problem } from "#contract/problem.ts";
+import { createFeed } from "#membership/graph/index/feed.ts";
+import { createIndexReader } from "#membership/graph/index/index-reader.ts";
+import { seedHouse } from "#membership/graph/house-nodes.ts";
+import { putEdge, type EdgeDraft } from "#membership/graph/put-edge.ts";
+import type { NodeDraft } from "#membership/graph/put-node.ts";
+import { wholeGraph } from "#membership/graph/tenant-scope.ts";
+import type { RoleRight } from "#membership/roles/role-watch.ts";
+import { silentLog } from "#telemetry/log.ts";
+import { seedDemo } from "#demo/world.ts";
+import { cleanUp } from "#testing/clean-up.ts";
+import { forEachDatabase, testDatabase } from "#testing/database.ts";
+import { graphRooms, graphWorld, servedWorld, type GraphWorld, type ServedWorld } from "#testing/membership.ts";
+import { until } from "#testing/until.ts";
+
+const PLATFORM = "role:platform";
+const dataScope = { unknownType: "tenants", refused: () => {} } as const;
+const scopes = ["membership.read", "membership.write"];
+const key = () => ({ "idempotency-key": crypto.randomUUID() });
+
+const askOf = (subject: string): FactAsk => ({
+  subject_id: subject,
+  action: "view_all",
+  resource: { type: "employee", external_id: "*" },
+});
+const edgeSql = (src: string, dst: string): string =>
+  `insert into membership.edge (id, kind, src, dst) values ('edge:${src.slice(7)}-${dst.slice(5)}', 'MEMBER_OF', '${src}', '${dst}')`;
+
+forEachDatabase("role:platform counts in the operator's tenant alone, whatever reads it", graphRooms, async (t, database) => {
+  const world = await graphWorld(database);
+  assert.deepEqual(await world.sql("select tenant_id from membership.operator_tenant"), [{ tenant_id: "tenant:acme" }]);
+  // No writer may make this edge.
+  await world.sql(edgeSql("person:eve", PLATFORM));
+  for (const tenant of ["tenant:acme", "tenant:globex"])
+    await world.sql(`update membership.data_scope_rule set masks = '[{"column": "salary", "kind": "null", "unless_member_of": ["${PLATFORM}"]}]'
+      where tenant_id = '${tenant}' and resource_type = 'employee'`);
+  const { metrics } = world;
+  const feed = await createFeed({ database, log: silentLog, metrics, pollMs: 20, boundMs: 60_000 });
+  cleanUp(t, () => feed[Symbol.asyncDispose]());
+  await until(() => typeof feed.look() !== "string");
+  const index = createIndexReader({ feed, sql: world.reader, database, dataScope });
+  for (const [name, reader] of [
+    ["sql", world.reader],
+    ["index", index],
+  ] as const)
+    for (const [subject, holds] of [
+      ["person:ada", true],
+      ["person:eve", false],
+      ["person:ben", false],
+    ] as const) {
+      const {
+        value: [facts],
+      } = await reader.facts(wholeGraph, [askOf(subject)]);
+      const masked = await reader.dataScope(wholeGraph, { subjectId: subject, resourceType: "employee" });
+      assert.deepEqual(
+        [name, subject, facts?.subject?.groups.includes(PLATFORM), masked.value.column_mask["salary"] === undefined],
+        [name, subject, holds, holds],
+      );
+      assert.equal(facts?.data_scope?.column_mask["salary"] === undefined, holds, `${name} ${subject}`);
+    }
+  const other = await servedWorld(t, database);
+  for (const as of ["ada", "eve"]) {
+    const { body } = await other.call(as, "GET", `/api/v1/roles/holders?role_id=${PLATFORM}`);
+    assert.deepEqual([as, body.items.map((item: { holder_id: string }) => item.holder_id)], [as, as === "ada" ? ["person:ada"] : []]);
+  }
+});
+
+const refusal = (error: unknown): string => (error instanceof Problem ? `${error.code}: ${error.options.detail ?? ""}` : String(error));
+const tryEdge = (world: GraphWorld, roles: RoleRight, src: string, dst: string): Promise<string> =>
+  world
+    .write({ actor: "service:any", source: "api", correlationId: "test", tenantId: null, roles }, async (tx) => {
+      await putEdge(tx, { kind: "MEMBER_OF", src, dst });
+      return { value: undefined };
+    })
+    .then(() => "written", refusal);
+
+forEachDatabase(
+  "no writer leads a node of another tenant to role:platform, and none without it gives it",
+  graphRooms,
+  async (_t, database) => {
+    const world = await graphWorld(database);
+    const group = { kind: "Group", tenant_id: "tenant:globex" } as const;
+    await world.put({ ...group, id: "group:g1", name: "one" }, { ...group, id: "group:g2", name: "two" });
+    await world.put({ kind: "MEMBER_OF", src: "group:g1", dst: "group:g2" });
+    for (const src of ["person:eve", "group:g2", "group:globex-staff", "service:pdp"]) {
+      assert.match(await tryEdge(world, "platform", src, PLATFORM), /access_denied: role:platform is held in the operator's tenant alone/);
+      for (const roles of ["assign", "provision", "none"] as const)
+        assert.match(await tryEdge(world, roles, src, PLATFORM), /^access_denied/);
+    }
+    for (const roles of ["assign", "provision", "none"] as const)
+      for (const dst of [PLATFORM, "group:platform-admins"])
+        assert.match(await tryEdge(world, roles, "person:ben", dst), /^access_denied/, `${roles} ${dst}`);
+    assert.equal(await tryEdge(world, "assign", "person:ben", "role:administrator"), "written");
+    assert.equal(await tryEdge(world, "platform", "person:ben", PLATFORM), "written");
+    assert.deepEqual(await world.sql("select tenant_id from membership.operator_tenant"), [{ tenant_id: "tenant:acme" }]);
+  },
+);
+
+const edit = (world: ServedWorld, as: string, ...changes: readonly object[]) =>
+  world.call(as, "POST", "/api/v1/graph/changes", { body: { changes, reason: "who runs the deployment" }, headers: key(), scopes });
+const put = (src: string, dst: string) => ({ op: "put_edge", edge: { kind: "MEMBER_OF", src, dst } });
+const drop = (src: string, dst: string) => ({ op: "drop_edge", edge: { kind: "MEMBER_OF", src, dst } });
+const openWorld = async (t: TestContext) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  await world.put({ kind: "MEMBER_OF", src: "person:ben", dst: "role:administrator" });
+  return world;
+};
+
+test("an administrator changes nothing of who holds role:platform, by no way; a holder does", async (t) => {
+  const world = await openWorld(t);
+  const agent = { id: "agent:runner", kind: "AIAgent", name: "Runner", tenant_id: "tenant:acme", props: {} } as const;
+  await world.put(agent, { kind: "MEMBER_OF", src: agent.id, dst: PLATFORM });
+  const version = (await world.reader.version()).version;
+  for (const changes of [
+    [put("person:ben", PLATFORM)],
+    [put("person:dan", "group:platform-admins")],
+    [{ op: "put_edge", edge: { kind: "BELONGS_TO", src: "person:ben", dst: "account:new@acme" } }, put("account:new@acme", PLATFORM)],
+    [drop("group:platform-admins", PLATFORM)],
+    [drop("account:ada@acme", "group:platform-admins")],
+    [
+      { op: "put_node", node: { id: "group:mine", kind: "Group", name: "Mine" } },
+      put("person:ben", "group:mine"),
+      put("group:mine", PLATFORM),
+    ],
+  ]) {
+    const account = {
+      op: "put_node",
+      node: { id: "account:new@acme", kind: "Account", name: "new", props: { login: "new", system: "x" } },
+    };
+    const reply = await edit(world, "ben", account, ...changes);
+    assert.deepEqual([JSON.stringify(changes), reply.status, reply.body.code], [JSON.stringify(changes), 403, "access_denied"]);
+  }
+  const acts: readonly (readonly [path: string, body: object])[] = [
+    ["/identity-links", { issuer: "https://login.example", subject: "bens-other", person_id: "person:ada", reason: "as ada" }],
+    ["/credentials", { client_id: agent.id, reason: "as the runner" }],
+  ];
+  for (const [path, body] of acts) {
+    const refused = await world.call("ben", "POST", `/api/v1${path}`, { body, scopes });
+    assert.deepEqual([path, refused.status, refused.body.code], [path, 403, "access_denied"]);
+  }
+  assert.equal((await world.reader.version()).version, version);
+  for (const [path, body] of acts) assert.equal((await world.call("ada", "POST", `/api/v1${path}`, { body, scopes })).status, 201, path);
+  const [credential] = (await world.call("ada", "GET", "/api/v1/credentials", { scopes })).body.items;
+  const rotate = { body: { reason: "as the runner" }, scopes };
+  assert.equal((await world.call("ben", "POST", `/api/v1/credentials/${credential.credential_id}/rotate`, rotate)).status, 403);
+  assert.equal((await edit(world, "ada", put("person:ben", PLATFORM))).status, 200);
+  assert.equal((await edit(world, "ben", put("person:cleo", PLATFORM))).status, 200, "who was given it gives it");
+  const refused = await servedWorld(t, await testDatabase(t, graphRooms), {
+    rule: ({ type }) => (type === "roles" ? "step_up_required" : true),
+  });
+  assert.equal(
+    (await edit(refused, "ada", put("person:ben", PLATFORM))).body.code,
+    "step_up_required",
+    "a holder needs roles/assign as well",
+  );
+});
+
+test("a marked group that leads to role:platform is filled by no file, directory or claim", async (t) => {
+  const signIns = { provision: "off", system: "oidc", subjectPrefix: "person:", groups: new Map([["ops", ["group:ops"]]]) } as const;
+  const world = await servedWorld(t, await testDatabase(t, graphRooms), { signIns });
+  const group = { kind: "Group", tenant_id: "tenant:acme", props: { provisions_roles: true } } as const;
+  await world.put(
+    { ...group, id: "group:ops", name: "Operators" },
+    { kind: "MEMBER_OF", src: "group:ops", dst: PLATFORM },
+    { kind: "MEMBER_OF", src: "person:cleo", dst: "group:ops" },
+  );
+  for (const line of [
+    { edge: { kind: "MEMBER_OF", src: "person:dan", dst: "group:ops" } },
+    { edge: { kind: "MEMBER_OF", src: "person:dan", dst: PLATFORM } },
+    { drop: { edge: { kind: "MEMBER_OF", src: "person:cleo", dst: "group:ops" } } },
+  ]) {
+    const headers = { ...key(), "content-type": "application/x-ndjson" };
+    const reply = await world.call("ada", "POST", "/api/v1/imports?reason=a%20file", {
+      body: `${JSON.stringify(line)}\n`,
+      headers,
+      scopes,
+    });
+    assert.deepEqual([JSON.stringify(line), reply.status, reply.body.errors?.[0].code], [JSON.stringify(line), 422, "access_denied"]);
+  }
+  const body = { issuer: "https://login.example", subject: "dan", tenant: "tenant:acme", groups: ["ops"] };
+  assert.equal((await world.call("service:gateway", "POST", "/api/v1/sign-ins", { body, scopes: ["membership.sign_in"] })).status, 200);
+  assert.deepEqual(await world.sql("select 1 from membership.edge where src = 'person:dan' and dst = 'group:ops'"), []);
+
+  const { body: made } = await world.call("ada", "POST", "/api/v1/scim-tokens", { body: { name: "directory" }, scopes });
+  const scim = async (path: string, sent: object) => {
+    const headers = { authorization: `Bearer ${made.token}`, "content-type": "application/scim+json" };
+    const response = await world.service.fetch(
+      new Request(`http://localhost:8084/scim/v2${path}`, { method: "POST", headers, body: JSON.stringify(sent) }),
+    );
+    return { status: response.status, body: (await response.json()) as { id: string; detail: string } };
+  };
+  const user = await scim("/Users", { schemas: ["urn:ietf:params:scim:schemas:core:2.0:User"], userName: "fay" });
+  await world.put({ kind: "MEMBER_OF", src: `account:scim:${user.body.id}`, dst: "group:ops" });
+  const staff = await scim("/Groups", { schemas: ["urn:ietf:params:scim:schemas:core:2.0:Group"], displayName: "Staff" });
+  await world.put(
+    { ...group, id: `group:scim:${staff.body.id}`, name: "Staff", system: "scim" },
+    { kind: "MEMBER_OF", src: `group:scim:${staff.body.id}`, dst: PLATFORM },
+  );
+  const response = await world.service.fetch(
+    new Request(`http://localhost:8084/scim/v2/Groups/${staff.body.id}`, {
+      method: "PUT",
+      headers: { authorization: `Bearer ${made.token}`, "content-type": "application/scim+json" },
+      body: JSON.stringify({
+        schemas: ["urn:ietf:params:scim:schemas:core:2.0:Group"],
+        displayName: "Staff",
+        members: [{ value: user.body.id }],
+      }),
+    }),
+  );
+  assert.deepEqual([response.status, /role:platform/.test(await response.text())], [403, true]);
+});
+
+const MIGRATION = new URL("../migrations/019-operator-tenant.sql", import.meta.url);
+const platformHolders = (world: GraphWorld) =>
+  world
+    .sql<{ src: string }>("select src from membership.edge where dst = 'role:platform' order by 1")
+    .then((rows) => rows.map(({ src }) => src));
+type Draft = NodeDraft | EdgeDraft;
+/** A deployment as it was before the role: its graph, and no word of an operator. */
+const older = async (t: TestContext, marker: string | undefined, ...more: readonly Draft[]) => {
+  const database = await testDatabase(t, graphRooms);
+  const world = await graphWorld(database, { demo: false });
+  const tenant = { id: "tenant:acme", kind: "Tenant", name: "acme", tenant_id: "tenant:acme" } as const;
+  const person = (id: string) => ({ id, kind: "Person", name: id, tenant_id: "tenant:acme" }) as const;
+  await world.put(tenant, person("person:first"), person("person:second"), ...more);
+  if (marker !== undefined) await world.sql(`insert into membership.first_administrator (person_id) values ('${marker}')`);
+  await world.sql("drop table membership.operator_tenant");
+  await database.script(await readFile(MIGRATION, "utf8"));
+  return world;
+};
+const administrator = (src: string) => ({ kind: "MEMBER_OF", src, dst: "role:administrator" }) as const;
+const otherTenant = { id: "tenant:other", kind: "Tenant", name: "other", tenant_id: "tenant:other" } as const;
+
+test("a deployment from before the role gives it once: to the first administrator, else to who is one of the operator's tenant", async (t) => {
+  const both = [administrator("person:first"), administrator("person:second")] as const;
+  const cases: readonly (readonly [string, GraphWorld, readonly string[]])[] = [
+    ["the first administrator", await older(t, "person:first", ...both, otherTenant), ["person:first"]],
+    ["who is one no more", await older(t, "person:first", administrator("person:second"), otherTenant), ["person:second"]],
+    ["no marker, one tenant", await older(t, undefined, ...both), ["person:first", "person:second"]],
+    ["no marker, several tenants", await older(t, undefined, ...both, otherTenant), []],
+  ];
+  for (const [what, world, holders] of cases) {
+    await seedHouse(world.write);
+    assert.deepEqual([what, await platformHolders(world)], [what, holders]);
+    const { version } = await world.reader.version();
+    await seedHouse(world.write);
+    assert.equal((await world.reader.version()).version, version);
+  }
+  const [, first] = cases[0] ?? [];
+  assert.ok(first);
+  await first.put({ kind: "MEMBER_OF", src: "person:second", dst: PLATFORM });
+  await first.sql("delete from membership.edge where src = 'person:first' and dst = 'role:platform'");
+  await seedHouse(first.write);
+  assert.deepEqual(await platformHolders(first), ["person:second"], "what was taken away stays so");
+});
+
+test("the demo beside a deployment of somebody else's leaves the operator's tenant as it is", async (t) => {
+  const world = await older(t, "person:first", administrator("person:first"), otherTenant);
+  await seedHouse(world.write);
+  await world.sql("update membership.operator_tenant set tenant_id = 'tenant:other'");
+  await seedDemo({ change: world.change, metrics: world.metrics, now: () => new Date() });
+  assert.deepEqual(await platformHolders(world), ["person:first"]);
+  assert.deepEqual(await world.sql("select tenant_id from membership.operator_tenant"), [{ tenant_id: "tenant:other" }]);
+});
+
+test("a graph that is put back into an empty store says whose the deployment is; of two tenants none", async (t) => {
+  const world = await graphWorld(await testDatabase(t, graphRooms), { demo: false });
+  const person = (id: string, tenant_id: string) => ({ id, kind: "Person", name: id, tenant_id }) as const;
+  const tenants = ["tenant:a", "tenant:b"].map((id) => ({ id, kind: "Tenant", name: id, tenant_id: id }) as const);
+  await world.put(...tenants, person("person:a", "tenant:a"), person("person:b", "tenant:b"));
+  const both = world.put({ kind: "MEMBER_OF", src: "person:a", dst: PLATFORM }, { kind: "MEMBER_OF", src: "person:b", dst: PLATFORM });
+  await assert.rejects(both, /access_denied|operator/);
+  assert.equal(await tryEdge(world, "assign", "person:a", PLATFORM).then((told) => told.slice(0, 13)), "access_denied");
+  await world.put({ kind: "MEMBER_OF", src: "person:a", dst: PLATFORM });
+  assert.deepEqual(await world.sql("select tenant_id from membership.operator_tenant"), [{ tenant_id: "tenant:a" }]);
+});
