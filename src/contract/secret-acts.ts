@@ -49,6 +49,8 @@ export const rotateSecret = endpoint("secrets", "POST", `${secretsBase}/rotate`,
     uri: z.string(),
     old_version: z.number().int().optional(),
     new_version: z.number().int().optional(),
+    /** False: the value is the one that was there before. */
+    changed: z.boolean(),
     stage: z.literal("current"),
     ...marked,
   }),
@@ -185,6 +187,8 @@ export const bulkSecrets = endpoint("secrets", "POST", `${secretsBase}/bulk`, {
         status: z.number().int(),
         code: z.string().optional(),
         version: z.number().int().optional(),
+        /** False: all was as it was to be already, and nothing was done. */
+        changed: z.boolean().optional(),
         decision_id: z.string().optional(),
       }),
     ),

@@ -134,6 +134,8 @@ export const writeSecret = endpoint("secrets", "POST", secretsBase, {
     version: z.number().int().optional(),
     created_time: timestamp.optional(),
     created: z.boolean(),
+    /** False: the store holds what it held before. One with versions has made a version of it all the same. */
+    changed: z.boolean(),
     resource_ref: z.string().optional(),
     ...marked,
   }),

@@ -86,7 +86,7 @@ const rows: readonly [
   ["copy", "POST", () => "/copy", (uri) => ({ fromUri: uri, toUri: `${uri}-copy` }), "201", "201"],
   ["move", "POST", () => "/move", (uri) => ({ fromUri: `${uri}-copy`, toUri: `${uri}-moved` }), "201", "201"],
   ["delete", "DELETE", (uri) => `?uri=${uri}`, () => undefined, "200", "200"],
-  ["undelete", "POST", () => "/undelete", (uri) => ({ uri, versions: [1] }), "501 not_supported", "200"],
+  ["undelete", "POST", () => "/undelete", (uri) => ({ uri, versions: [3] }), "501 not_supported", "200"],
   ["destroyVersions", "POST", () => "/destroy-versions", (uri) => ({ uri, versions: [1] }), "501 not_supported", "200"],
   ["destroy", "DELETE", (uri) => `?uri=${uri}&destroy=true`, () => undefined, "404 secret_not_found", "200"],
 ];

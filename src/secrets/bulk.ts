@@ -76,7 +76,7 @@ const inOrder = async (
   parts: BulkParts,
   body: Body,
   who: Who,
-  work: (ask: ReturnType<typeof askOf>) => Promise<Pick<Result, "status" | "version" | "decision_id">>,
+  work: (ask: ReturnType<typeof askOf>) => Promise<Pick<Result, "status" | "version" | "changed" | "decision_id">>,
   goesOn = true,
 ): Promise<Result[]> => {
   const results: Result[] = [];
@@ -145,9 +145,9 @@ export const performBulk = async (parts: BulkParts, body: Body, who: Who): Promi
   }
   const perform = async (ask: ReturnType<typeof askOf>) => {
     const { cas, stands } = bases.of(ask.uri);
-    const { result, decisionId } = await parts.perform({ ...ask, cas: ask.cas ?? cas, stands });
+    const { result, isDone, decisionId } = await parts.perform({ ...ask, cas: ask.cas ?? cas, stands });
     bases.left(ask.uri, result);
-    return { status: result.created === true ? 201 : 200, version: result.version, decision_id: decisionId };
+    return { status: result.created === true ? 201 : 200, version: result.version, changed: isDone, decision_id: decisionId };
   };
   return replyOf(await inOrder(parts, body, who, perform, body.continueOnError !== false), body);
 };

@@ -38,14 +38,16 @@ const STAMP = statement<{ stamp: string; changing: boolean }>(
   "secrets.change_stamp",
   "select stamp::text as stamp, coalesce(changing_until > now(), false) as changing from secrets.change where uri = $1",
 );
-const OWN = statement(
+const OWN = statement<{ uri: string }>(
   "secrets.change_own",
   `insert into secrets.change as known (uri, tenant, stamp, owner) values ($2, $1, nextval('secrets.change_stamp'), $3)
    on conflict (uri) do update set owner = excluded.owner, tenant = excluded.tenant,
      created_by = case when known.tenant = excluded.tenant then known.created_by end,
      created_at = case when known.tenant = excluded.tenant then known.created_at end,
      updated_by = case when known.tenant = excluded.tenant then known.updated_by end,
-     updated_at = case when known.tenant = excluded.tenant then known.updated_at end`,
+     updated_at = case when known.tenant = excluded.tenant then known.updated_at end
+   where known.owner is distinct from excluded.owner or known.tenant <> excluded.tenant
+   returning uri`,
 );
 const OWNERS = statement<{ uri: string; owner: string }>(
   "secrets.change_owners",
@@ -77,8 +79,8 @@ export const createChanges = (database: Database, keepSeconds: number) => ({
   /** Whose each of these is said to be, of those that are somebody's. */
   ownersOf: async (tenant: string, uris: readonly string[]): Promise<ReadonlyMap<string, string>> =>
     new Map((await database.run(OWNERS, [tenant, uris])).map(({ uri, owner }) => [uri, owner])),
-  /** Says whose it is; of a URI without key and version. */
-  own: async (tenant: string, uri: string, owner: string): Promise<void> => void (await database.run(OWN, [tenant, uri, owner])),
+  /** Sets whose it is, of a URI without key and version; whether that was somebody else before. */
+  own: async (tenant: string, uri: string, owner: string): Promise<boolean> => (await database.run(OWN, [tenant, uri, owner])).length > 0,
   /** Names the state of a secret: another one after every change of any process. `undefined`: a change is under way. */
   stampOf: async (place: SecretPrefix): Promise<string | undefined> => {
     const [row] = await database.run(STAMP, [formatPrefix(place)]);

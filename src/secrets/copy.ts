@@ -126,24 +126,37 @@ export const lookAtCarry = async (
   return { from: carry.from.canonical, to: carry.to.canonical, created: result.created, verified: false };
 };
 
-/** Writes what was read to the target, as a write of its own with its decision and record, and reads it back. */
+/** Reads back what was written. Throws `copy_unverified` where it is something else, or cannot be read. */
+const verify = async (read: () => Promise<ReadSecret>, ref: SecretRef, change: SecretChange): Promise<void> => {
+  const there = SecretValue.reveal(
+    (
+      await read().catch((cause: unknown) => {
+        throw new Problem("copy_unverified", { detail: "The copy was written, and could not be read back.", cause });
+      })
+    ).value,
+  );
+  const isWhole = ref.key === undefined && !change.replace && isSecretMap(there) && isSecretMap(change.value);
+  const same = isWhole
+    ? [...(change.value as ReadonlyMap<string, never>)].every(([name, item]) => isSameData(there.get(name), item))
+    : isSameData(there, change.value);
+  if (!same) throw new Problem("copy_unverified");
+};
+
+/** Writes what was read to the target, as a write of its own with its decision and record, and reads it back when that is recorded. */
 export const putAtTarget = async (perform: OperationCorridor, carry: Carry, read: ReadSecret): Promise<Performed<WrittenSecret>> => {
   const change = changeOf(carry, SecretValue.reveal(read.value));
-  return perform({
+  let readBack: (() => Promise<ReadSecret>) | undefined;
+  const done = await perform({
     ...writeTo(carry),
     change,
     act: async (provider, ref, permit, { intend }) => {
       const written = await provider.write(ref, change, expectOf(carry, permit, intend));
-      const pinned = written.version === undefined ? ref : { ...ref, version: written.version };
-      const there = SecretValue.reveal((await provider.read(pinned)).value);
-      const isWhole = ref.key === undefined && !change.replace && isSecretMap(there) && isSecretMap(change.value);
-      const same = isWhole
-        ? [...(change.value as ReadonlyMap<string, never>)].every(([name, item]) => isSameData(there.get(name), item))
-        : isSameData(there, change.value);
-      if (!same) throw new Problem("copy_unverified");
+      readBack = () => provider.read(written.version === undefined ? ref : { ...ref, version: written.version });
       return written;
     },
   });
+  if (readBack !== undefined) await verify(readBack, done.ref, change);
+  return done;
 };
 
 export const carriedReply = (carry: Carry, written: WrittenSecret) => ({
@@ -162,8 +175,9 @@ export const copySecretTo = async (perform: OperationCorridor, carry: Carry) => 
     ...sourceOf(operations.copy, carry),
     act: async (provider, ref, permit) => {
       const read = requireDecided(await provider.read(ref), permit);
-      return { version: read.version, written: (await putAtTarget(perform, carry, read)).result };
+      return { version: read.version, put: await putAtTarget(perform, carry, read) };
     },
+    isDone: ({ put }) => put.isDone,
   });
-  return carriedReply(carry, done.result.written);
+  return carriedReply(carry, done.result.put.result);
 };

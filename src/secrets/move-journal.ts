@@ -15,6 +15,7 @@ export interface Move {
   readonly subject: string | null;
   readonly decision_id: string | null;
   readonly correlation_id: string | null;
+  readonly state: MoveState;
 }
 
 export type MoveJournal = ReturnType<typeof createMoveJournal>;
@@ -30,7 +31,7 @@ const TAKE = statement<Move>(
   `update secrets.move set updated_at = now()
    where id in (select id from secrets.move where state not in ('done', 'failed') and updated_at < now() - make_interval(secs => $1)
                 order by updated_at limit 50 for update skip locked)
-   returning id, tenant, from_uri, to_uri, source_version::int as source_version, source_created_at, subject, decision_id, correlation_id`,
+   returning id, tenant, from_uri, to_uri, source_version::int as source_version, source_created_at, subject, decision_id, correlation_id, state`,
 );
 
 /** A move takes seconds: whoever was silent for so long is gone. */
@@ -38,7 +39,7 @@ const ABANDONED_SECONDS = 60;
 
 /** Committed before each step, so that whoever comes after a process that died knows what may have been done. */
 export const createMoveJournal = (database: Database, abandonedSeconds = ABANDONED_SECONDS) => ({
-  begin: async (move: Omit<Move, "id">): Promise<string> => {
+  begin: async (move: Omit<Move, "id" | "state">): Promise<string> => {
     const id = randomUUID();
     const { tenant, from_uri, to_uri, source_version, source_created_at, subject, decision_id, correlation_id } = move;
     const values = [tenant, from_uri, to_uri, source_version, source_created_at, subject, decision_id, correlation_id];

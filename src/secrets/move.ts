@@ -115,6 +115,8 @@ const settleOne = async (parts: SettleMoveParts, move: Move): Promise<"done" | "
   if (source === undefined || target === undefined) throw new Problem("provider_not_configured");
   const [here, there] = [await readOrNone(source, from), await readOrNone(target, to)];
   if (there === undefined) return "failed";
+  // Before the copy was verified the source was not touched: it was taken away by somebody else.
+  if (here === undefined && move.state === "planned") throw new Problem("source_changed");
   if (here === undefined) return "done";
   const isAsRead = (here.version ?? null) === move.source_version && (here.createdTime ?? null) === move.source_created_at;
   const isAsCopied = isOnePath(from, to) && move.source_version !== null && here.version === move.source_version + 1;
@@ -122,7 +124,7 @@ const settleOne = async (parts: SettleMoveParts, move: Move): Promise<"done" | "
   const decided = new Set((await source.nodes(from)).map((node) => node.id));
   const uris = [formatPrefix(from)];
   await parts.changes.begin(move.tenant, uris);
-  await source.remove(from, { hard: false, decided, onlyIf: here });
+  await removeSource(source, from, { hard: false, decided, onlyIf: here });
   await parts.changes.end(uris, { tenant: move.tenant, by: move.subject ?? "service:secrets", isRotation: false });
   return "done";
 };

@@ -12,9 +12,9 @@ import type { SecretsPolicy } from "./config.ts";
 import type { Changes, Done } from "./changes.ts";
 import type { createSecretDecision, SecretPermit } from "./decide-secret.ts";
 import type { IntentEnd, Intents } from "./intents.ts";
-import type { Operation, Purpose } from "./operations.ts";
-import type { Intend, Intent, SecretChange, SecretProvider, Standing } from "./providers/secret-provider.ts";
-import { entryOf, eventOf, eventTypesOf, refOf, versionsOf, type RecordedOperation } from "./secret-record.ts";
+import { operations, type Operation, type Purpose } from "./operations.ts";
+import type { Intend, Intent, SecretChange, SecretProvider, Standing, WrittenSecret } from "./providers/secret-provider.ts";
+import { entryOf, eventOf, eventTypesOf, NOT_DONE, refOf, versionsOf, type RecordedOperation } from "./secret-record.ts";
 import type { SecretUri } from "./secret-uri.ts";
 import type { SecretRef } from "./tenant-guard.ts";
 import type { Scheme } from "./uri-schemes.ts";
@@ -63,6 +63,8 @@ export interface SecretAsk<R> extends Who {
   readonly argument?: string;
   /** The URI is a place whose secrets are listed: whoever lists decides each of them. */
   readonly isPlace?: boolean;
+  /** Whether it did anything; by default an act that changes its store did where it came to touch it. */
+  readonly isDone?: (result: R) => boolean;
   /** Members of the record that only the result tells. */
   readonly told?: (result: R) => Readonly<Record<string, unknown>>;
   /** The act itself; runs only after guard, decision and a committed audit entry. */
@@ -79,6 +81,8 @@ export interface ActMore {
 
 export interface Performed<R> {
   readonly result: R;
+  /** False: all was as it was to be already, and nothing was done. */
+  readonly isDone: boolean;
   readonly ref: SecretRef;
   readonly provider: string;
   readonly asker: SecretAsker;
@@ -87,7 +91,7 @@ export interface Performed<R> {
   readonly resourceRef: string | undefined;
 }
 
-type Wish = Omit<SecretAsk<unknown>, "act" | "told">;
+type Wish = Omit<SecretAsk<unknown>, "act" | "told" | "isDone">;
 
 /** The corridor, and the part of it that only says whether. */
 export interface OperationCorridor {
@@ -120,6 +124,12 @@ const requireValueReader = (operation: Operation, asker: SecretAsker, headers: H
     throw new Problem("purpose_required", { detail: "Send X-Purpose with 10 to 200 characters." });
   return purpose;
 };
+
+const changing: ReadonlySet<Purpose> = new Set(["write", "rotate", "delete", "undelete", "destroy_versions"]);
+/** What only looks, or is the source of a copy, is done by having succeeded. */
+const changesStore = ({ event, purposes: [purpose] }: Operation): boolean => event !== undefined && changing.has(purpose);
+/** A rotation to the value that was there already ends no value: it made a version, and is reported as that. */
+const isRotation = ({ op }: Operation, result: unknown): boolean => op === "rotate" && (result as Partial<WrittenSecret>).changed !== false;
 
 const isDenial = (problem: Problem): boolean => problem.status === 403 || problem.code === "step_up_required";
 /** The decision that a problem names. */
@@ -274,7 +284,7 @@ export const createOperationCorridor = (parts: OperationCorridorParts): Operatio
     await end("completed", {
       tenant: ref.tenant,
       by: asker.caller.sub,
-      isRotation: operation.op === "rotate",
+      isRotation: isRotation(operation, result),
       isFirst: isFirst === true,
       ...(typeof version === "number" ? { version } : {}),
     });
@@ -302,15 +312,20 @@ export const createOperationCorridor = (parts: OperationCorridorParts): Operatio
       await audit.close(outcome, { ...draft.data, ...may, duration_ms: durationMs, intent_id }, { code: problem.code });
       throw error;
     }
-    const durationMs = observe(recorded, "ok", started);
-    const told = { ...versionsOf(intent, result), ...ask.told?.(result) };
-    const events = eventTypesOf(ask.operation, ref, intent?.wanted).map((type) =>
-      eventOf(recorded, parts.resourceRef, { type, outcome: "ok", durationMs, told }),
+    // What is recorded and reported is what was done, never what was wanted.
+    const isDone = ask.isDone?.(result) ?? (intent !== undefined || !changesStore(ask.operation));
+    const [outcome, code] = isDone ? (["ok"] as const) : (["refused", NOT_DONE] as const);
+    const durationMs = observe(recorded, outcome, started, code);
+    const told = isDone ? { ...versionsOf(intent, result), ...ask.told?.(result) } : {};
+    const made = ask.operation.op === "rotate" && !isRotation(ask.operation, result) ? operations.write : ask.operation;
+    const events = (isDone ? eventTypesOf(made, ref, intent?.wanted) : []).map((type) =>
+      eventOf(recorded, parts.resourceRef, { type, outcome, durationMs, told }),
     );
-    const closed = await audit.close("ok", { ...draft.data, ...told, duration_ms: durationMs }, { events });
+    const closed = await audit.close(outcome, { ...draft.data, ...told, duration_ms: durationMs }, { code, events });
     if (closed === "pending") parts.unclosed(ask);
     return {
       result,
+      isDone,
       ref,
       provider: provider.name,
       asker: recorded.asker,

@@ -27,5 +27,6 @@ export const writeReply = (done: Performed<WrittenSecret>) => ({
   version: done.result.version,
   created_time: done.result.createdTime,
   created: done.result.created,
+  changed: done.result.changed,
   resource_ref: done.resourceRef,
 });

@@ -77,6 +77,9 @@ export const versionsOf = (intent: Intent | undefined, result: unknown): { reado
   return typeof version === "number" ? { versions: [version] } : {};
 };
 
+/** The audit log's code of an act that did nothing. */
+export const NOT_DONE = "not_done";
+
 const marks = { deleted: "deleted", active: "undeleted", destroyed: "destroyed" } as const;
 /** What an act is told as: by its operation, and by what was done to versions of a store, or to the file. */
 export const eventTypesOf = (

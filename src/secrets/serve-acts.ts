@@ -84,6 +84,7 @@ export const serveActs = ({ router, perform, policy, journal, answers, changes, 
       uri: ref.canonical,
       old_version: result.oldVersion,
       new_version: result.version,
+      changed: result.changed,
       stage: "current" as const,
     };
   });
@@ -101,11 +102,12 @@ export const serveActs = ({ router, perform, policy, journal, answers, changes, 
         // Of what is not there nobody is the owner; deleted versions are there.
         const newest = provider.can.has("versions") ? (await provider.describe(at)).current_version : undefined;
         if (newest === undefined) await provider.read(at);
-        await changes.own(at.tenant, at.id, owner);
-        return (await changes.last(at.tenant, [at.id], newest)).get(at.id);
+        const isOther = await changes.own(at.tenant, at.id, owner);
+        return { isOther, ...(await changes.last(at.tenant, [at.id], newest)).get(at.id) };
       },
+      isDone: ({ isOther }) => isOther,
     });
-    const { created_by, created_at, updated_by, updated_at } = result ?? {};
+    const { created_by, created_at, updated_by, updated_at } = result;
     return { uri: ref.canonical, owner, created_by, created_at, updated_by, updated_at };
   });
 

@@ -40,7 +40,7 @@ suite("secrets service", () => {
     const at = await testSecrets(t);
     const created = await post(at, ada, { uri: "YAML://secret/people/demo#api_key", value: "k-1" });
     assert.equal(created.status, 201);
-    assert.deepEqual(await json(created), { uri: DEMO, provider: "yaml", created: true });
+    assert.deepEqual(await json(created), { uri: DEMO, provider: "yaml", created: true, changed: true });
     const again = await post(at, ada, { uri: DEMO, value: "k-2" });
     assert.equal(again.status, 200);
     assert.equal((await json(again))["created"], false);

@@ -3,7 +3,7 @@ import { Problem } from "#contract/problem.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { IntentEnd, Intents, OpenIntent } from "./intents.ts";
 import { operations } from "./operations.ts";
-import { settledAct, type SettleParts } from "./secret-record.ts";
+import { NOT_DONE, settledAct, type SettleParts } from "./secret-record.ts";
 import { formatPrefix, parseSecretUri } from "./secret-uri.ts";
 import { SecretValue } from "./secret-value.ts";
 import type { SecretRef } from "./tenant-guard.ts";
@@ -15,7 +15,7 @@ export interface SettleIntentParts extends SettleParts {
 
 const ends = {
   completed: { outcome: "ok" },
-  failed: { outcome: "refused", code: "not_done" },
+  failed: { outcome: "refused", code: NOT_DONE },
   superseded: { outcome: "unknown", code: "outcome_unknown" },
 } as const;
 
@@ -44,8 +44,11 @@ const lookAt = async (parts: SettleIntentParts, intent: OpenIntent): Promise<Int
   const wanted = intent.versions.map(Number);
   const versions = (await orAbsent(provider.describe(whole)))?.versions.filter(({ version }) => wanted.includes(version)) ?? [];
   if (intent.wanted !== "written") {
-    const isSo = (state: string): boolean => state === intent.wanted || (intent.wanted === "deleted" && state === "destroyed");
-    return versions.length === 0 ? "superseded" : versions.every(({ state }) => isSo(state)) ? "completed" : "failed";
+    // The store marks all of them at once. Where they differ, one is destroyed or one is gone, another act was there, before or after.
+    const states = new Set(versions.map(({ state }) => state));
+    const [state] = states;
+    if (versions.length < wanted.length || states.size !== 1) return "superseded";
+    return state === intent.wanted ? "completed" : state === "destroyed" ? "superseded" : "failed";
   }
   const [made] = versions;
   if (made === undefined) return "failed";

@@ -50,6 +50,8 @@ export interface WrittenSecret {
   readonly created: boolean;
   /** Nothing at all was at the path before. */
   readonly isFirst: boolean;
+  /** Whether the store holds something else now; a store of versions makes a version of the same, too. */
+  readonly changed: boolean;
   readonly version?: number;
   readonly createdTime?: string;
   /** The version before; absent where there was none, or none are kept. */
@@ -122,7 +124,10 @@ export interface SecretProvider {
   write(ref: SecretRef, change: SecretChange, expect: WriteExpectation): Promise<WrittenSecret>;
   /** As `write`; also `secret_not_found`, `key_not_found`, `source_changed`. What comes meanwhile stays. */
   remove(ref: SecretRef, how: Removal): Promise<RemovedSecret>;
-  /** Restores or destroys versions; answers those named that there are, as they are then. Throws `version_not_found` if there is none of them. */
+  /**
+   * Restores deleted versions, or destroys versions; answers those named that there are, as they are then, and which of them this act
+   * changed. Throws `version_not_found` if there is none of them, `outcome_unknown` where the store does not show that it was done.
+   */
   settle(
     ref: SecretRef,
     versions: readonly number[],

@@ -166,6 +166,7 @@ export const secretWords = {
     allVersions: (count: number) => `${plural(count, "version", "versions")} destroyed for good. No one can bring them back.`,
     oneVersion: (version: string) => `Version ${version} is destroyed for good. No one can bring it back.`,
     comesBack: (version: string) => `Version ${version} can be read again, as it was.`,
+    notDone: "Nothing was done: somebody else did it before, or it cannot be done any more.",
     used: (systems: string) => `Systems that name it: ${systems}. Their tools fail at the next call.`,
     usedValue: (systems: string) => `Systems that name it: ${systems}. Their next call uses the new value.`,
     usesUnknown: "Which systems name it could not be found out just now.",
@@ -194,6 +195,7 @@ export const secretWords = {
     sentence: "A new value takes the place of the present one. Readers have it at once.",
     value: "New value",
     done: (uri: string) => `${uri} has its new value.`,
+    same: (uri: string) => `${uri} has the value that it had before.`,
   },
   carry: {
     copyTitle: "Copy this secret",

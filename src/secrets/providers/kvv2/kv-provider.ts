@@ -189,14 +189,19 @@ export const createKvProvider = (parts: KvProviderParts): SecretProvider => {
       const isThere = ref.key === undefined ? present?.data !== undefined : present?.data?.has(ref.key) === true;
       if (expect.mustNotExist === true && isThere) throw new Problem("target_exists");
       if (expect.mustExist === true && !isThere) throw new Problem(present?.data === undefined ? "secret_not_found" : "key_not_found");
-      const written = await put(ref, changed(present?.data, ref, change), present?.version ?? 0, expect.intend);
+      const map = changed(present?.data, ref, change);
+      const written = await put(ref, map, present?.version ?? 0, expect.intend);
       if (written === undefined) return undefined;
       const old = present === undefined ? {} : { oldVersion: present.version };
-      return { created: !isThere, isFirst: present?.data === undefined, ...written, ...old };
+      const isOther = present?.data === undefined || !isSameData(present.data, map);
+      return { created: !isThere, isFirst: present?.data === undefined, changed: isOther, ...written, ...old };
     });
   };
 
-  /** Deletes, restores or destroys versions, and says how all of them stand then. What was not answered, or not looked at again, may have been done. */
+  /**
+   * Deletes, restores or destroys versions, and returns how all of them stand then. The store answers alike whether it did something or
+   * nothing. So what was not answered, what was not looked at again, and what stands otherwise then, may have been done.
+   */
   const mark = async (
     ref: SecretRef,
     how: "delete" | "undelete" | "destroy",
@@ -204,13 +209,16 @@ export const createKvProvider = (parts: KvProviderParts): SecretProvider => {
     current: number | undefined,
     intend?: Intend,
   ) => {
-    const wanted = { delete: "deleted", undelete: "active", destroy: "destroyed" } as const;
-    await intend?.({ wanted: wanted[how], versions });
+    const wanted = ({ delete: "deleted", undelete: "active", destroy: "destroyed" } as const)[how];
+    await intend?.({ wanted, versions });
     let isDone = false;
     try {
       await call("POST", pathOf(ref, how), { versions }, true);
       isDone = true;
-      return (await describe(ref)).versions;
+      const { versions: after } = await describe(ref);
+      const isSo = (version: number): boolean => after.some((one) => one.version === version && one.state === wanted);
+      if (!versions.every(isSo)) throw unknownOutcome("another writer marked the versions too", current);
+      return after;
     } catch (error) {
       throw isDone || mayBeDone(error) ? unknownOutcome(error, current) : error;
     }
@@ -221,18 +229,11 @@ export const createKvProvider = (parts: KvProviderParts): SecretProvider => {
     if (cas !== undefined && cas !== current) throw new Problem("cas_mismatch");
     const before = all.filter(({ version }) => versions.includes(version));
     if (before.length === 0) throw new Problem("version_not_found");
-    const settled = await mark(
-      ref,
-      how,
-      before.map(({ version }) => version),
-      current,
-      intend,
-    );
-    const after = new Map(settled.map((one) => [one.version, one]));
-    return before.flatMap((one) => {
-      const now = after.get(one.version);
-      return now === undefined ? [] : [{ ...now, changed: now.state !== one.state }];
-    });
+    const changing = before
+      .filter(({ state }) => (how === "undelete" ? state === "deleted" : state !== "destroyed"))
+      .map(({ version }) => version);
+    const settled = changing.length === 0 ? all : await mark(ref, how, changing, current, intend);
+    return settled.filter(({ version }) => versions.includes(version)).map((one) => ({ ...one, changed: changing.includes(one.version) }));
   };
 
   const requireUnchanged = (present: Pick<KvVersion, "version" | "createdTime"> | undefined, { onlyIf, cas }: Removal): void => {

@@ -22,7 +22,7 @@ export type VaultWish =
       readonly stands?: readonly Standing[];
     };
 
-/** `text` is absent where the file was only read. */
+/** `text` is absent where the file stays as it is. */
 export interface VaultDone {
   readonly root: SecretMap;
   readonly text?: string;
@@ -94,7 +94,7 @@ const write = (vault: Vault, { ref, change, expect }: VaultWish & { kind: "write
   if (expect.mustNotExist === true && existed) throw new Problem("target_exists");
   if (expect.mustExist === true) valueAt(vault.root, ref);
   applyChange(vault.document, ref, change);
-  return { created: !existed, isFirst: !isSecretMap(node) };
+  return { created: !existed, isFirst: !isSecretMap(node), changed: true };
 };
 
 const remove = (vault: Vault, { ref, decided, cas, onlyIf, stands }: VaultWish & { kind: "remove" }): RemovedSecret => {
@@ -127,7 +127,9 @@ export const alterText = (text: string, wish: VaultWish): VaultDone => {
   const made = printVault(vault.document);
   const root = readBack(made);
   const expected = wish.kind === "write" ? wish.expect.stands : wish.stands;
-  return { root, text: made, result: expected === undefined ? result : { ...result, stands: standingIn(root, expected) } };
+  const changed = markOf(root) !== markOf(vault.root);
+  const stands = expected === undefined ? {} : { stands: standingIn(root, expected) };
+  return { root, ...(changed ? { text: made } : {}), result: { ...result, ...(wish.kind === "write" ? { changed } : {}), ...stands } };
 };
 
 /** `undefined`: not of the kinds that are answered. */

@@ -87,11 +87,12 @@ export const createYamlProvider = async (parts: YamlProviderParts): Promise<Secr
     const bytes = await readBytes().catch(invalid);
     if (bytes === undefined && root.size > 0) throw new Problem("file_invalid", { detail: "The secrets file is gone." });
     const done = await alter(bytes?.text ?? "", wish).catch(invalid);
+    if (done.text === undefined) return done;
     if (wish.kind !== "read") {
       const map = lookUp(done.root, wish.ref.segments);
       await intend?.(wish.kind === "write" && isSecretMap(map) ? { wanted: "written", map } : { wanted: "deleted" });
     }
-    await replaceVaultFile(path, done.text ?? "", async () => {
+    await replaceVaultFile(path, done.text, async () => {
       await lock.requireHeld();
       if ((await readVaultFile(fileOptions))?.digest !== bytes?.digest)
         throw new Problem("cas_mismatch", { detail: "The secrets file was changed meanwhile." });

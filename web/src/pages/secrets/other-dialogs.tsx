@@ -196,8 +196,8 @@ export const RemoveDialog = ({
       operation={{ op: "delete", uri: target }}
       target={target}
       act={async (headers) => {
-        const { uri: gone } = await client.ask(deleteSecret, { query: { uri: target }, headers });
-        return { said: words.done(gone), uri };
+        const { uri: gone, result } = await client.ask(deleteSecret, { query: { uri: target }, headers });
+        return { said: result === "unchanged" ? text.notDone : words.done(gone), uri };
       }}
       onDone={onDone}
       onClose={onClose}
@@ -231,9 +231,12 @@ export const DestroyDialog = ({
       operation={{ op: "destroy", uri, ...(version === undefined ? {} : { versions: [version] }) }}
       target={uri}
       act={async (headers) => {
-        if (version === undefined) await client.ask(deleteSecret, { query: { uri, destroy: "true" }, headers });
-        else await client.ask(destroySecretVersions, { body: { uri, versions: [version] } });
-        return { said: words.done(version === undefined ? uri : `${secretWords.version.number} ${version}`), uri };
+        const isDone =
+          version === undefined
+            ? (await client.ask(deleteSecret, { query: { uri, destroy: "true" }, headers })).result !== "unchanged"
+            : (await client.ask(destroySecretVersions, { body: { uri, versions: [version] } })).versions.some(({ changed }) => changed);
+        const done = words.done(version === undefined ? uri : `${secretWords.version.number} ${version}`);
+        return { said: isDone ? done : text.notDone, uri };
       }}
       onDone={onDone}
       onClose={onClose}
@@ -268,8 +271,8 @@ export const RestoreDialog = ({
       operation={{ op: "undelete", uri, versions: [version] }}
       target={uri}
       act={async () => {
-        await client.ask(undeleteSecret, { body: { uri, versions: [version] } });
-        return { said: words.done(String(version)), uri };
+        const { versions } = await client.ask(undeleteSecret, { body: { uri, versions: [version] } });
+        return { said: versions.some(({ changed }) => changed) ? words.done(String(version)) : text.notDone, uri };
       }}
       onDone={onDone}
       onClose={onClose}

@@ -201,8 +201,8 @@ export const RotateDialog = ({
         return value !== "";
       }}
       act={async () => {
-        const { uri: rotated } = await client.ask(rotateSecret, { body: { uri: target, value, cas: plan?.cas } });
-        return { said: secretWords.rotate.done(rotated), uri };
+        const { uri: rotated, changed } = await client.ask(rotateSecret, { body: { uri: target, value, cas: plan?.cas } });
+        return { said: changed ? secretWords.rotate.done(rotated) : secretWords.rotate.same(rotated), uri };
       }}
       onDone={onDone}
       onClose={onClose}
