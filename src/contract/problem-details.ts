@@ -175,6 +175,8 @@ export const problemDetails: Readonly<Record<ProblemCode, string>> = {
   invalid_body: "Send a body as the endpoint documents it; what is wrong with it is listed in errors, where it is known.",
   invalid_arguments: "Send arguments that fit the tool's inputSchema; what is wrong with them is listed in errors.",
   invalid_params: "Send params as the method documents them.",
+  expression_limit:
+    "An expression of the tool reads, gives or does more than one call may. Send or ask for less, or let the tool's owner simplify it.",
   mapping_error: "The arguments do not say on what to decide. Compare them with the tool's inputSchema.",
   unknown_parameter: "Leave out the parameters that the endpoint does not document.",
   unknown_member: "Leave out the members that the endpoint does not document.",

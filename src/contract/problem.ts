@@ -170,6 +170,7 @@ export const problemCodes = {
   invalid_body: row(422, "The body does not fit its schema", -32602),
   invalid_arguments: row(422, "Invalid arguments", -32602),
   invalid_params: row(422, "Invalid params", -32602),
+  expression_limit: row(422, "An expression takes too much work"),
   mapping_error: row(422, "The tool's mapping gives nothing to decide on", -32602),
   unknown_parameter: row(422, "A parameter is unknown"),
   unknown_member: row(422, "A member is unknown"),

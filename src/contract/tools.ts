@@ -141,6 +141,7 @@ export const execute = endpoint("crud", "POST", "/execute", {
     ...reserveRefusals,
     "audit_unavailable",
     "data_scope_unavailable",
+    "expression_limit",
     "idempotency_conflict",
     "in_progress",
     "invalid_arguments",

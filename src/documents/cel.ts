@@ -1,11 +1,20 @@
 import { Environment, EvaluationError, type ASTNode, type ParseResult } from "@marcbachmann/cel-js";
-import { Problem } from "#contract/problem.ts";
+import { compilePattern } from "./pattern.ts";
+import { countWork, createWork, limitReached, type Work } from "./cel-work.ts";
 
-/** A checked CEL expression. Throws what the evaluation throws; `ABSENT` = it reads a member that is not there. */
+/**
+ * A checked CEL expression. Throws what the evaluation throws, and `expression_limit`; `ABSENT` = it reads a member that is not there. Cost: at
+ * most what is left of the work that its inputs allow.
+ */
 export type CelExpression = (inputs: CelInputs) => unknown;
 
-/** Inputs whose whole numbers are CEL ints; made once for many expressions with `celInputs`. */
-export type CelInputs = Readonly<Record<string, unknown>>;
+/** Inputs whose whole numbers are CEL ints, made with `celInputs`; all expressions that are evaluated over them share one measure of work. */
+export interface CelInputs {
+  readonly values: Readonly<Record<string, unknown>>;
+  readonly work: Work;
+  /** Elements and characters that results may still have. */
+  readonly results: { elements: number; characters: number };
+}
 
 export const ABSENT = Symbol("absent");
 
@@ -13,12 +22,22 @@ const MAX_TEXT = 2048;
 const MAX_NODES = 500;
 const MAX_DEPTH = 40;
 const MAX_ELEMENTS = 100_000;
+const MAX_RESULT_CHARACTERS = 4_194_304;
+const MAX_NESTED_MACROS = 3;
 const MACROS = new Set(["map", "filter", "all", "exists", "exists_one"]);
 
-/** Compiles and type-checks over variables of these CEL types; a fault is thrown as an `Error` whose message may be shown. */
+/** CEL's other form of `matches`, which the library lacks. */
+const base = new Environment({
+  homogeneousAggregateLiterals: false,
+  limits: { maxAstNodes: MAX_NODES, maxDepth: MAX_DEPTH },
+}).registerFunction("matches(string, string): bool", (text: string, pattern: string) => compilePattern(pattern).test(text), {
+  async: false,
+});
+
+/** Compiles and type-checks over variables of these CEL types; an issue is thrown as an `Error` whose message may be shown. */
 export const compileCel = (text: string, variables: Readonly<Record<string, string>>): CelExpression => {
   if (text.length > MAX_TEXT) throw new Error(`an expression has at most ${MAX_TEXT} characters`);
-  const environment = new Environment({ homogeneousAggregateLiterals: false, limits: { maxAstNodes: MAX_NODES, maxDepth: MAX_DEPTH } });
+  const environment = base.clone();
   for (const [name, type] of Object.entries(variables)) environment.registerVariable(name, type);
   let parsed: ParseResult;
   try {
@@ -28,11 +47,17 @@ export const compileCel = (text: string, variables: Readonly<Record<string, stri
   }
   const checked = parsed.check();
   if (!checked.valid) throw new Error(firstLine(checked.error));
-  if (macroDepth(parsed.ast) > 1) throw new Error("one macro inside another is not allowed: its cost would not be linear");
-  return (inputs) => {
+  if (macroDepth(parsed.ast) > MAX_NESTED_MACROS) throw new Error(`more than ${MAX_NESTED_MACROS} macros one inside another`);
+  let work = createWork();
+  countWork(parsed.ast, { now: () => work, convert: (value) => toCel()(value) });
+  return ({ values, work: own, results }) => {
+    work = own;
     try {
-      return fromCel(parsed(inputs));
+      const value: unknown = parsed(values);
+      own.spend(0);
+      return fromCel(value, results);
     } catch (error) {
+      own.spend(0);
       if (error instanceof EvaluationError && error.code === "no_such_key") return ABSENT;
       throw error;
     }
@@ -49,29 +74,51 @@ const macroDepth = (node: ASTNode): number => {
 
 const isNode = (value: unknown): value is ASTNode => typeof value === "object" && value !== null && "op" in value && "args" in value;
 
-/** Whole numbers become ints (CEL takes every JSON number for a double otherwise); counts elements and refuses too many. */
-export const celInputs = (inputs: object): CelInputs => {
+/** Whole numbers become ints (CEL takes every JSON number for a double otherwise), objects maps; counts elements and refuses too many. */
+const toCel = (): ((value: unknown) => unknown) => {
   let left = MAX_ELEMENTS;
   const convert = (value: unknown): unknown => {
-    if (--left < 0) throw new Problem("output_too_large", { detail: "There are too many elements for an expression." });
+    if (--left < 0) throw limitReached(`An expression reads more than ${MAX_ELEMENTS} elements.`);
     if (typeof value === "number") return Number.isSafeInteger(value) ? BigInt(value) : value;
     if (Array.isArray(value)) return value.map(convert);
     if (typeof value !== "object" || value === null || value instanceof Date) return value;
-    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, convert(item)]));
+    const members = new Map<string, unknown>();
+    for (const [name, item] of Object.entries(value)) members.set(name, convert(item));
+    return members;
   };
-  return Object.fromEntries(Object.entries(inputs).map(([name, value]) => [name, convert(value)]));
+  return convert;
 };
 
-/** Back to JSON: an int beyond 2^53 becomes text, a timestamp RFC 3339. */
-const fromCel = (value: unknown): unknown => {
+/** Throws `expression_limit` beyond 100,000 elements. Cost: one walk. */
+export const celInputs = (inputs: object): CelInputs => {
+  const convert = toCel();
+  return {
+    values: Object.fromEntries(Object.entries(inputs).map(([name, value]) => [name, convert(value)])),
+    work: createWork(),
+    results: { elements: MAX_ELEMENTS, characters: MAX_RESULT_CHARACTERS },
+  };
+};
+
+/** Back to JSON: an int beyond 2^53 becomes text, a timestamp RFC 3339. Parts that stand in a result more than once count each time. */
+const fromCel = (value: unknown, left: CelInputs["results"]): unknown => {
+  if (--left.elements < 0) throw limitReached(`An expression gives more than ${MAX_ELEMENTS} elements.`);
+  if (typeof value === "string" || value instanceof Uint8Array) {
+    if ((left.characters -= value.length) < 0) throw limitReached(`An expression gives more than ${MAX_RESULT_CHARACTERS} characters.`);
+    return typeof value === "string" ? value : Buffer.from(value).toString("base64");
+  }
   if (typeof value === "bigint") {
     const number = Number(value);
     return Number.isSafeInteger(number) ? number : value.toString();
   }
   if (value instanceof Date) return value.toISOString();
-  if (value instanceof Uint8Array) return Buffer.from(value).toString("base64");
-  if (Array.isArray(value)) return value.map(fromCel);
-  if (value instanceof Map) return Object.fromEntries([...value].map(([name, item]) => [String(name), fromCel(item)]));
+  if (Array.isArray(value)) return value.map((item) => fromCel(item, left));
   if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, fromCel(item)]));
+  const made: Record<string, unknown> = {};
+  for (const [name, item] of value instanceof Map ? value : Object.entries(value)) {
+    const member = fromCel(item, left);
+    // Assigned, it would be the prototype.
+    if (name === "__proto__") Object.defineProperty(made, name, { value: member, enumerable: true, configurable: true, writable: true });
+    else made[String(name)] = member;
+  }
+  return made;
 };

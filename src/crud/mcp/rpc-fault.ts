@@ -76,6 +76,7 @@ const upstream: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
   "outcome_unknown",
   "output_invalid",
   "output_too_large",
+  "expression_limit",
   "data_scope_unavailable",
   "not_found",
   "conflict",

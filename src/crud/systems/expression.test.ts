@@ -41,7 +41,7 @@ test("what would cost too much is refused when it is compiled or before it runs"
   assert.throws(() => compileExpression(Array.from({ length: 400 }, () => "1").join("+"), "call"), /./);
   assert.throws(() => compileExpression(`${"(".repeat(100)}1${")".repeat(100)}`, "call"), /./);
   assert.throws(() => celInputs({ input: Array.from({ length: 100_001 }, () => 1), caller: { sub: "a", tenant: "b" }, now: new Date() }), {
-    code: "output_too_large",
+    code: "expression_limit",
   });
 });
 

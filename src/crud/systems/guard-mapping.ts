@@ -12,7 +12,7 @@ const isId = (id: string): boolean => id !== "" && id.length <= MAX_ID && id.isW
 
 /**
  * What a mapping makes of a call, in whichever form it is written: questions that can be asked. All that goes wrong on the way
- * is `mapping_error`: an expression that fails, too many elements for one, an id that names nothing, a result over 16 KiB.
+ * is `mapping_error`: an expression that fails, an id that names nothing, a result over 16 KiB; or `expression_limit`.
  */
 export const guardMapping =
   (make: AskMapping["asks"]): AskMapping["asks"] =>
@@ -21,7 +21,9 @@ export const guardMapping =
     try {
       asks = make(call);
     } catch (cause) {
-      throw cause instanceof Problem && cause.code === "mapping_error" ? cause : mappingFault("An expression failed.", cause);
+      throw cause instanceof Problem && (cause.code === "mapping_error" || cause.code === "expression_limit")
+        ? cause
+        : mappingFault("An expression failed.", cause);
     }
     if (asks.some(({ id }) => id !== undefined && !isId(id))) throw mappingFault("The id of the resource names nothing.");
     const unfit = faultOfJson(asks);

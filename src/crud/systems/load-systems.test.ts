@@ -177,7 +177,14 @@ test("what only compiling can tell is told with its place too", async (t) => {
     [small('    bind: { query: { a: "${ input.a" } }'), /the whole value/],
     [small('    bind: { query: { a: "x${ input.a }" } }'), /the whole value/],
     [small('    bind: { query: { a: "${ response.body }" } }'), /Unknown variable: response/],
-    [small('    output: { select: "${ items.map(a, items.map(b, b)) }" }'), /one macro inside another/],
+    [
+      small('    output: { select: "${ items.map(a, items.map(b, items.map(c, items.map(d, d)))) }" }'),
+      /more than 3 macros one inside another/,
+    ],
+    [
+      small("    output: { select: \"${ items.filter(i, i.id.matches('(?=x)')) }\" }"),
+      /operations\/one\/output\/select matches\(\) at character 30: .*invalid/,
+    ],
     [small("    output: { select: items }"), /must be an expression/],
     [small('    bind: { path: { id: "${ input.id }" } }'), /is no placeholder/],
     [small("").replace("path: /one", 'path: "/one/{id}"'), /nothing fills \{id\}/],

@@ -172,7 +172,8 @@ export const createHttpConnector = (system: HttpSystem, operation: HttpOperation
     const turn = createTurnsOfLong();
     // Pages are counted by it too: all their items together are no more than an expression may read.
     const isRead = operation.select !== undefined || operation.actualCost !== undefined || items !== undefined;
-    const prepared = isRead ? celInputs({ ...inputs, response: readable(reply), ...(items === undefined ? {} : { items }) }) : {};
+    const read = { ...inputs, response: readable(reply), ...(items === undefined ? {} : { items }) };
+    const prepared = celInputs(isRead ? read : {});
     await turn();
     const selected = operation.select?.evaluate(prepared) ?? (items === undefined ? reply.body : { items });
     if (selected === ABSENT) throw new Problem("output_invalid", { detail: "The answer lacks what is selected of it." });
