@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { z } from "zod";
 import { endpointTable, type EndpointRow } from "#contract/endpoints.ts";
 import type { ServiceName } from "#contract/endpoint.ts";
 import { crudHouse } from "#testing/crud-house.ts";
+import { placesOf, put, sampleOf, samples, schemaOf, type Json, type Schema } from "#testing/contract-samples.ts";
 import { testDatabase } from "#testing/database.ts";
 import { decidingPeer, sharedDatabase, testGateway } from "#testing/gateway.ts";
 import { graphRooms, servedWorld } from "#testing/membership.ts";
@@ -52,105 +52,6 @@ const numerals = [
   "0x10",
   "",
 ];
-
-type Json = { readonly [name: string]: unknown };
-interface Schema {
-  readonly type?: string;
-  readonly enum?: readonly unknown[];
-  readonly const?: unknown;
-  readonly format?: string;
-  readonly minimum?: number;
-  readonly minItems?: number;
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly required?: readonly string[];
-  readonly items?: Schema;
-  readonly anyOf?: readonly Schema[];
-  readonly oneOf?: readonly Schema[];
-  readonly allOf?: readonly Schema[];
-}
-
-const schemaOf = (schema: z.ZodType): Schema => z.toJSONSchema(schema, { unrepresentable: "any", io: "input" }) as Schema;
-
-/** Values that a form alone does not tell, by the name of the member. */
-const known: Readonly<Record<string, unknown>> = {
-  agent_id: "agent:hr-assistant",
-  delegator_id: "person:ben",
-  user_id: "person:ben",
-  subject_id: "person:ben",
-  node_id: "person:ben",
-  tool_id: "people.demo.get_employee",
-  tenant_id: "tenant:acme",
-  call_id: "00000000-0000-4000-8000-000000000000",
-  uri: "yaml://secret/people/demo#api_key",
-  purpose: "For a test",
-  reason: "For a test",
-  issuer: "https://login.example.test",
-  person_id: "person:ben",
-  message: "For a test",
-  from: "2026-01-01T00:00:00Z",
-  to: "2026-02-01T00:00:00Z",
-  definition_digest: "0".repeat(64),
-  evaluations: [],
-};
-
-/** Whole bodies and queries where the least that the form takes is not enough. */
-const samples: Readonly<Record<string, Json>> = {
-  putBudgetLimit: { scope: "tenant", period: "daily", limit_usd: 1, reason: "For a test" },
-  revokeMany: { agent_id: "agent:hr-assistant", mode: "pause", reason: "For a test" },
-  evaluateMany: {
-    evaluations: [{ subject: { type: "identity", id: "person:ben" }, action: { name: "view" }, resource: { type: "pages", id: "people" } }],
-  },
-  startReplay: { version: "v1+0123456789ab", filter: {}, limit: 1 },
-  ingestMetrics: { events: [{ event: "page_view" }] },
-  explainRoute: { method: "GET", target: "/api/crud/forms" },
-  writeSecret: { uri: "yaml://secret/people/demo#api_key", value: "x" },
-  changeGraph: { changes: [{ op: "drop_node", id: "group:none" }], reason: "For a test" },
-  readSecret: { uri: "yaml://secret/people/demo#api_key" },
-  readSecretValue: { uri: "yaml://secret/people/demo#api_key" },
-  deleteSecret: { uri: "yaml://secret/people/demo#api_key" },
-  setSecretOwner: { uri: "yaml://secret/people/demo", owner: "group:payments" },
-  rotateSecret: { uri: "yaml://secret/people/demo#api_key", value: "x" },
-  undeleteSecret: { uri: "vaultA+kv2://kv-a/demo", versions: [1] },
-  destroySecretVersions: { uri: "vaultA+kv2://kv-a/demo", versions: [1] },
-  copySecret: { fromUri: "yaml://secret/people/demo#api_key", toUri: "yaml://secret/people/copy" },
-  moveSecret: { fromUri: "yaml://secret/people/demo#api_key", toUri: "yaml://secret/people/copy" },
-  listSecretKeys: { uri: "yaml://secret/people/demo" },
-  describeSecret: { uri: "vaultA+kv2://kv-a/demo" },
-  listSecretVersions: { uri: "vaultA+kv2://kv-a/demo" },
-};
-
-/** The least that the schema takes. */
-const sampleOf = (schema: Schema, name: string): unknown => {
-  const one = schema.anyOf?.[0] ?? schema.oneOf?.[0] ?? schema.allOf?.[0];
-  if (one !== undefined) return sampleOf(one, name);
-  if (schema.const !== undefined) return schema.const;
-  if (schema.enum !== undefined) return schema.enum[0];
-  if (schema.type === "object")
-    return Object.fromEntries((schema.required ?? []).map((member) => [member, sampleOf(schema.properties?.[member] ?? {}, member)]));
-  if (schema.type === "array") return Array.from({ length: schema.minItems ?? 0 }, () => sampleOf(schema.items ?? {}, name));
-  if (schema.format === "date-time") return "2026-01-01T00:00:00Z";
-  if (schema.type === "number" || schema.type === "integer") return Math.max(schema.minimum ?? 1, 1);
-  if (schema.type === "boolean") return true;
-  return known[name] ?? (name === "action" ? "view" : "x");
-};
-
-/** Every place of a value: the path to it and what stands there. */
-const placesOf = (
-  schema: Schema,
-  path: readonly string[] = [],
-): readonly { readonly path: readonly string[]; readonly schema: Schema }[] => {
-  const inner = [...(schema.anyOf ?? []), ...(schema.oneOf ?? []), ...(schema.allOf ?? [])].flatMap((one) => placesOf(one, path));
-  const members = Object.entries(schema.properties ?? {}).flatMap(([name, one]) => placesOf(one, [...path, name]));
-  const items = schema.items === undefined ? [] : placesOf(schema.items, [...path, "0"]);
-  return path.length > 6 ? [] : [...(path.length === 0 ? [] : [{ path, schema }]), ...inner, ...members, ...items];
-};
-
-const put = (value: unknown, [name, ...rest]: readonly string[], at: unknown): unknown => {
-  if (name === undefined) return at;
-  if (name === "0") return [put(Array.isArray(value) ? value[0] : undefined, rest, at)];
-  const held = typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : {};
-  return { ...held, [name]: put(held[name], rest, at) };
-};
 
 const valuesFor = ({ type, format }: Schema): readonly unknown[] => {
   if (type === "number" || type === "integer") return numbers;

@@ -163,6 +163,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     mode: config.configMode,
     requiresIfMatch: config.configRequireIfMatch,
     tenants,
+    reader,
     raised: async () => void (await Promise.all(sources.external.map((system) => system.recheck()))),
     log,
   });

@@ -56,12 +56,13 @@ export const openConfigStore = async (parts: ConfigStoreParts) => {
     if (first === undefined) return [];
     await lookFirst();
     const others = await othersOf(first.by);
+    const coming = changes.flatMap(({ kind, name }) => (kind === "system" && name !== undefined ? [name] : []));
     const plans: Planned[] = [];
     const faults: Fault[] = [];
     for (const asked of changes) {
       await pause();
       try {
-        plans.push(await planner.plan(asked, others));
+        plans.push(await planner.plan(asked, others, coming));
       } catch (error) {
         if (!(error instanceof Problem) || error.status >= 500) {
           for (const { good } of plans) good?.discard();
@@ -100,7 +101,7 @@ export const openConfigStore = async (parts: ConfigStoreParts) => {
     list: objects.list,
     /** Throws `not_found` for what is not there, or not for this tenant. */
     require: objects.require,
-    /** Newest first; none of a time when the object was another tenant's. */
+    /** Newest first; none of a time when the object was another tenant's, and none that changed only what the tenant does not see. */
     versions: async (kind: KindName, name: string, tenant: string, page: VersionPage): Promise<readonly VersionRow[]> => {
       if (find(kind, name, tenant)?.head === undefined) throw new Problem("not_found");
       return listVersionRows(database, { kind, name, tenant }, page);
@@ -109,7 +110,9 @@ export const openConfigStore = async (parts: ConfigStoreParts) => {
     version: async (kind: KindName, name: string, number: number, tenant: string): Promise<StoredVersion & { readonly text: string }> => {
       const version = find(kind, name, tenant) === undefined ? undefined : await readVersion(database, kind, name, number);
       const text = version?.text ?? null;
-      if (version === undefined || text === null || !sees(version.tenants, tenant)) throw new Problem("version_not_found");
+      if (version === undefined || text === null) throw new Problem("version_not_found");
+      if (kind === "tools") return { ...version, ...(await objects.textFor(text, tenant)) };
+      if (!sees(version.tenants, tenant)) throw new Problem("version_not_found");
       return { ...version, text };
     },
     /** Throws `unprocessable` with every fault, `stale_version`, `already_exists`, `not_found`, `managed_elsewhere`, `cross_tenant`. */

@@ -11,6 +11,8 @@ export interface HeldObject {
   readonly name: string;
   /** The version in force; absent where only a file that does not load has this name. */
   readonly head?: StoredHead | undefined;
+  /** Whom a file that does not load names as its tenants, where there is no head; absent: nobody knows. */
+  readonly tenants?: readonly string[] | undefined;
   /** What serves, and of which version it is: of none where it is what of a faulty file can serve. */
   readonly prepared?: Prepared | undefined;
   readonly serving: number | null;

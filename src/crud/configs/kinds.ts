@@ -15,6 +15,7 @@ import type { OwnerAt } from "#crud/systems/read-system-text.ts";
 import { credentialMembers } from "#crud/systems/system-document.ts";
 import type { FindCommand } from "#crud/upstream/installed-command.ts";
 import { prepareHealthy, type Refused } from "./healthy-operations.ts";
+import { systemOfTool, UNSEEN, type Publisher } from "./publisher.ts";
 import type { createOwnerCheck } from "./system-owner.ts";
 
 /** What takes the place of what serves under a name. */
@@ -50,7 +51,7 @@ export interface Prepared extends Place {
   /** Networks that it leads to and does not allow. */
   readonly unlisted?: readonly string[];
   /** What is asked of a document only as it is published; `tenant`'s own alone may change, where the house has others. */
-  check(by: { readonly tenant: string; readonly others: readonly string[]; readonly correlationId: string }): Promise<readonly Fault[]>;
+  check(by: Publisher): Promise<readonly Fault[]>;
   /** Its tests, operation by operation; a document without has none. */
   readonly tests?: readonly OperationTest[];
   /** It will not be placed. */
@@ -215,8 +216,8 @@ export const toolsKind = (parts: {
       check: async (by) => {
         const short = [...value.views.entries()].filter(([, { prefix }]) => prefix === "none");
         const tools = short.length === 0 ? [] : [...place(value).preview().tools.values()];
-        const unclear = short.flatMap(([index, { filters }]) => {
-          const systems = systemsIn(tools, filters);
+        const unclear = short.flatMap(([index, { filters, tenants }]) => {
+          const systems = systemsIn(tools, filters, tenants);
           const said = `needs tools of one system alone: these are of ${systems.map((name) => name.slice(0, -1)).join(", ")}`;
           return systems.length < 2 ? [] : [yaml.fault(["views", index, "prefix"], said)];
         });
@@ -238,9 +239,12 @@ export const toolsKind = (parts: {
         }
         const all = { ...layer.overrides, ...value.overrides };
         for (const name of new Set([...Object.keys(before.overrides), ...Object.keys(all)])) {
+          if (JSON.stringify(before.overrides[name]) === JSON.stringify(all[name])) continue;
           const tool = catalogue.snapshot.tools.get(name);
-          if (JSON.stringify(before.overrides[name]) === JSON.stringify(all[name]) || tool === undefined) continue;
-          if (!isOwn(tool.tenants ?? null, by)) tell(["overrides", name], `changes ${name}, which serves`);
+          const tenants = tool === undefined ? by.tenantsOfSystem(systemOfTool(name)) : (tool.tenants ?? null);
+          // It would be in force the moment that another tenant publishes such a system.
+          if (tenants === undefined) told.push(yaml.fault(["overrides", name], UNSEEN, { code: "cross_tenant" }));
+          else if (!isOwn(tenants, by)) tell(["overrides", name], `changes ${name}, which serves`);
         }
         return told;
       },

@@ -13,26 +13,29 @@ import { digestOf, etagOf, lockConfig, markWritten, putVersion, readHead, type S
 /** Makes changes that were planned: their files, one commit of versions, audit entries and events, then what serves. */
 export const createMaker = (
   parts: ConfigStoreParts,
-  { held, ready, lookAfter }: ServingObjects,
+  { held, ready, lookAfter, audienceOf, withTags }: ServingObjects,
   { requireTags }: Planner,
   ownFolder: OwnFolder | undefined,
 ) => {
   const { database, change, log } = parts;
 
-  const commit = async (sql: TransactionSql, { asked, op, good, written }: Planned, others: readonly string[]) => {
+  const commit = async (sql: TransactionSql, planned: Planned, others: readonly string[]) => {
+    const { asked, op, good, base, written } = planned;
     const { kind, text, by, restored } = asked;
     const { name, diff } = written;
     await lockConfig(sql);
     const head = await readHead(sql, kind, name);
-    requireTags(asked, head);
-    // Somebody was first since this process looked.
+    // Somebody was first since this process looked. Of the tools document that may have been a part that the writer does not see.
+    if (kind === "tools" && head?.version !== base?.version) throw new Problem("stale_version");
+    requireTags(asked, head?.version === base?.version ? base : head);
     if (asked.name === undefined && head !== undefined && head.text !== null) throw new Problem("already_exists");
-    const tenants = good === undefined ? (head?.tenants ?? null) : good.tenants;
+    const all = [by.tenant, ...others];
+    const audience = good === undefined ? (head?.tenants ?? null) : audienceOf(kind, text, good, all);
     const version = await putVersion(sql, {
       kind,
       name,
       text,
-      tenants,
+      tenants: audience,
       refs: good?.refs ?? {},
       author: by.author ?? by.subject,
       reason: asked.reason ?? "",
@@ -43,8 +46,8 @@ export const createMaker = (
     });
     const counts = { added: diff.tools_added.length, removed: diff.tools_removed.length, changed: diff.tools_changed.length };
     const about = { version: version.version, digest: version.digest, restored_from: restored?.version ?? null, ...counts };
-    const before = head === undefined || head.text === null ? tenants : head.tenants;
-    const events = configEvents(by, op, version, before, [by.tenant, ...others], diff);
+    const before = kind === "tools" || head === undefined || head.text === null ? audience : head.tenants;
+    const events = configEvents(by, op, withTags(version, good), before, all, diff);
     return { version, entries: [configEntry(by, op, { kind, name }, about)], events };
   };
 
@@ -113,7 +116,12 @@ export const createMaker = (
       return plans.map((one) => {
         const version = versions.get(one);
         if (version === undefined) return one.written;
-        return { ...one.written, version: version.version, etag: etagOf(version), warnings: [...one.written.warnings, ...unplaced] };
+        return {
+          ...one.written,
+          version: version.version,
+          etag: one.tag ?? etagOf(version),
+          warnings: [...one.written.warnings, ...unplaced],
+        };
       });
     } catch (error) {
       placed.clear();

@@ -1,15 +1,18 @@
 import type { ConfigDiff } from "#contract/configs.ts";
+import { parsePointer } from "#contract/json-pointer.ts";
 import { MOST_FAULTS, Problem, type Fault } from "#contract/problem.ts";
 import { namesState, namesTag } from "#http/entity-tags.ts";
 import type { ReadReference } from "#crud/systems/load-systems.ts";
+import { printJson } from "#documents/yaml-document.ts";
 import { allowNetwork } from "#crud/upstream/network-rules.ts";
 import { referencesOfAll } from "./config-files.ts";
 import { effectsOf, type TouchedTool } from "./effects.ts";
 import type { Refused } from "./healthy-operations.ts";
 import { keyOf, type KindName } from "./held-object.ts";
-import { isOwn, isPrepared, type Prepared } from "./kinds.ts";
-import { readFrom, sees, type ConfigStoreParts, type ServingObjects } from "./serving-objects.ts";
+import { isOwn, isPrepared, type Document, type Prepared } from "./kinds.ts";
+import { readFrom, sees, tenantsOf as tenantsOfObject, type ConfigStoreParts, type ServingObjects } from "./serving-objects.ts";
 import type { ConfigOp, Writer } from "./tell.ts";
+import type { TenantsOfSystem } from "./publisher.ts";
 import { digestOf, etagOf, type StoredVersion } from "./version-store.ts";
 
 /** A change that somebody asks for. */
@@ -54,6 +57,16 @@ export interface Planned {
   readonly op: ConfigOp;
   /** Undefined: it is taken away. */
   readonly good: Prepared | undefined;
+  /** What it was looked at beside, as its writer saw it. */
+  readonly base: StoredVersion | undefined;
+  /** Entity tag of what its writer sees then; undefined: all of it. */
+  readonly tag: string | undefined;
+}
+
+/** What is published of a document, and what was read of it. */
+interface Whole {
+  readonly text: string;
+  readonly prepared: Prepared | Refused;
 }
 
 /** What is wrong with a document for whoever publishes it. Of a faulty one the graph is asked besides, and says nothing while it is away. */
@@ -82,7 +95,7 @@ export const faultsIn = ({ code, title, options: { detail, errors } }: Problem, 
 /** Looks at changes before they are made: what they would do, and what forbids them. */
 export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) => {
   const { kinds, catalogue } = parts;
-  const { held, require: requireObject } = objects;
+  const { held, share, tenantsOfSystem, require: requireObject } = objects;
   const fromFolders = referencesOfAll(parts.folders);
 
   const requireTags = ({ ifMatch, ifNoneMatch, isDryRun, read }: ConfigWrite, head: StoredVersion | undefined, isSame = false): void => {
@@ -100,19 +113,41 @@ export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) 
       throw stale(`Send If-Match with the ETag ${read === undefined ? "that you read" : "of the export that it was made of"}.`);
   };
 
-  /** What a change would do. Throws as `write`; what it read is let go then. */
-  const plan = async (asked: ConfigWrite, others: readonly string[]): Promise<Planned> => {
-    const { kind, text, by, restored, isDryRun } = asked;
-    const wall = { tenant: by.tenant, others };
-    const known = asked.name === undefined ? undefined : held.get(keyOf(kind, asked.name));
+  /** A document, in place of the part of it that its writer sees; its faults stand where the writer wrote them. */
+  const prepareWhole = async (kind: KindName, document: Document, { tenant }: Writer): Promise<Whole> => {
+    const { text } = document;
+    const mine = await kinds[kind].prepare(document);
+    const { head, prepared, serving } = held.get(keyOf(kind, document.name ?? "")) ?? {};
+    if (kind !== "tools" || !isPrepared(mine) || head === undefined || head.text === null) return { text, prepared: mine };
+    const { value } = prepared?.yaml ?? {};
+    const faults = share.conflicts(value, mine.yaml, tenant);
+    if (faults.length > 0) return { text, prepared: { name: mine.name, faults } };
+    const whole = { value, text: serving === head.version ? head.text : printJson(value) };
+    const joined = share.join(whole, { text, value: mine.yaml.value }, tenant);
+    if (joined === text) return { text, prepared: mine };
+    const found = await kinds[kind].prepare({ ...document, text: joined });
+    if (!isPrepared(found)) return { text, prepared: found };
+    const place = (fault: Fault): Fault => ({ ...fault, ...mine.yaml.placeOf(parsePointer(fault.path)) });
+    return { text: joined, prepared: { ...found, check: async (wall) => (await found.check(wall)).map(place) } };
+  };
+
+  /** What a change would do. Throws as `write`; what it read is let go then. `coming`: systems that the same act publishes. */
+  const plan = async (given: ConfigWrite, others: readonly string[], coming: readonly string[] = []): Promise<Planned> => {
+    const { kind, by, restored, isDryRun } = given;
+    const tenantsOf: TenantsOfSystem = (name) => (coming.includes(name) ? [by.tenant] : tenantsOfSystem(name));
+    const wall = { tenant: by.tenant, others, tenantsOfSystem: tenantsOf };
+    const known = given.name === undefined ? undefined : held.get(keyOf(kind, given.name));
     const refs = restored?.refs ?? known?.head?.refs ?? {};
     const read: ReadReference =
-      asked.read ?? (async (path) => (await readFrom(refs)(path)) ?? (restored === undefined ? fromFolders(path) : undefined));
-    const prepared = text === null ? undefined : await kinds[kind].prepare({ name: asked.name, text, read });
+      given.read ?? (async (path) => (await readFrom(refs)(path)) ?? (restored === undefined ? fromFolders(path) : undefined));
+    const whole = given.text === null ? undefined : await prepareWhole(kind, { name: given.name, text: given.text, read }, by);
+    const { text = null, prepared } = whole ?? {};
+    const asked = { ...given, text };
     const good = prepared !== undefined && isPrepared(prepared) ? prepared : undefined;
     const name = asked.name ?? good?.name ?? "";
     const before = held.get(keyOf(kind, name));
     const live = before?.head?.text === null ? undefined : before?.head;
+    const base = before === undefined ? undefined : share.objectFor(before, by.tenant).head;
     const digest = digestOf(text, good?.refs ?? {});
     const isSame = live !== undefined && text !== null && live.digest === digest;
     const faults = prepared === undefined || isSame ? [] : await faultsOf(prepared, { ...wall, correlationId: by.correlationId });
@@ -124,13 +159,13 @@ export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) 
           "already_exists",
           sees(live.tenants, by.tenant) ? { detail: `${name}: its next version is PUT /config/systems/${name}.` } : {},
         );
-      if (live !== undefined && !sees(live.tenants, by.tenant)) throw new Problem("not_found");
+      if (before !== undefined && live !== undefined && !sees(tenantsOfObject(before), by.tenant)) throw new Problem("not_found");
       if (live !== undefined && kind !== "tools" && !isSame && !isOwn(live.tenants, wall))
         throw new Problem("cross_tenant", {
           detail: "It serves other tenants of this house too: its file in the configuration folder changes it.",
         });
       if (text === null && live === undefined) throw new Problem("not_found");
-      requireTags(asked, before?.head, isSame);
+      requireTags(asked, base, isSame);
       if (faults.length > 0 && !isDryRun) throw refuse(faults);
       const after = good ?? (text === null ? kinds[kind].absent(name) : undefined);
       const next = (after?.preview ?? (() => catalogue.snapshot))();
@@ -147,6 +182,7 @@ export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) 
         ),
       ];
       const planned = isSame && live !== undefined ? live : { version: (before?.head?.version ?? 0) + 1, digest };
+      const tag = kind === "tools" && good !== undefined ? share.partFor(good.yaml.value, by.tenant)?.tag : undefined;
       const op: ConfigOp = text === null ? "deleted" : restored !== undefined ? "rolled_back" : live === undefined ? "created" : "updated";
       const told = {
         diff,
@@ -161,7 +197,9 @@ export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) 
         asked,
         op,
         good,
-        written: { name: name || (prepared?.name ?? ""), version: planned.version, etag: etagOf(planned), ...told },
+        base,
+        tag,
+        written: { name: name || (prepared?.name ?? ""), version: planned.version, etag: tag ?? etagOf(planned), ...told },
       };
     } catch (error) {
       good?.discard();

@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import {
+  configObjectKinds,
   createSystem,
   deleteSystem,
   listConfiguredSystems,
@@ -27,7 +28,7 @@ import { answer, type Router } from "#http/serve.ts";
 import { plainText } from "#crud/documents/plain-text.ts";
 import { switchedOffBy, type KillSwitches } from "#crud/mcp/kill-switches.ts";
 import type { ConfigWrite } from "./plan-write.ts";
-import type { KindName } from "./held-object.ts";
+import { keyOf, type KindName } from "./held-object.ts";
 import type { ConfigPublisher } from "./publish-config.ts";
 import { rowOf, showObject, stateOf, tagOf } from "./show-object.ts";
 import type { Asked, Writer } from "./tell.ts";
@@ -196,12 +197,14 @@ export const serveConfigs = (router: Router<Caller>, publisher: ConfigPublisher,
   router.serve(reloadConfig, async (call) => {
     const by = await require(call, "config", "write", "folders");
     const taken = await store.takeFiles(by);
-    const faulty = [...store.list("system", call.caller.tenant), ...store.list("tools", call.caller.tenant)].filter(
-      ({ faults }) => faults.length > 0,
-    );
+    const { tenant } = call.caller;
+    const there = configObjectKinds.flatMap((kind) => store.list(kind, tenant));
+    const gone = configObjectKinds.flatMap((kind) => store.list(kind, tenant, "gone"));
+    const seen = new Set([...there, ...gone].map(({ kind, name }) => keyOf(kind, name)));
+    const faulty = there.filter(({ faults }) => faults.length > 0);
     return {
       set_version: Number(store.setVersion),
-      taken: [...taken],
+      taken: taken.filter((key) => seen.has(key)),
       degraded: faulty.map(({ name, faults }) => ({ name, errors: [...faults] })),
     };
   });

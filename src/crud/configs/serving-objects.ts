@@ -7,10 +7,13 @@ import { createTurns } from "#http/turns.ts";
 import type { Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { CatalogueKeeper } from "#crud/mcp/catalogue-keeper.ts";
+import type { DocumentReader } from "#crud/documents/document-reader.ts";
 import type { ReadReference, References } from "#crud/systems/load-systems.ts";
 import { keyOf, type HeldObject, type KindName } from "./held-object.ts";
 import { isPrepared, type ConfigKind, type Place, type Prepared } from "./kinds.ts";
 import { configEvents, houseWriter } from "./tell.ts";
+import type { TenantsOfSystem } from "./publisher.ts";
+import { createTenantShare } from "./tenant-share.ts";
 import { listVersions, markState, readDegraded, readHeads, readSetVersion, type StoredHead, type StoredVersion } from "./version-store.ts";
 
 export interface ConfigStoreParts {
@@ -27,6 +30,7 @@ export interface ConfigStoreParts {
   /** Looks again at what the catalogue hangs on besides, whenever the set was raised. */
   readonly raised: () => Promise<void>;
   readonly pollMs?: number | undefined;
+  readonly reader: Pick<DocumentReader, "tools">;
   readonly log: Log;
 }
 
@@ -36,8 +40,8 @@ const pause = createTurns(10);
 const isKind = (kind: string): kind is KindName => configObjectKinds.some((known) => known === kind);
 
 export const sees = (tenants: readonly string[] | null | undefined, tenant: string): boolean => tenants?.includes(tenant) !== false;
-const tenantsOf = ({ head, prepared }: HeldObject): readonly string[] | null | undefined =>
-  head === undefined ? prepared?.tenants : head.tenants;
+export const tenantsOf = ({ kind, head, prepared, tenants }: HeldObject): readonly string[] | null | undefined =>
+  kind === "tools" ? null : head === undefined ? (tenants ?? prepared?.tenants) : head.tenants;
 const isThere = ({ head, faults }: HeldObject): boolean => (head !== undefined && head.text !== null) || faults.length > 0;
 
 /** Reads what a version refers to out of what it was kept with. */
@@ -98,7 +102,9 @@ export const createServingObjects = (parts: ConfigStoreParts) => {
         for (const key of news) {
           const [kind = "", name = ""] = key.split(/\/(.*)/s);
           const op = now.has(key) ? "degraded" : "repaired";
-          const { version = 0, digest = "", tenants = null } = held.get(key)?.head ?? {};
+          const object = held.get(key);
+          const { version = 0, digest = "" } = object?.head ?? {};
+          const tenants = (object === undefined ? undefined : tenantsOf(object)) ?? null;
           if (await markState(sql, op, kind, name))
             events.push(...configEvents(houseWriter("state"), op, { kind, name, version, digest, tenants }, tenants, all));
         }
@@ -166,9 +172,15 @@ export const createServingObjects = (parts: ConfigStoreParts) => {
   /** A change is committed, whatever comes of the look: the next one takes it up. */
   const lookAfter = (): Promise<void> => look().catch((cause: unknown) => log.error("config_not_followed", { cause }));
 
+  const tenantsOfSystem: TenantsOfSystem = (name) => {
+    const system = held.get(keyOf("system", name));
+    return system === undefined ? undefined : (tenantsOf(system) ?? null);
+  };
+  const share = createTenantShare(tenantsOfSystem);
+  /** All that a tenant is shown of an object comes from here or from `list`. */
   const find = (kind: KindName, name: string, tenant: string): HeldObject | undefined => {
     const object = held.get(keyOf(kind, name));
-    return object === undefined || !sees(tenantsOf(object), tenant) ? undefined : object;
+    return object === undefined || !sees(tenantsOf(object), tenant) ? undefined : share.objectFor(object, tenant);
   };
   const requireObject = (kind: KindName, name: string, tenant: string): HeldObject => {
     const object = find(kind, name, tenant);
@@ -176,8 +188,31 @@ export const createServingObjects = (parts: ConfigStoreParts) => {
     return object;
   };
 
+  /** The text of a version of the tools document as the tenant sees it. Of one that cannot be read any more nobody knows whose it is. */
+  const textFor = async (text: string, tenant: string): Promise<{ readonly text: string; readonly tag?: string }> => {
+    const read = await parts.reader.tools(text, "tools.yaml");
+    if ("faults" in read) throw new Problem("version_not_found");
+    const part = share.partFor(read.yaml.value, tenant);
+    return part === undefined ? { text } : { text: part.text, tag: part.tag };
+  };
+
+  /** Tenants that see what a version changes of the tools document; of anything else, those that it serves. Null: all. */
+  const audienceOf = (kind: KindName, text: string | null, next: Prepared, all: readonly string[]): readonly string[] | null => {
+    if (kind !== "tools" || text === null) return next.tenants;
+    const { head, prepared } = held.get(keyOf(kind, "tools")) ?? {};
+    return share.changedFor({ text: head?.text ?? "", value: prepared?.yaml.value }, { text, value: next.yaml.value }, all);
+  };
+  /** A version with the entity tag that each tenant knows it by. */
+  const withTags = <T extends { readonly kind: string }>(version: T, next: Prepared | undefined) => ({
+    ...version,
+    tagFor: (tenant: string) => (version.kind === "tools" && next !== undefined ? share.partFor(next.yaml.value, tenant)?.tag : undefined),
+  });
+
   return {
     held,
+    textFor,
+    audienceOf,
+    withTags,
     /** Read already on the way into the database; by version. */
     ready,
     hold,
@@ -186,12 +221,15 @@ export const createServingObjects = (parts: ConfigStoreParts) => {
     lookAfter,
     tellStates,
     degraded,
+    share,
+    tenantsOfSystem,
     find,
     require: requireObject,
     /** Objects that are there for the tenant, or were and were taken away, by name. */
     list: (kind: KindName, tenant: string, which: "there" | "gone" = "there"): readonly HeldObject[] =>
       [...held.values()]
         .filter((object) => object.kind === kind && isThere(object) === (which === "there") && sees(tenantsOf(object), tenant))
+        .map((object) => share.objectFor(object, tenant))
         .toSorted((a, b) => (a.name < b.name ? -1 : 1)),
     setVersion: (): bigint => known,
     /** When no look is under way. */

@@ -7,10 +7,16 @@ import type { ConfigStoreParts, ServingObjects } from "./serving-objects.ts";
 import { configEntry, configEvents, type ConfigOp, type Writer } from "./tell.ts";
 import { digestOf, listVersions, lockConfig, markTaken, markWritten, putVersion, readHeads, type StoredHead } from "./version-store.ts";
 
+/** Tenants that a text which does not load names: it is not for others to see. Undefined where it names none. */
+const tenantsIn = (text: string): readonly string[] | undefined => {
+  const named = text.match(/\btenant:[a-z0-9-]{1,64}/g);
+  return named === null ? undefined : [...new Set(named)];
+};
+
 /** Takes up what changed in the folders: all of it in one commit, as versions by `file`. */
 export const createFileTaker = (
   parts: ConfigStoreParts,
-  { held, ready, hold, putInPlace, look, tellStates }: ServingObjects,
+  { held, ready, hold, putInPlace, look, tellStates, audienceOf, withTags }: ServingObjects,
   ownFolder: OwnFolder | undefined,
 ): ((by: Writer) => Promise<readonly string[]>) => {
   const { database, change, kinds, catalogue, log } = parts;
@@ -69,11 +75,13 @@ export const createFileTaker = (
       const heads = new Map((await readHeads(sql, 0n)).map((head) => [keyOf(head.kind, head.name), head]));
       const events: EventDraft[] = [];
       const names: string[] = [];
-      const put = async (op: ConfigOp, draft: Parameters<typeof putVersion>[1], before: StoredHead | undefined) => {
+      const put = async (op: ConfigOp, draft: Parameters<typeof putVersion>[1], before: StoredHead | undefined, read?: Prepared) => {
         const version = await putVersion(sql, draft);
         names.push(keyOf(version.kind, version.name));
+        const isTools = version.kind === "tools";
         // Nobody waits for what is new at a house's first start.
-        if (before !== undefined || isStarted) events.push(...configEvents(by, op, version, (before ?? version).tenants, all));
+        if (before !== undefined || isStarted)
+          events.push(...configEvents(by, op, withTags(version, read), (isTools ? version : (before ?? version)).tenants, all));
         return version;
       };
       for (const [key, { file, read }] of good) {
@@ -88,12 +96,12 @@ export const createFileTaker = (
             name,
             text,
             refs: read.refs,
-            tenants: read.tenants,
+            tenants: audienceOf(kind, text, read, all),
             author: by.author ?? "file",
             reason: "changed on disk",
             taken: digest,
           };
-          const { version } = await put(head === undefined ? "created" : "updated", draft, head);
+          const { version } = await put(head === undefined ? "created" : "updated", draft, head, read);
           prepared.push([`${key}@${version}`, read]);
         } else if (head !== undefined && head.taken !== digest) await markTaken(sql, kind, name, digest);
       }
@@ -102,7 +110,19 @@ export const createFileTaker = (
         const isOfFile = ownFolder !== undefined || (head.taken !== null && head.taken === head.digest);
         if (named.has(key) || (head.taken === null && ownFolder === undefined)) continue;
         if (isOfFile && head.text !== null)
-          await put("deleted", { ...head, text: null, refs: {}, author: by.author ?? "file", reason: "gone from disk", taken: null }, head);
+          await put(
+            "deleted",
+            {
+              ...head,
+              tenants: head.kind === "tools" ? null : head.tenants,
+              text: null,
+              refs: {},
+              author: by.author ?? "file",
+              reason: "gone from disk",
+              taken: null,
+            },
+            head,
+          );
         else if (head.taken !== null) await markTaken(sql, head.kind, head.name, null);
       }
       const entries = names.length === 0 ? [] : [configEntry(by, "taken", { kind: "config", name: "folders" }, { objects: names.length })];
@@ -122,7 +142,15 @@ export const createFileTaker = (
       const healthy = file.fault === undefined ? await kinds[kind].prepareHealthy(file) : undefined;
       const served = healthy !== undefined && isPrepared(healthy) ? healthy : undefined;
       putInPlace(kind, name, served, before);
-      hold({ kind, name, head: before?.head, prepared: served, serving: null, faults: healthy?.faults ?? faults });
+      hold({
+        kind,
+        name,
+        head: before?.head,
+        tenants: tenantsIn(file.text),
+        prepared: served,
+        serving: null,
+        faults: healthy?.faults ?? faults,
+      });
     }
     // A file that is well again and is what serves already, or that is gone.
     for (const [key, object] of held) {

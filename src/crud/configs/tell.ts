@@ -67,7 +67,10 @@ const MOST_NAMES = 50;
 export const configEvents = (
   by: Writer,
   op: ConfigOp,
-  version: Pick<StoredVersion, "kind" | "name" | "version" | "digest" | "tenants">,
+  version: Pick<StoredVersion, "kind" | "name" | "version" | "digest" | "tenants"> & {
+    /** The entity tag of a tenant that sees a part. */
+    readonly tagFor?: (tenant: string) => string | undefined;
+  },
   before: readonly string[] | null,
   all: readonly string[],
   diff?: ConfigDiff,
@@ -92,7 +95,7 @@ export const configEvents = (
       id,
       name: id,
       version: version.version,
-      etag: etagOf(version),
+      etag: version.tagFor?.(tenant) ?? etagOf(version),
       op,
       state: op === "degraded" ? "degraded" : "ok",
       affects: tenant === by.tenant ? affects : { added: [], removed: [], changed: [] },

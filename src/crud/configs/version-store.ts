@@ -12,12 +12,14 @@ export interface StoredVersion {
   readonly text: string | null;
   readonly refs: References;
   readonly digest: string;
-  /** Null: all. Of what was taken away those that it served. */
+  /** Null: all. Of what was taken away those that it served; of the tools document those that see a difference from the version before. */
   readonly tenants: readonly string[] | null;
   readonly author: string;
   readonly reason: string;
   readonly at: string;
   readonly restored_from: number | null;
+  /** Its entity tag where its reader sees a part of it. */
+  readonly tag?: string;
 }
 
 /** The version in force, and the digest of the file that was taken last. */
@@ -99,7 +101,8 @@ export const digestOf = (text: string | null, refs: References): string =>
     .update(Object.keys(refs).length === 0 ? "" : canonicalText(refs))
     .digest("hex");
 
-export const etagOf = ({ version, digest }: Pick<StoredVersion, "version" | "digest">): string => `"${version}-${digest.slice(0, 12)}"`;
+export const etagOf = ({ version, digest, tag }: Pick<StoredVersion, "version" | "digest" | "tag">): string =>
+  tag ?? `"${version}-${digest.slice(0, 12)}"`;
 
 export const readSetVersion = async (sql: Sql): Promise<bigint> => (await sql.run(setVersion))[0]?.version ?? 0n;
 /** Nobody else changes anything until the transaction ends. */

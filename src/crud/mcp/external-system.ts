@@ -29,6 +29,8 @@ export interface ExternalSystem {
   readonly name: string;
   readonly provider: string;
   readonly instance: string;
+  /** Absent: all. */
+  readonly tenants?: readonly string[] | undefined;
   /** How its server is reached. */
   readonly transport: McpDocument["transport"];
   /** As the server said it last. */
@@ -143,6 +145,7 @@ export const createExternalSystem = (parts: ExternalSystemParts): ExternalSystem
   return {
     name,
     provider: document.provider,
+    tenants: document.tenants,
     instance: document.instance,
     transport: document.transport,
     get listed() {

@@ -29,10 +29,11 @@ export const listedName = ({ prefix, nameForm }: View, { name, underscore }: Too
 };
 
 const systemOf = (tool: Pick<Tool, "name">): string => tool.name.slice(0, tool.name.lastIndexOf(".") + 1);
-/** Systems of the tools that fit, as their names begin. */
-export const systemsIn = (tools: Iterable<Tool>, filters: ViewFilters): readonly string[] => [
-  ...new Set([...tools].filter((tool) => !tool.isBuiltIn && fits(tool, filters)).map(systemOf)),
-];
+/** Systems of the tools that fit, as their names begin; where a view names its tenants, those that any of them sees. */
+export const systemsIn = (tools: Iterable<Tool>, filters: ViewFilters, tenants: readonly string[]): readonly string[] => {
+  const isSeen = (tool: Tool): boolean => tenants.length === 0 || tool.tenants?.some((tenant) => tenants.includes(tenant)) !== false;
+  return [...new Set([...tools].filter((tool) => !tool.isBuiltIn && fits(tool, filters) && isSeen(tool)).map(systemOf))];
+};
 
 const any = (wanted: readonly string[], holds: (word: string) => boolean): boolean => wanted.length === 0 || wanted.some(holds);
 
@@ -55,7 +56,13 @@ export const fits = (tool: Tool, filters: ViewFilters): boolean =>
 export interface NamedSystem {
   readonly provider: string;
   readonly instance: string;
+  /** Absent: all. */
+  readonly tenants?: readonly string[] | undefined;
 }
+
+/** Tenants of any of them; empty is all. The name of a view that exists by itself is that of its systems. */
+const tenantsOf = (systems: readonly { readonly tenants?: readonly string[] | undefined }[]): readonly string[] =>
+  systems.some(({ tenants }) => tenants === undefined) ? [] : [...new Set(systems.flatMap(({ tenants }) => tenants ?? []))];
 
 /** Above so many tools nobody reads the list: a view that does not say otherwise is searched. */
 const LARGE = 100;
@@ -93,12 +100,15 @@ export const buildViews = (
   add("", () => true);
   add("workflows", (tool) => tool.source === "workflow");
   // Each system once, however many tools it has.
-  for (const [name, system] of new Map(named.map((one) => [`${one.provider}-${one.instance}`, one])))
-    add(name, ({ provider, instance }) => provider === system.provider && instance === system.instance);
+  for (const [name, members] of Map.groupBy(named, (one) => `${one.provider}-${one.instance}`)) {
+    const system = members.at(-1);
+    add(name, ({ provider, instance }) => provider === system?.provider && instance === system?.instance, { tenants: tenantsOf(members) });
+  }
   // A provider's view wins over a provider-instance view of the same name.
-  for (const provider of new Set(named.map((one) => one.provider))) add(provider, (tool) => tool.provider === provider);
+  for (const [provider, members] of Map.groupBy(named, (one) => one.provider))
+    add(provider, (tool) => tool.provider === provider, { tenants: tenantsOf(members) });
   for (const row of document.views) {
-    const [prefix = "", ...others] = row.prefix === "none" ? systemsIn(tools, row.filters) : [];
+    const [prefix = "", ...others] = row.prefix === "none" ? systemsIn(tools, row.filters, row.tenants) : [];
     add(row.name, (tool) => fits(tool, row.filters), {
       nameForm: row.nameForm,
       denial: row.denial,

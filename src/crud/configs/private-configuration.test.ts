@@ -1,0 +1,337 @@
+import assert from "node:assert/strict";
+import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { before, describe, test, type TestContext } from "node:test";
+import { parse } from "yaml";
+import type { EndpointRow } from "#contract/endpoints.ts";
+import { endpointTable } from "#contract/endpoints.ts";
+import { cleanUp } from "#testing/clean-up.ts";
+import { put, sampleOf, samples, schemaOf, type Json } from "#testing/contract-samples.ts";
+import { crudHouse, type CrudHouse } from "#testing/crud-house.ts";
+import { sharedInFile } from "#testing/shared.ts";
+import { until } from "#testing/until.ts";
+
+const scopes = ["config.read", "config.write", "mcp.tools.discovery", "mcp.tools.invoke"];
+/** Administrators of two tenants: the decision point permits them everything, so that only the wall is left. */
+const acme = { sub: "person:ada", scopes };
+const globex = { sub: "person:eve", tenant: "tenant:globex", scopes };
+
+/** Names, which a caller may have guessed and sent; what belongs to them, which nobody guesses. */
+const names = ["quokka.den", "quokka.hill", "quokka.raw", "quokka-den", "quokka-hill", "quokka-view"];
+const contents = [
+  "Quokka title",
+  "quokka-host",
+  "group:quokka",
+  "quokka-secret",
+  "Quokka view",
+  "Ask the quokka",
+  "Quokka override",
+  "Quokka reason",
+  "Quokka import",
+  "quokka_get",
+];
+
+const system = (instance: string, more = ""): string => `apiVersion: systems/v1
+provider: quokka
+instance: ${instance}
+title: Quokka title
+owner: group:quokka
+tenants: [tenant:acme]
+kind: http
+baseUrl: "https://quokka-host.example.com"
+auth: { type: api_key, in: header, name: X-Api-Key, value: "yaml://secret/quokka-secret#api_key" }
+defaults: { dataScope: none }
+operations:
+  quokka_get: { description: Shows one thing by its id., request: { method: GET, path: "/things" }, input: { type: object } }
+${more}`;
+const shared = `apiVersion: tools/v1
+views:
+  - { name: shared, title: For everybody, filters: { tags_include: [hr] } }
+`;
+const tools = `${shared}  - name: quokka-view # Ask the quokka
+    title: Quokka view
+    tenants: [tenant:acme]
+    instructions: Ask the quokka first.
+    filters: { provider: [quokka] }
+overrides:
+  quokka.den.quokka_get: { title: Quokka override }
+`;
+const openapi = JSON.stringify({
+  openapi: "3.1.0",
+  info: { title: "Quokka import", version: "1" },
+  servers: [{ url: "https://quokka-host.example.com" }],
+  paths: { "/things": { get: { operationId: "quokka_get", responses: { 200: { description: "Things." } } } } },
+});
+
+const yaml = { accept: "application/yaml" };
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+}
+type Send = (
+  as: object,
+  method: string,
+  path: string,
+  raw?: string,
+  type?: string,
+  headers?: Readonly<Record<string, string>>,
+) => Promise<Answer>;
+
+const clientOf =
+  (house: CrudHouse): Send =>
+  async (as, method, path, raw, type = "application/yaml", headers = {}) => {
+    const response = await house.request(path, {
+      as,
+      method,
+      headers: { ...(raw === undefined ? {} : { "content-type": type }), ...headers },
+      ...(raw === undefined ? {} : { raw }),
+    });
+    return { status: response.status, headers: response.headers, text: await response.text() };
+  };
+
+/** All that a stream ever tells, as text. */
+const listenTo = async (t: Pick<TestContext, "after">, house: CrudHouse, path: string): Promise<() => string> => {
+  const response = await house.request(path, { as: globex });
+  assert.equal(response.status, 200);
+  const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+  cleanUp(t, () => reader.cancel());
+  let text = "";
+  const decoder = new TextDecoder();
+  void (async () => {
+    for (let step = await reader.read(); !step.done; step = await reader.read()) text += decoder.decode(step.value, { stream: true });
+  })().catch(() => undefined);
+  return () => text;
+};
+
+const plantedHouse = async (t: Pick<TestContext, "after">) => {
+  const folder = await mkdtemp(join(tmpdir(), "sallyport-private-"));
+  cleanUp(t, () => rm(folder, { recursive: true, force: true }));
+  await cp(fileURLToPath(new URL("../../../config/", import.meta.url)), folder, { recursive: true });
+  await writeFile(join(folder, "systems", "quokka.raw.yaml"), system("raw", "nonsense: [Quokka title]"));
+  await writeFile(join(folder, "tools.yaml"), shared);
+  const house = await crudHouse(t, { realEvents: true, configFolder: folder });
+  house.membership.owners = [...house.membership.owners, "group:quokka"];
+  const send = clientOf(house);
+  const streams = await Promise.all(["/configs/stream", "/events/config", "/events/activity"].map((path) => listenTo(t, house, path)));
+  const publish = async (method: string, path: string, raw: string, type?: string): Promise<Answer> => {
+    const answer = await send(acme, method, path, raw, type);
+    assert.ok(answer.status < 300, `${path}: ${answer.text}`);
+    return answer;
+  };
+  await publish("POST", "/config/systems?reason=Quokka+reason", system("den"));
+  await publish("POST", "/config/systems", system("hill"));
+  await publish("PUT", "/config/tools?reason=Quokka+reason", tools);
+  await send(acme, "DELETE", "/config/systems/quokka.hill?reason=Quokka+reason");
+  await publish("PUT", "/config/kill-switches/view:quokka-view", JSON.stringify({ reason: "Quokka reason" }), "application/json");
+  const imported = await publish("POST", "/config/imports/openapi?provider=quokka&instance=imported", openapi, "application/json");
+  return { house, send, streams, importId: (JSON.parse(imported.text) as { import_id: string }).import_id };
+};
+
+type World = Awaited<ReturnType<typeof plantedHouse>>;
+const world = sharedInFile(plantedHouse);
+
+/** What is asked for in a path, a query or a body, by the name of the member; and one of the same form that never was. */
+const askedFor = (row: EndpointRow, importId: string): Readonly<Record<string, readonly [string, string]>> => ({
+  name: ["quokka.den", "quokka.dxn"],
+  system: ["quokka.den", "quokka.dxn"],
+  tool: ["quokka.den.quokka_get", "quokka.dxn.quokka_get"],
+  view: ["quokka-view", "quokka-vixw"],
+  scope: ["view:quokka-view", "view:quokka-vixw"],
+  uri: ["yaml://secret/quokka-secret#api_key", "yaml://secret/quokka-sxcret#api_key"],
+  id: [importId, "00000000-0000-4000-8000-000000000000"],
+  import_id: [importId, "00000000-0000-4000-8000-000000000000"],
+  version: [row.name === "toolsDocumentVersion" ? "2" : "1", row.name === "toolsDocumentVersion" ? "2" : "1"],
+  from: ["1", "1"],
+  to: ["2", "2"],
+});
+
+const texts: Readonly<Record<string, string>> = {
+  createSystem: system("mine")
+    .replaceAll(/Quokka title|quokka-host|quokka-secret/g, "mine")
+    .replaceAll("group:quokka", "person:ada")
+    .replaceAll("tenant:acme", "tenant:globex"),
+  putSystem: system("den")
+    .replaceAll(/Quokka title|quokka-host|quokka-secret/g, "mine")
+    .replaceAll("group:quokka", "person:ada")
+    .replaceAll("tenant:acme", "tenant:globex"),
+  putToolsDocument: "apiVersion: tools/v1\nviews: []\noverrides: {}\n",
+};
+
+const ask = async ({ send, importId }: World, row: EndpointRow, which: 0 | 1): Promise<Answer & { readonly sent: string }> => {
+  const { endpoint } = row;
+  const values = askedFor(row, importId);
+  const valueOf = (name: string): string | undefined => values[name]?.[which];
+  const path = endpoint.path.replaceAll(/\{([^}]+)\}/g, (_all, name: string) => encodeURIComponent(valueOf(name) ?? "x"));
+  const query = new URLSearchParams();
+  for (const name of Object.keys(endpoint.query === undefined ? {} : (schemaOf(endpoint.query).properties ?? {}))) {
+    const value = valueOf(name);
+    if (value !== undefined) query.set(name, value);
+  }
+  let body: string | undefined = texts[row.name];
+  if (endpoint.body !== undefined) {
+    const schema = schemaOf(endpoint.body);
+    const filled = Object.keys(schema.properties ?? {}).filter((name) => valueOf(name) !== undefined && name !== "version");
+    const least = (samples[row.name] ?? sampleOf(schema, "")) as Json;
+    body = JSON.stringify(
+      row.name.endsWith("Rpc")
+        ? { jsonrpc: "2.0", id: "1", method: "tools/call", params: { name: valueOf("tool"), arguments: {} } }
+        : filled.reduce<unknown>((value, name) => put(value, [name], valueOf(name)), least),
+    );
+  }
+  const type = endpoint.body === undefined ? (endpoint.textBody?.[0] ?? "application/yaml") : "application/json";
+  if (body === undefined && endpoint.method !== "GET" && endpoint.method !== "DELETE") body = "";
+  const url = query.size === 0 ? path : `${path}?${query.toString()}`;
+  const answer = await send(globex, endpoint.method, url, endpoint.method === "GET" ? undefined : body, type);
+  return { ...answer, sent: `${decodeURIComponent(url)} ${body ?? ""}` };
+};
+
+const leakedIn = (text: string, sent = ""): readonly string[] => [
+  ...contents.filter((mark) => text.includes(mark) && !sent.includes(mark)),
+  ...names.filter((mark) => text.includes(mark) && !sent.includes(mark)),
+];
+/** What differs from answer to answer by its nature. */
+const still = (text: string): string =>
+  text
+    .replaceAll(/"(correlation_id|decision_id|call_id)":"[^"]*"/g, "")
+    .replaceAll(/"duration_ms":\d+/g, "")
+    .replaceAll(/d_\d+/g, "");
+
+describe("an administrator of another tenant finds nothing of a tenant's private configuration", () => {
+  let planted: World;
+  before(async () => {
+    planted = await world();
+  });
+  const rows = endpointTable.filter(({ endpoint }) => endpoint.service === "crud");
+  const inOrder = [
+    ...rows.filter(({ endpoint }) => endpoint.method === "GET"),
+    ...rows.filter(({ endpoint }) => endpoint.method !== "GET"),
+  ];
+  for (const row of inOrder)
+    test(`${row.endpoint.method} ${row.endpoint.path} (${row.name})`, async () => {
+      const real = await ask(planted, row, 0);
+      assert.deepEqual(leakedIn(`${real.text} ${JSON.stringify([...real.headers])}`, real.sent), [], real.text.slice(0, 1000));
+      assert.ok(real.status < 500 || real.status === 501, real.text);
+      const invented = await ask(planted, row, 1);
+      // Names are one for all: who makes something by a name that is taken hears that it is.
+      if (row.name === "createSystem" || row.name === "putSystem") return;
+      assert.equal(invented.status, real.status);
+      const same = still(invented.text)
+        .replaceAll("quokka.dxn", "quokka.den")
+        .replaceAll("quokka-vixw", "quokka-view")
+        .replaceAll("sxcret", "secret");
+      if (real.status >= 400) assert.equal(same, still(real.text));
+    });
+
+  test("the streams of configuration and activity, while it was made and changed", async () => {
+    const { send, streams } = planted;
+    const { text } = await send(globex, "GET", "/config/tools", undefined, undefined, yaml);
+    const raw = text.replace("views:\n", "views:\n  - { name: globex-streamed, tenants: [tenant:globex] }\n");
+    const put = await send(globex, "PUT", "/config/tools", raw);
+    assert.equal(put.status, 200, put.text);
+    const [objects, events, activity] = streams;
+    assert.ok(objects !== undefined && events !== undefined && activity !== undefined);
+    await until(() => objects().includes("globex-streamed"));
+    await until(() => events().includes('"kind":"tools"'));
+    for (const told of streams) assert.deepEqual(leakedIn(told()), []);
+  });
+
+  test("and its owner still has all of it, whatever the other one wrote", async () => {
+    const { text } = await planted.send(acme, "GET", "/config/tools", undefined, undefined, { accept: "application/yaml" });
+    const { views, overrides } = parse(text) as { views: { name: string; instructions?: string }[]; overrides: object };
+    assert.deepEqual(views.find(({ name }) => name === "quokka-view")?.instructions, "Ask the quokka first.");
+    assert.deepEqual(Object.keys(overrides), ["quokka.den.quokka_get"]);
+    assert.equal((await planted.send(acme, "GET", "/config/systems/quokka.den")).status, 200);
+  });
+});
+
+test("a document in part has an entity tag of what is seen, and a change of it leaves the rest as it is", async (t) => {
+  const { send } = await plantedHouse(t);
+  const read = async (as: object) => send(as, "GET", "/config/tools", undefined, undefined, yaml);
+  const versions = async (as: object) =>
+    (JSON.parse((await send(as, "GET", "/config/tools/versions")).text) as { versions: { version: number; author: string }[] }).versions;
+  const whole = await read(acme);
+  const part = await read(globex);
+  assert.equal(whole.text, tools);
+  assert.deepEqual(parse(part.text), {
+    apiVersion: "tools/v1",
+    views: [{ name: "shared", title: "For everybody", filters: { tags_include: ["hr"] } }],
+    overrides: {},
+  });
+  const tag = part.headers.get("etag") ?? "";
+
+  // What was read, sent back, changes nothing at all.
+  const back = await send(globex, "PUT", "/config/tools", part.text, undefined, { "if-match": tag });
+  assert.equal(back.status, 200, back.text);
+  assert.equal((await read(acme)).text, tools);
+  assert.equal((await read(acme)).headers.get("etag"), whole.headers.get("etag"));
+
+  // A change that the reader does not see is none for it: tag and versions stay.
+  await send(acme, "PUT", "/config/tools", tools.replace("Ask the quokka first.", "Ask the quokka twice."));
+  assert.equal((await read(globex)).headers.get("etag"), tag);
+  assert.deepEqual([(await versions(acme)).length, (await versions(globex)).length], [3, 1]);
+
+  // Its own view comes beside those of others.
+  const own = `${part.text.replace("overrides: {}\n", "")}overrides: {}\n`.replace(
+    "views:\n",
+    "views:\n  - { name: globex-own, tenants: [tenant:globex] } # ours\n",
+  );
+  const published = await send(globex, "PUT", "/config/tools", own, undefined, { "if-match": tag });
+  assert.equal(published.status, 200, published.text);
+  const seen = await read(globex);
+  assert.equal(published.headers.get("etag"), seen.headers.get("etag"));
+  assert.deepEqual(
+    (parse(seen.text) as { views: { name: string }[] }).views.map(({ name }) => name),
+    ["globex-own", "shared"],
+  );
+  const after = parse((await read(acme)).text) as { views: { name: string; instructions?: string }[]; overrides: object };
+  assert.deepEqual(
+    after.views.map(({ name }) => name),
+    ["shared", "quokka-view"],
+  );
+  assert.equal(after.views[1]?.instructions, "Ask the quokka twice.");
+  assert.deepEqual(Object.keys(after.overrides), ["quokka.den.quokka_get"]);
+  assert.equal((await send(globex, "PUT", "/config/tools", own, undefined, { "if-match": tag })).status, 412);
+
+  // Rolled back to before its view: the others' newest parts stay.
+  const [, second] = await versions(globex);
+  const rolled = await send(globex, "POST", "/config/tools/rollback", JSON.stringify({ version: second?.version }), "application/json");
+  assert.equal(rolled.status, 200, rolled.text);
+  assert.match((await read(acme)).text, /Ask the quokka twice\./);
+});
+
+for (const [what, text, path, message] of [
+  ["a view by a name that another tenant has", "views: [{ name: quokka-view, tenants: [tenant:globex] }]", "/views/0/name", /already/],
+  ["a view for another tenant", "views: [{ name: mine, tenants: [tenant:acme] }]", "/views/0/tenants", /other tenants/],
+  [
+    "an override of another tenant's tool",
+    "overrides: { quokka.den.quokka_get: { enabled: false } }",
+    "/overrides/quokka.den.quokka_get",
+    /no system that you see/,
+  ],
+  [
+    "an override of a tool that another tenant may publish",
+    "overrides: { quokka.dxn.quokka_get: { enabled: false } }",
+    "/overrides/quokka.dxn.quokka_get",
+    /no system that you see/,
+  ],
+] as const)
+  test(`no tenant publishes ${what}`, async () => {
+    const { send } = await world();
+    const answer = await send(globex, "PUT", "/config/tools", `apiVersion: tools/v1\n${text}\n`);
+    assert.equal(answer.status, 422, answer.text);
+    const { errors } = JSON.parse(answer.text) as { errors: { path: string; message: string }[] };
+    const fault = errors.find((one) => one.path === path);
+    assert.match(fault?.message ?? JSON.stringify(errors), message);
+  });
+
+test("a view without prefix names no system of another tenant", async () => {
+  const { send } = await world();
+  const raw = "apiVersion: tools/v1\nviews: [{ name: short, tenants: [tenant:globex], prefix: none }]\n";
+  const answer = await send(globex, "PUT", "/config/tools?dryRun=true", raw);
+  assert.match(answer.text, /needs tools of one system alone/);
+  assert.deepEqual(leakedIn(answer.text), []);
+});
