@@ -2,6 +2,7 @@ import type { ReplyOf } from "#contract/endpoint.ts";
 import type { listSecretMetadata } from "#contract/secret-listings.ts";
 import { statement, type Database } from "#store/database.ts";
 import { formatPrefix, type SecretPrefix } from "./secret-uri.ts";
+import type { SharedStore, StorePosition } from "./store-position.ts";
 
 /** What the house knows of a secret beside its store: whose it is, who made it and who changed it last. */
 export type LastChange = Omit<ReplyOf<typeof listSecretMetadata>["items"][number], "uri" | "keys">;
@@ -15,6 +16,8 @@ export interface Done {
   readonly version?: number;
 }
 export type Changes = ReturnType<typeof createChanges>;
+
+type Nullable<T> = { readonly [name in keyof T]: T[name] | null };
 
 // A place may be of two tenants: who did what there is told to the tenant of whoever did something last, and nothing of the other's.
 const BEGIN = statement(
@@ -34,9 +37,23 @@ const END = statement(
      owner = case when tenant = coalesce($5, tenant) then owner end
    where uri = any($1)`,
 );
-const STAMP = statement<{ stamp: string; changing: boolean }>(
+/** Of several processes the one that was told of the farthest place wins, whichever comes last. */
+const COME = statement(
+  "secrets.store_come",
+  `insert into secrets.store_position as known (store, cluster, value, place)
+   values ($1, $2, coalesce($3::numeric, nextval('secrets.change_stamp')), $4)
+   on conflict (store) do update set cluster = excluded.cluster, value = excluded.value, place = excluded.place
+   where known.cluster <> excluded.cluster or known.value < excluded.value`,
+);
+const STAMP = statement<{ stamp: string; changing: boolean } & Nullable<StorePosition>>(
   "secrets.change_stamp",
-  "select stamp::text as stamp, coalesce(changing_until > now(), false) as changing from secrets.change where uri = $1",
+  `select coalesce(stamp, 0)::text as stamp, coalesce(changing_until > now(), false) as changing, cluster, value::text as value, place
+   from (select $1::text as uri, $2::text as store) as asked
+     left join secrets.change using (uri) left join secrets.store_position using (store)`,
+);
+const POSITION = statement<StorePosition>(
+  "secrets.store_position",
+  "select cluster, value::text as value, place from secrets.store_position where store = $1",
 );
 const OWN = statement<{ uri: string }>(
   "secrets.change_own",
@@ -62,39 +79,67 @@ const LAST = statement<Row & { readonly is_last: boolean }>(
 );
 
 /** `keepSeconds`: how long any process keeps a value at most; for so long an unfinished change stands in the way. */
-export const createChanges = (database: Database, keepSeconds: number) => ({
-  /** Before a store is touched: from here on no process serves what it keeps of these secrets. URIs without key and version. */
-  begin: async (tenant: string, uris: readonly string[]): Promise<void> =>
-    void (await database.run(BEGIN, [tenant, uris, keepSeconds + 1])),
-  /** `undefined`: nothing was changed. */
-  end: async (uris: readonly string[], done: Done | undefined): Promise<void> =>
-    void (await database.run(END, [
-      uris,
-      done?.by ?? null,
-      done?.isRotation ?? false,
-      done?.version ?? null,
-      done?.tenant ?? null,
-      done?.isFirst ?? false,
-    ])),
-  /** Whose each of these is said to be, of those that are somebody's. */
-  ownersOf: async (tenant: string, uris: readonly string[]): Promise<ReadonlyMap<string, string>> =>
-    new Map((await database.run(OWNERS, [tenant, uris])).map(({ uri, owner }) => [uri, owner])),
-  /** Sets whose it is, of a URI without key and version; whether that was somebody else before. */
-  own: async (tenant: string, uri: string, owner: string): Promise<boolean> => (await database.run(OWN, [tenant, uri, owner])).length > 0,
-  /** Names the state of a secret: another one after every change of any process. `undefined`: a change is under way. */
-  stampOf: async (place: SecretPrefix): Promise<string | undefined> => {
-    const [row] = await database.run(STAMP, [formatPrefix(place)]);
-    return row === undefined ? "0" : row.changing ? undefined : row.stamp;
-  },
-  /** By URI; one whose newest version is not the house's is left out where `version` is told. */
-  last: async (tenant: string, uris: readonly string[], version?: number): Promise<ReadonlyMap<string, LastChange>> => {
-    const rows = uris.length === 0 ? [] : await database.run(LAST, [tenant, uris, version ?? null]);
-    return new Map(
-      rows.map(({ uri, is_last: isLast, ...row }) => {
-        // Nobody is named for a version that was made beside the house.
-        const { updated_by: _by, updated_at: _at, ...rest } = row;
-        return [uri, Object.fromEntries(Object.entries(isLast ? row : rest).filter(([, value]) => value !== null))];
-      }),
-    );
-  },
-});
+export const createChanges = (database: Database, keepSeconds: number) => {
+  const untold = new Map<string, SharedStore>();
+  const come = async ({ name, position }: SharedStore): Promise<void> => {
+    const at = position?.();
+    if (at === undefined) return;
+    untold.set(name, { name, position });
+    await database.run(COME, [name, at.cluster, at.value ?? null, at.place]);
+    untold.delete(name);
+  };
+  return {
+    /** Stores whose last change the database could not take. */
+    retry: async (): Promise<void> => void (await Promise.all([...untold.values()].map(come))),
+    /** Before a store is touched: from here on no process serves what it keeps of these secrets. URIs without key and version. */
+    begin: async (tenant: string, uris: readonly string[]): Promise<void> =>
+      void (await database.run(BEGIN, [tenant, uris, keepSeconds + 1])),
+    /**
+     * `done` undefined: nothing was changed. How far the store has come is there before the new stamp is: whoever sees the one reads no
+     * older value under it.
+     */
+    end: async (uris: readonly string[], done: Done | undefined, { name, position }: SharedStore): Promise<void> => {
+      await come({ name, position });
+      await database.run(END, [
+        uris,
+        done?.by ?? null,
+        done?.isRotation ?? false,
+        done?.version ?? null,
+        done?.tenant ?? null,
+        done?.isFirst ?? false,
+      ]);
+    },
+    /** The store is read only where it has come as far as any process of the deployment knows. */
+    catchUp: async ({ name, reach }: SharedStore): Promise<void> => {
+      const [known] = reach === undefined ? [] : await database.run(POSITION, [name]);
+      if (known !== undefined) reach?.(known);
+    },
+    /** Whose each of these is said to be, of those that are somebody's. */
+    ownersOf: async (tenant: string, uris: readonly string[]): Promise<ReadonlyMap<string, string>> =>
+      new Map((await database.run(OWNERS, [tenant, uris])).map(({ uri, owner }) => [uri, owner])),
+    /** Sets whose it is, of a URI without key and version; whether that was somebody else before. */
+    own: async (tenant: string, uri: string, owner: string): Promise<boolean> => (await database.run(OWN, [tenant, uri, owner])).length > 0,
+    /**
+     * Names the state of a secret: another one after every change of any process. `undefined`: a change is under way. What is read of the
+     * store from then on is that state, or a newer one.
+     */
+    stampOf: async (place: SecretPrefix, { name, reach }: SharedStore): Promise<string | undefined> => {
+      const [row] = await database.run(STAMP, [formatPrefix(place), name]);
+      if (row === undefined) return undefined;
+      const { stamp, changing, cluster, value, place: at } = row;
+      if (cluster !== null && value !== null && at !== null) reach?.({ cluster, value, place: at });
+      return changing ? undefined : stamp;
+    },
+    /** By URI; one whose newest version is not the house's is left out where `version` is told. */
+    last: async (tenant: string, uris: readonly string[], version?: number): Promise<ReadonlyMap<string, LastChange>> => {
+      const rows = uris.length === 0 ? [] : await database.run(LAST, [tenant, uris, version ?? null]);
+      return new Map(
+        rows.map(({ uri, is_last: isLast, ...row }) => {
+          // Nobody is named for a version that was made beside the house.
+          const { updated_by: _by, updated_at: _at, ...rest } = row;
+          return [uri, Object.fromEntries(Object.entries(isLast ? row : rest).filter(([, value]) => value !== null))];
+        }),
+      );
+    },
+  };
+};

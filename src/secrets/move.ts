@@ -113,6 +113,7 @@ const settleOne = async (parts: SettleMoveParts, move: Move): Promise<"done" | "
   const [from, to] = [refOf(move.from_uri), refOf(move.to_uri)];
   const [source, target] = [parts.providers.get(from.scheme), parts.providers.get(to.scheme)];
   if (source === undefined || target === undefined) throw new Problem("provider_not_configured");
+  await Promise.all([parts.changes.catchUp(source), parts.changes.catchUp(target)]);
   const [here, there] = [await readOrNone(source, from), await readOrNone(target, to)];
   if (there === undefined) return "failed";
   // Before the copy was verified the source was not touched: it was taken away by somebody else.
@@ -125,7 +126,7 @@ const settleOne = async (parts: SettleMoveParts, move: Move): Promise<"done" | "
   const uris = [formatPrefix(from)];
   await parts.changes.begin(move.tenant, uris);
   await removeSource(source, from, { hard: false, decided, onlyIf: here });
-  await parts.changes.end(uris, { tenant: move.tenant, by: move.subject ?? "service:secrets", isRotation: false });
+  await parts.changes.end(uris, { tenant: move.tenant, by: move.subject ?? "service:secrets", isRotation: false }, source);
   return "done";
 };
 

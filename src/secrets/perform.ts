@@ -219,7 +219,7 @@ export const createOperationCorridor = (parts: OperationCorridorParts): Operatio
     };
     let entered: { ref: SecretRef; permit: SecretPermit };
     try {
-      const asker = await parts.recognise(ask);
+      const [asker] = await Promise.all([parts.recognise(ask), parts.changes.catchUp(provider)]);
       recorded = { ...recorded, asker };
       entered = await pass(ask, provider, asker, (known) => void (recorded = { ...recorded, ...known }));
     } catch (error) {
@@ -266,9 +266,10 @@ export const createOperationCorridor = (parts: OperationCorridorParts): Operatio
     };
     const end = async (state: IntentEnd, done: Done | undefined): Promise<void> => {
       if (!isMarked) return;
-      await Promise.all([parts.changes.end(uris, done), intentId === undefined ? undefined : parts.intents.end(intentId, state)]).catch(
-        unmarked,
-      );
+      await Promise.all([
+        parts.changes.end(uris, done, provider),
+        intentId === undefined ? undefined : parts.intents.end(intentId, state),
+      ]).catch(unmarked);
     };
     let result: R;
     try {

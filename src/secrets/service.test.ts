@@ -75,6 +75,27 @@ suite("secrets service", () => {
     assert.deepEqual(await said(), [200, undefined]);
   });
 
+  test("health tries what an operation does: a token that is refused, a policy that forbids, and a mount that is none are told", async (t) => {
+    const store = await startKvDouble(t, "openbao");
+    const open = (mount: string, token: string) => {
+      const places = [{ scheme: "vaulta+kv2" as const, mount, segments: ["team"] }];
+      return testSecrets(t, { more: [kvProvider(kvServer({ URL: store.url, TOKEN: token }), { places })] });
+    };
+    const degraded = async (at: TestSecrets) =>
+      (await json(await at.service.fetch(new Request("http://house.internal/health/ready"))))["degraded"];
+    const good = await open("kv-a", store.rootToken);
+    assert.equal(await degraded(good), undefined);
+    assert.ok(store.journal.some(({ line }) => line === "GET /v1/kv-a/data/team/sallyport-health-probe"));
+    store.faults.deny = 1;
+    assert.deepEqual(await degraded(good), ["vaulta+kv2:denied"]);
+    store.faults.faultStatus = 400;
+    store.faults.answer500 = 1;
+    assert.deepEqual(await degraded(good), ["vaulta+kv2:error"]);
+    assert.equal(await degraded(good), undefined);
+    assert.deepEqual(await degraded(await open("kv-a", "of nobody")), ["vaulta+kv2:denied"]);
+    assert.deepEqual(await degraded(await open("none", store.rootToken)), ["vaulta+kv2:denied"], "a store does not say that there is none");
+  });
+
   test("numbers leave with every digit they came with", async (t) => {
     const at = await testSecrets(t);
     await post(at, ada, undefined, {

@@ -225,6 +225,7 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
   const settling = startLoop({
     everyMs: SETTLE_EVERY_MS,
     work: async () => {
+      await changes.retry();
       await answers.forget();
       await intents.forget();
       const settling = { providers, schemes: policy.schemes, changes, change: parts.change, resourceRef, log: parts.log };

@@ -4,7 +4,8 @@ import type { Metrics } from "#telemetry/metrics.ts";
 import type { IntentEnd, Intents, OpenIntent } from "./intents.ts";
 import { operations } from "./operations.ts";
 import { NOT_DONE, settledAct, type SettleParts } from "./secret-record.ts";
-import { formatPrefix, parseSecretUri } from "./secret-uri.ts";
+import type { SecretProvider } from "./providers/secret-provider.ts";
+import { formatPrefix, parseSecretUri, type SecretUri } from "./secret-uri.ts";
 import { SecretValue } from "./secret-value.ts";
 import type { SecretRef } from "./tenant-guard.ts";
 
@@ -29,10 +30,8 @@ const orAbsent = async <T>(work: Promise<T>): Promise<T | undefined> => {
 };
 
 /** How it ended, by what stands in the store: a process that does it any more there is none. */
-const lookAt = async (parts: SettleIntentParts, intent: OpenIntent): Promise<IntentEnd> => {
-  const uri = parseSecretUri(intent.uri, parts.schemes);
-  const provider = parts.providers.get(uri.scheme);
-  if (provider === undefined) throw new Problem("provider_not_configured");
+const lookAt = async (parts: SettleIntentParts, intent: OpenIntent, uri: SecretUri, provider: SecretProvider): Promise<IntentEnd> => {
+  await parts.changes.catchUp(provider);
   const ref: SecretRef = Object.freeze({ ...uri, tenant: intent.tenant });
   const whole: SecretRef = { ...ref, key: undefined, id: formatPrefix(uri) };
   if (!provider.can.has("versions")) {
@@ -59,17 +58,23 @@ const lookAt = async (parts: SettleIntentParts, intent: OpenIntent): Promise<Int
 
 const settleOne = async (parts: SettleIntentParts, intent: OpenIntent): Promise<void> => {
   const { intents, changes, log, resourceRef } = parts;
-  const state = await lookAt(parts, intent);
   const uri = parseSecretUri(intent.uri, parts.schemes);
+  const provider = parts.providers.get(uri.scheme);
+  if (provider === undefined) throw new Problem("provider_not_configured");
+  const state = await lookAt(parts, intent, uri, provider);
   const operation = Object.values(operations).find(({ op }) => op === intent.op) ?? operations.write;
   const [version] = intent.versions;
   if (state === "completed")
-    await changes.end([formatPrefix(uri)], {
-      tenant: intent.tenant,
-      by: intent.subject,
-      isRotation: operation.op === "rotate",
-      ...(intent.wanted === "written" && version !== undefined ? { version: Number(version) } : {}),
-    });
+    await changes.end(
+      [formatPrefix(uri)],
+      {
+        tenant: intent.tenant,
+        by: intent.subject,
+        isRotation: operation.op === "rotate",
+        ...(intent.wanted === "written" && version !== undefined ? { version: Number(version) } : {}),
+      },
+      provider,
+    );
   const end = { ...ends[state], wanted: intent.wanted, versions: intent.versions.map(Number) };
   // Recorded first: told twice after a crash in between, never not at all.
   await parts.change(async () => ({ result: undefined, ...settledAct(intent, operation, uri, "intent_id", end, resourceRef) }));

@@ -1,10 +1,15 @@
 import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { suite, test, type TestContext } from "node:test";
 import { Problem } from "#contract/problem.ts";
 import { kvProvider, kvServer, sharedOpenBao } from "#testing/kv-provider.ts";
 import { requireProgram } from "#testing/programs.ts";
 import { testSecrets } from "#testing/secrets.ts";
+import { createLog } from "#telemetry/log.ts";
 import type { KvClient } from "./providers/kvv2/kv-client.ts";
+import { createYamlProvider } from "./providers/yaml/yaml-provider.ts";
 
 const openBao = sharedOpenBao((t) => requireProgram(t, "bao"), { storage: "memory" });
 const scopes = ["read", "write", "delete", "destroy", "rotate", "read_metadata"].map((name) => `secrets.${name}`);
@@ -47,6 +52,24 @@ const open = async (t: TestContext, settings: Readonly<Record<string, string>> =
 };
 
 suite("values kept in memory", () => {
+  test("two replicas on one file: what one has written the other one reads at once", async (t) => {
+    const folder = await mkdtemp(join(tmpdir(), "sallyport-shared-file-"));
+    t.after(() => rm(folder, { recursive: true, force: true }));
+    const replica = async () => {
+      const log = createLog({ level: "silent", service: "secrets", version: "0", environment: "test", write: () => undefined });
+      const file = { path: join(folder, "secrets.yaml"), environment: "test", log, now: () => new Date() } as const;
+      return testSecrets(t, { providers: [await createYamlProvider(file)] });
+    };
+    const [one, other] = [await replica(), await replica()];
+    const uri = "yaml://secret/shared#k";
+    for (let k = 1; k <= 20; k++) {
+      const [writer, reader] = k % 2 === 0 ? [one, other] : [other, one];
+      assert.ok((await writer.send(ada, "POST", "/api/secrets", { body: { uri, value: k } })).ok);
+      const response = await reader.send(ada, "GET", `/api/secrets/value?uri=${encodeURIComponent(uri)}`);
+      assert.equal(((await response.json()) as Json)["value"], k);
+    }
+  });
+
   test("a second read is out of memory and says so in answer, record and event; a fresh one is not, nor one that is denied", async (t) => {
     const at = await open(t);
     if (at === undefined) return;

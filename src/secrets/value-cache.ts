@@ -78,7 +78,7 @@ export const createReadValue = (parts: {
 
   return async (provider, ref, isFresh) => {
     if (parts.keepSeconds === 0 || !provider.can.has("versions")) return { ...(await provider.read(ref)), cached: false };
-    const stamp = isFresh ? undefined : await changes.stampOf(ref);
+    const stamp = isFresh ? undefined : await changes.stampOf(ref, provider);
     if (stamp === undefined) {
       metrics.count("secrets_cache_total", { result: "bypass" });
       return { ...(await provider.read(ref)), cached: false };

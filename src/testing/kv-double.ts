@@ -14,8 +14,10 @@ export interface KvDoubleFaults {
   answer500: number;
   faultStatus: number;
   faultBody: string | undefined;
-  /** A standby that is behind: 412 to requests that name an index. */
+  /** A standby that is behind: 412 (OpenBao: 429) to requests that name an index; OpenBao forwards those that say so. */
   behind: number;
+  /** 400 to `X-Vault-Inconsistent`, as Vault answers where its operator has not allowed it. */
+  refusesInconsistent: boolean;
   /** 403 although the token is good. */
   deny: number;
   redirectTo: string | undefined;
@@ -112,6 +114,7 @@ export const startKvDouble = async (t: { after(end: () => unknown): void }, flav
     faultStatus: 500,
     faultBody: undefined,
     behind: 0,
+    refusesInconsistent: false,
     deny: 0,
     redirectTo: undefined,
     redirectStatus: 307,
@@ -297,7 +300,13 @@ export const startKvDouble = async (t: { after(end: () => unknown): void }, flav
     if (takes("cutBefore")) return "cut";
     if (takes("quota429")) return [429, { errors: [`request path "${place}": rate limit quota exceeded`] }];
     if (takes("answer412")) return [412, { errors: ["required index state not present"] }];
-    if (request.headers["x-vault-index"] !== undefined && takes("behind")) return [412, { errors: ["required index state not present"] }];
+    const [index, inconsistent] = [request.headers["x-vault-index"], request.headers["x-vault-inconsistent"]];
+    if (faults.refusesInconsistent && inconsistent !== undefined) return refuse("forwarding via header X-Vault-Inconsistent disabled");
+    if (flavour === "openbao" && !["undefined", "fail", "await-state", "forward-active-node"].includes(String(inconsistent)))
+      return refuse('unknown value for "X-Vault-Inconsistent" header');
+    const isForwarded = flavour === "openbao" && inconsistent === "forward-active-node";
+    if (index !== undefined && !isForwarded && takes("behind"))
+      return flavour === "openbao" ? [429, { errors: [] }] : [412, { errors: ["required index state not present"] }];
     if (takes("answer500")) return [faults.faultStatus, faults.faultBody ?? { errors: ["1 error occurred:\n\t* internal error\n\n"] }];
     if (takes("deny")) return [403, { errors: [say.denied] }];
     const said = inMount(request.method ?? "", url, body);
@@ -324,9 +333,13 @@ export const startKvDouble = async (t: { after(end: () => unknown): void }, flav
       const [status, body] = said;
       setTimeout(() => {
         const isWrite = request.method !== "GET" && status < 300;
-        const index = Buffer.from(`v1:cluster:${isWrite ? ++writes : writes}:0:mac`).toString("base64");
+        const at = isWrite ? ++writes : writes;
+        const place = flavour === "openbao" ? JSON.stringify({ cluster: clusterId, value: String(at) }) : `v1:${clusterId}:${at}:0:mac`;
+        // OpenBao says it of reads too.
+        const isTold = isWrite || flavour === "openbao";
+        const index = Buffer.from(place).toString("base64");
         response
-          .writeHead(status, { "content-type": "application/json", ...(isWrite ? { "x-vault-index": index } : {}) })
+          .writeHead(status, { "content-type": "application/json", ...(isTold ? { "x-vault-index": index } : {}) })
           .end(body === undefined ? "" : typeof body === "string" ? body : JSON.stringify(body) + " ".repeat(faults.moreBytes));
       }, faults.slowMs);
     });

@@ -7,6 +7,7 @@ import type { KvMemory } from "#secrets/providers/kvv2/kv-session.ts";
 import { createKvProvider, type FoundMounts } from "#secrets/providers/kvv2/kv-provider.ts";
 import { kvSettings, type KvServer } from "#secrets/providers/kvv2/kv-settings.ts";
 import type { SecretProvider } from "#secrets/providers/secret-provider.ts";
+import type { SecretPrefix } from "#secrets/secret-uri.ts";
 import type { Scheme } from "#secrets/uri-schemes.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { startOpenBao, type OpenBao, type OpenBaoOptions } from "./openbao.ts";
@@ -38,14 +39,16 @@ export interface KvProviderOptions {
   readonly memory?: KvMemory;
   /** Shared by the providers of one house. */
   readonly found?: FoundMounts;
+  /** Where health tries a read. */
+  readonly places?: readonly SecretPrefix[];
   /** Around the client, for what a test does between two calls of it. */
   readonly wrap?: (client: KvClient) => KvClient;
 }
 
 /** A provider on a server as the house makes it. */
 export const kvProvider = (server: KvServer, options: KvProviderOptions = {}): SecretProvider => {
-  const { scheme = "vaulta+kv2", now = () => new Date(), wrap = (client) => client, memory, found = new Map() } = options;
+  const { scheme = "vaulta+kv2", now = () => new Date(), wrap = (client) => client, memory, found = new Map(), places = [] } = options;
   const { send } = openTrustingFetch(server.caFile === undefined ? undefined : [readFileSync(server.caFile, "utf8")]);
   const client = createKvClient({ server, name: scheme, send, metrics: createMetrics(), now, ...(memory === undefined ? {} : { memory }) });
-  return createKvProvider({ scheme, client: wrap(client), found });
+  return createKvProvider({ scheme, client: wrap(client), found, places });
 };

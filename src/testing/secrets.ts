@@ -112,7 +112,7 @@ export const testSecrets = async (
   const database = await sharedDatabase();
   if (options.keepsRecords !== true)
     await database.script(
-      "delete from events.audit_queue; delete from events.outbox; delete from secrets.move; delete from secrets.change; delete from secrets.keyed_answer; delete from secrets.intent",
+      "delete from events.audit_queue; delete from events.outbox; delete from secrets.move; delete from secrets.change; delete from secrets.keyed_answer; delete from secrets.intent; delete from secrets.store_position",
     );
   const metrics = createMetrics();
   const lines: string[] = [];

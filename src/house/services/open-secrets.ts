@@ -8,6 +8,8 @@ import { createKvClient, type KvClient } from "#secrets/providers/kvv2/kv-client
 import type { KvMemory } from "#secrets/providers/kvv2/kv-session.ts";
 import { createKvProvider, type FoundMounts } from "#secrets/providers/kvv2/kv-provider.ts";
 import { kvServersOf, type KvServer } from "#secrets/providers/kvv2/kv-settings.ts";
+import { readSecretsPolicy } from "#secrets/config.ts";
+import type { SecretPrefix } from "#secrets/secret-uri.ts";
 import type { SecretProvider } from "#secrets/providers/secret-provider.ts";
 import type { Scheme } from "#secrets/uri-schemes.ts";
 import { createYamlProvider } from "#secrets/providers/yaml/yaml-provider.ts";
@@ -48,7 +50,11 @@ export const openKvClients = async (
  * A provider for each scheme that a KVv2 server is configured for. Throws `StartFaults` for authorities that cannot be read, and for a
  * wrapped secret id that somebody else has opened.
  */
-export const openStores = async (opening: StoresOpening, servers: ReadonlyMap<Scheme, KvServer>): Promise<readonly SecretProvider[]> => {
+export const openStores = async (
+  opening: StoresOpening,
+  servers: ReadonlyMap<Scheme, KvServer>,
+  places: readonly SecretPrefix[] = [],
+): Promise<readonly SecretProvider[]> => {
   const found: FoundMounts = new Map();
   const opened: SecretProvider[] = [];
   for (const [scheme, { server, client }] of await openKvClients(opening, servers)) {
@@ -59,7 +65,7 @@ export const openStores = async (opening: StoresOpening, servers: ReadonlyMap<Sc
         opening.common.log.error("secrets_wrapped_id_refused", { provider: scheme, cause: error });
         throw new StartFaults([{ path: `${server.prefix}_SECRET_ID_WRAPPED`, message: error.message }]);
       });
-    opened.push(createKvProvider({ scheme, client, found }));
+    opened.push(createKvProvider({ scheme, client, found, places: places.filter((place) => place.scheme === scheme) }));
   }
   return opened;
 };
@@ -77,6 +83,7 @@ export const openSecrets = async (opening: Opening): Promise<void> => {
     now,
   });
   const { servers } = kvServersOf(settings, environment);
+  const { mounts } = readSecretsPolicy(opening.secretsConfig, environment, servers);
   if (demo) await seedDemoSecret(provider);
   await opening.listen(
     "secrets",
@@ -86,7 +93,7 @@ export const openSecrets = async (opening: Opening): Promise<void> => {
         ...opening.callerOf("secrets"),
         config: opening.secretsConfig,
         servers,
-        providers: [provider, ...(await openStores(opening, servers))],
+        providers: [provider, ...(await openStores(opening, servers, [...mounts.values()].flat()))],
         pdpTimeoutMs: settings.gateway.pdpTimeoutMs,
       }),
     ),

@@ -3,6 +3,7 @@ import type { ReplyOf } from "#contract/endpoint.ts";
 import type { secretVersion } from "#contract/secret-acts.ts";
 import type { describeSecret } from "#contract/secret-listings.ts";
 import type { LastChange } from "#secrets/changes.ts";
+import type { SharedStore } from "#secrets/store-position.ts";
 import type { Scheme } from "#secrets/uri-schemes.ts";
 import type { SecretPrefix, SecretUri } from "#secrets/secret-uri.ts";
 import type { SecretData, SecretMap, SecretValue } from "#secrets/secret-value.ts";
@@ -110,8 +111,7 @@ export interface Listing {
 }
 
 /** A store of secrets behind the corridor: everything here was guarded, decided and recorded before. */
-export interface SecretProvider {
-  readonly name: string;
+export interface SecretProvider extends SharedStore {
   readonly schemes: readonly Scheme[];
   readonly can: ReadonlySet<ProviderAbility>;
   /** It refuses every change here (`provider_readonly`). */

@@ -6,6 +6,7 @@ import { createBreaker } from "#http/breaker.ts";
 import { untrustedCode, type Send } from "#http/trusting-fetch.ts";
 import { wasNeverSent } from "#http/was-never-sent.ts";
 import { parseLosslessJson } from "#secrets/lossless-json.ts";
+import { fartherOf, readPosition, type StorePosition } from "#secrets/store-position.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import { createKvSession, type KvMemory } from "./kv-session.ts";
 import { namespaceOf, storeOf, type KvServer } from "./kv-settings.ts";
@@ -41,6 +42,10 @@ export interface KvClient {
   signIn(): Promise<void>;
   /** What the server says of itself: `up`, `sealed`, `standby`, ... or `unreachable`. */
   health(): Promise<string>;
+  /** How far the store has come, as far as this process knows. */
+  position(): StorePosition | undefined;
+  /** Nothing is read any more where the store has come less far. */
+  reach(position: StorePosition): void;
   /** The store behind the address, whatever that is called: its cluster and the namespace of all calls. `undefined`: it does not say. */
   store(): Promise<string | undefined>;
   /** Which of these names are child namespaces of the store and no mounts; asked without a token. Throws `provider_unavailable`. */
@@ -59,11 +64,10 @@ const passing = "Upgrading from non-versioned";
 const BEHIND = "The store's standby is behind.";
 const MOST_TRIES_BEHIND = 6;
 const isBehind = (error: unknown): boolean => error instanceof Problem && error.options.detail === BEHIND;
-/** What a standby shall do that is behind. */
-const whenBehind = { auto: "forward-active-node", vault: "forward-active-node", openbao: "await-state, forward-active-node" } as const;
-
-/** How far a server's index says that it has come: base64 of `v1:<cluster>:<index>:...`; of another form nothing is known. */
-const placeIn = (index: string): number => Number(Buffer.from(index, "base64").toString("latin1").split(":")[2] ?? Number.NaN);
+/** What a standby that is behind is to do. One word a request: OpenBao refuses two in one header. */
+const FORWARD = "forward-active-node";
+const AWAIT = "await-state";
+const INCONSISTENT = "x-vault-inconsistent";
 /** Also of a standby. */
 const HEALTH = "sys/health?standbyok=true&perfstandbyok=true";
 const healthWords: Readonly<Record<number, string>> = {
@@ -135,13 +139,16 @@ export const createKvClient = (parts: KvClientParts): KvClient => {
     return server.allowedOrigins.find((origin) => location === `${origin}/v1/${target}`);
   };
 
+  const whenBehind = (wasBehind: boolean): Readonly<Record<string, string>> =>
+    memory.isPlain === true ? {} : { [INCONSISTENT]: server.flavor === "openbao" && !wasBehind ? AWAIT : FORWARD };
+
   /** One request; what it throws says that nobody usable answered. */
   const exchange = async (
     verb: KvVerb | "HEALTH",
     path: string,
     body: unknown,
     token: string | undefined,
-    namespace = server.namespace ?? "",
+    { namespace = server.namespace ?? "", wasBehind = false }: { readonly namespace?: string; readonly wasBehind?: boolean } = {},
   ): Promise<Response> => {
     // LIST is a method of its own that not every intermediary knows.
     const [method, target] =
@@ -150,7 +157,8 @@ export const createKvClient = (parts: KvClientParts): KvClient => {
       "x-vault-request": "true",
       ...(token === undefined ? {} : { "x-vault-token": token }),
       ...(namespace === "" ? {} : { "x-vault-namespace": namespace }),
-      ...(memory.index === undefined ? {} : { "x-vault-index": memory.index, "x-vault-inconsistent": whenBehind[server.flavor] }),
+      // A node says of itself how it is.
+      ...(memory.position === undefined || verb === "HEALTH" ? {} : { "x-vault-index": memory.position.place, ...whenBehind(wasBehind) }),
       ...(body === undefined ? {} : { "content-type": "application/json" }),
     };
     const ask = (origin: string): Promise<Response> =>
@@ -159,9 +167,9 @@ export const createKvClient = (parts: KvClientParts): KvClient => {
       let response = await ask(server.url);
       const elsewhere = response.status === 307 ? sentTo(response, target) : undefined;
       if (elsewhere !== undefined) response = await ask(elsewhere);
-      const index = response.headers.get("x-vault-index");
-      // Answers may overtake one another.
-      if (index !== null && !(placeIn(index) < placeIn(memory.index ?? ""))) memory.index = index;
+      const position = readPosition(response.headers.get("x-vault-index") ?? "");
+      // Answers may overtake one another, and a node may be behind another one.
+      if (position !== undefined) memory.position = fartherOf(memory.position, position);
       metrics.count("secrets_provider_requests_total", { provider: name, verb: verb.toLowerCase(), status: String(response.status) });
       return response;
     } catch (cause) {
@@ -190,7 +198,13 @@ export const createKvClient = (parts: KvClientParts): KvClient => {
       throw new Problem("provider_redirect", { detail: "The store sends elsewhere, which is not followed." });
     const { data, errors, whole } = await readBody(response);
     if (status === 503) throw unavailable(errors.includes("sealed") ? "The store is sealed." : "The store is not ready.");
-    if (status === 412 || errors.includes("replicated state")) throw unavailable(BEHIND);
+    // OpenBao says 429 of it, without the words of a quota.
+    const isBehind = status === 412 || (status === 429 && errors === "") || errors.includes("replicated state");
+    if (isBehind && memory.position !== undefined) throw unavailable(BEHIND);
+    if (status >= 400 && status < 500 && memory.isPlain !== true && errors.toLowerCase().includes(INCONSISTENT)) {
+      memory.isPlain = true;
+      throw unavailable(BEHIND);
+    }
     if (status !== 501 && mayPass(status)) throw unavailable("The store cannot answer now.");
     if (errors.includes(passing)) throw unavailable("The store is being prepared.");
     if (status === 400 && errors.includes(CAS)) throw new Problem("cas_mismatch");
@@ -199,13 +213,15 @@ export const createKvClient = (parts: KvClientParts): KvClient => {
     return { status, data, whole, at };
   };
 
-  const repeat = async <T>(work: () => Promise<T>, again: boolean): Promise<T> => {
+  const repeat = async <T>(work: (wasBehind: boolean) => Promise<T>, again: boolean): Promise<T> => {
     const ends = performance.now() + TRY_FOR_MS;
     let lost: unknown;
+    let wasBehind = false;
     for (let tries = 1; ; tries++) {
       try {
-        return await breaker.run(work);
+        return await breaker.run(() => work(wasBehind));
       } catch (error) {
+        wasBehind ||= isBehind(error);
         // Of several tries the one that may have been done is what is to be told.
         if (mayBeDone(error)) lost = error;
         const mayPass = isBehind(error) || (again && error instanceof Problem && error.code === "provider_unavailable");
@@ -219,11 +235,13 @@ export const createKvClient = (parts: KvClientParts): KvClient => {
   const session = createKvSession(
     server,
     async (path, body, token) => {
-      const answer = await repeat(async () => settle(await exchange("POST", path, body, token)), true).catch((error: unknown) => {
-        // Some refusals of a renewal come as 400: then the token is as good as it is.
-        if (error instanceof Problem && error.code === "provider_error") return undefined;
-        throw error;
-      });
+      const answer = await repeat(async (wasBehind) => settle(await exchange("POST", path, body, token, { wasBehind })), true).catch(
+        (error: unknown) => {
+          // Some refusals of a renewal come as 400: then the token is as good as it is.
+          if (error instanceof Problem && error.code === "provider_error") return undefined;
+          throw error;
+        },
+      );
       return answer?.status === 200 ? answer.whole : undefined;
     },
     () => parts.now().getTime(),
@@ -233,7 +251,7 @@ export const createKvClient = (parts: KvClientParts): KvClient => {
   const call: KvClient["call"] = async (verb, path, body, again = verb === "GET" || verb === "LIST") => {
     for (let signIns = 0; ; signIns++) {
       const token = await session.token();
-      const answer = await repeat(async () => settle(await exchange(verb, path, body, token)), again);
+      const answer = await repeat(async (wasBehind) => settle(await exchange(verb, path, body, token, { wasBehind })), again);
       if (answer.status !== 403) return answer;
       if (signIns > 0 || !(await session.refused(token)))
         throw new Problem("provider_denied", { detail: "The store does not let the house do this." });
@@ -241,15 +259,10 @@ export const createKvClient = (parts: KvClientParts): KvClient => {
   };
 
   /** How the server is, it says in no namespace. */
-  const askHealth = (): Promise<Response> => exchange("HEALTH", HEALTH, undefined, undefined, "");
+  const askHealth = (): Promise<Response> => exchange("HEALTH", HEALTH, undefined, undefined, { namespace: "" });
   const isNamespace = async (name: string): Promise<boolean> => {
-    const response = await exchange(
-      "GET",
-      "sys/internal/ui/mounts",
-      undefined,
-      undefined,
-      `${namespaceOf(server)}/${name}`.replace(/^\//, ""),
-    );
+    const namespace = `${namespaceOf(server)}/${name}`.replace(/^\//, "");
+    const response = await exchange("GET", "sys/internal/ui/mounts", undefined, undefined, { namespace });
     await response.body?.cancel();
     return response.status === 200;
   };
@@ -257,6 +270,8 @@ export const createKvClient = (parts: KvClientParts): KvClient => {
   return {
     call,
     signIn: async () => void (await session.token()),
+    position: () => memory.position,
+    reach: (position) => void (memory.position = fartherOf(memory.position, position)),
     health: async () => {
       try {
         return healthWords[(await askHealth()).status] ?? "unreachable";

@@ -28,8 +28,12 @@ export interface KvProviderParts {
   readonly client: KvClient;
   /** Of all providers of a house: two schemes that name one store must not name one mount of it. */
   readonly found: FoundMounts;
+  /** Where the tenants' secrets lie: health tries a read at each. */
+  readonly places?: readonly SecretPrefix[];
 }
 
+/** Nobody's secret: it is read to see whether one could be. */
+const PROBE = "sallyport-health-probe";
 /** Writers of other processes may win so often before one gives up; those of this one wait for each other. */
 const MOST_RACES = 10;
 
@@ -56,7 +60,7 @@ const unknownOutcome = (cause: unknown, current: number | undefined): Problem =>
  * answer was lost is looked up. A mount is asked once whether it is one of KVv2, and again after the server was away.
  */
 export const createKvProvider = (parts: KvProviderParts): SecretProvider => {
-  const { scheme, client, found } = parts;
+  const { scheme, client, found, places = [] } = parts;
   const mounts = new Map<string, Promise<void>>();
   /** Whose store tells the keys of a secret with their values alone. */
   const withoutSubkeys = new Set<string>();
@@ -304,6 +308,19 @@ export const createKvProvider = (parts: KvProviderParts): SecretProvider => {
     return { keys: isSecretMap(part) ? [...part.keys()] : [], nodes: [] };
   };
 
+  /** What keeps a secret from being read, tried as an operation does it: token, headers, mount and policy; a word that anybody may read. */
+  const faultOfReads = async (): Promise<string | undefined> => {
+    for (const { mount, segments } of places)
+      try {
+        await lookAtMount(mount);
+        await client.call("GET", [mount, "data", ...segments, PROBE].join("/"), undefined, false);
+      } catch (error) {
+        if (!(error instanceof Problem)) throw error;
+        return error.code === "provider_unavailable" ? "unavailable" : error.code.replace(/^provider_/, "");
+      }
+    return undefined;
+  };
+
   return {
     name: scheme,
     schemes: [scheme],
@@ -316,9 +333,13 @@ export const createKvProvider = (parts: KvProviderParts): SecretProvider => {
     describe,
     keys,
     list: createKvListing(call),
+    position: client.position,
+    reach: client.reach,
     state: async () => {
       const said = await client.health();
-      return said === "up" || said === "standby" || said === "perf_standby" ? { status: "up" } : { status: "degraded", fault: said };
+      const isUp = said === "up" || said === "standby" || said === "perf_standby";
+      const fault = isUp ? await faultOfReads() : said;
+      return fault === undefined ? { status: "up" } : { status: "degraded", fault };
     },
   };
 };

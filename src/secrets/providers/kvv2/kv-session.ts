@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { Problem } from "#contract/problem.ts";
+import type { StorePosition } from "#secrets/store-position.ts";
 import type { KvServer } from "./kv-settings.ts";
 
 /** What signing in and renewing ask the server; `undefined` = it refused. Throws `provider_unavailable`. */
@@ -7,8 +8,10 @@ export type AskForToken = (path: string, body: unknown, token: string | undefine
 
 /** What is kept of one server, whichever scheme it is asked by. */
 export interface KvMemory {
-  /** Of the newest write that it told: a standby must have come so far before it answers. */
-  index?: string;
+  /** The farthest that it has answered, here or to another process: a node must have come so far before it answers. */
+  position?: StorePosition;
+  /** It does not take `X-Vault-Inconsistent`: what is behind is asked again. */
+  isPlain?: boolean;
   /** Had once from its wrapping token. */
   secretId?: Promise<string>;
 }

@@ -51,7 +51,7 @@ export const kvSettings = (prefix: "VAULT" | "VAULTA" | "VAULTB") => {
       default: "",
     }),
     flavor: setting(`${prefix}_FLAVOR`, z.enum(["auto", "openbao", "vault"]), {
-      description: `Who made it: a standby of OpenBao waits for what was written, one of Vault forwards; auto: what both understand (server of ${which})`,
+      description: `What a standby that is behind does: openbao waits first, then forwards; vault and auto forward at once (server of ${which})`,
       default: "auto",
     }),
     caFile: text("CACERT", "PEM file of the authorities that its certificate may have; unset: the system's"),

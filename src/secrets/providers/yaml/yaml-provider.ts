@@ -40,6 +40,7 @@ export const createYamlProvider = async (parts: YamlProviderParts): Promise<Secr
   let writes = 0;
   let lookedAt = Number.NEGATIVE_INFINITY;
   let queue: Promise<unknown> = Promise.resolve();
+  let reached = "";
   const alter = createAlterVault();
 
   const readBytes = async () => {
@@ -145,6 +146,12 @@ export const createYamlProvider = async (parts: YamlProviderParts): Promise<Secr
     },
     settle: async () => noVersions(),
     describe: async () => noVersions(),
+    position: () => ({ cluster: "", value: undefined, place: "" }),
+    reach: ({ value = "" }) => {
+      // Written by a process of the deployment since: looked at whenever that was.
+      if (value !== reached) lookedAt = Number.NEGATIVE_INFINITY;
+      reached = value;
+    },
     keys: async (ref) => {
       await refresh();
       const data = valueAt(root, ref);
