@@ -12,6 +12,8 @@ const token = z.object({
   created_at: timestamp,
   expires_at: timestamp,
   last_used_at: timestamp.nullable(),
+  /** What messages with this token said that was not done, newest first, each once. */
+  problems: z.array(z.object({ at: timestamp, resource: z.string(), detail: z.string() })),
 });
 const managing = withoutAgents({ decision: "scim/manage" });
 

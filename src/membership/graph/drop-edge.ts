@@ -31,6 +31,10 @@ const AROUND = statement<KeptEdge>(
   `select ${EDGE} from membership.edge e
    where (e.src = $1 or e.dst = $1 or (e.kind = 'HAS_RTR_AT' and e.discr = $1)) and ($2::text is null or e.kind = $2) order by e.id for update`,
 );
+const FROM = statement<KeptEdge>(
+  "membership.edges_from",
+  `select ${EDGE} from membership.edge e where e.kind = $1 and e.src = any($2) and e.dst = $3 order by e.id for update`,
+);
 const DELETE = statement("membership.edges_delete", "delete from membership.edge where id = any($1)");
 const CONTROLLED = statement<{ id: string }>(
   "membership.controlled_of",
@@ -78,6 +82,10 @@ export const readWritten = edgeBy(WRITTEN);
 
 /** All edges of a node (of a role also those that give it on something), or those of one kind, of whatever tenant, locked: whoever spends over one of them waits. */
 export const lockEdgesOf = (sql: Sql, id: string, kind?: EdgeKind): Promise<readonly KeptEdge[]> => sql.run(AROUND, [id, kind ?? null]);
+
+/** Those of one kind that lead from these nodes to one, locked. Cost: by those named, however many lead there. */
+export const lockEdgesFrom = (sql: Sql, kind: EdgeKind, from: readonly string[], to: string): Promise<readonly KeptEdge[]> =>
+  sql.run(FROM, [kind, [...from], to]);
 
 /**
  * Takes locked edges away. Throws `edge_not_allowed` for a delegation, which is ended and not taken away; `access_denied` for what is

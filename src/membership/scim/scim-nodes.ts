@@ -33,17 +33,27 @@ const emailOf = (document: ScimDocument): string | undefined => {
 const externalIdOf = (document: ScimDocument): string | undefined =>
   document["externalId"] === undefined ? undefined : known(document, "externalId", 1000);
 
-const isActive = (document: ScimDocument | undefined): boolean => document?.["active"] !== false;
+/**
+ * `active: true` wakes whom `active: false` switched off (`isSuspended`), and nobody whom somebody else did; a message that does not say
+ * `active` changes nothing.
+ */
+const stateOf = (said: boolean | undefined, isSuspended: boolean, held: NodeRow | undefined): string => {
+  if (held === undefined) return said === false ? "suspended" : "active";
+  if (said === false && held.state === "active") return "suspended";
+  return said === true && isSuspended ? "active" : held.state;
+};
 
-/** Only a change of `active` switches somebody: what an administrator switched off stays so while the directory says nothing new. */
-const stateOf = (now: ScimDocument, before: ScimDocument | undefined, held: NodeRow | undefined): string =>
-  before !== undefined && held !== undefined && isActive(before) === isActive(now) ? held.state : isActive(now) ? "active" : "suspended";
+/** What a message says of whether its user is active, and whether an earlier one switched the user off. */
+export interface ActiveChange {
+  readonly said: boolean | undefined;
+  readonly isSuspended: boolean;
+}
 
 export const userNodes = (
   tenant: string,
   id: string,
   document: ScimDocument,
-  before: ScimDocument | undefined,
+  { said: saidActive, isSuspended }: ActiveChange,
   held: ReadonlyMap<string, NodeRow>,
 ): readonly NodeDraft[] => {
   const userName = known(document, "userName", 254);
@@ -69,7 +79,7 @@ export const userNodes = (
       id: personId,
       kind: "Person",
       name: display === "" ? userName : display,
-      state: stateOf(document, before, held.get(personId)),
+      state: stateOf(saidActive, isSuspended, held.get(personId)),
       external_id: externalIdOf(document),
       props: { ...own, ...present(said) },
     },
@@ -99,16 +109,14 @@ export const groupNode = (tenant: string, id: string, document: ScimDocument, he
   };
 };
 
-/** SCIM ids of the members that a document names. */
-export const groupMembers = (document: ScimDocument): readonly string[] => {
-  const members = Array.isArray(document["members"]) ? document["members"].map(objectOf) : [];
-  return [
-    ...new Set(
-      members.map(({ value }) => {
-        if (typeof value !== "string" || !/^[a-z2-7]{26}$/.test(value))
-          throw new ScimError(400, "invalidValue", "members[].value must be the id of a user or group.");
-        return value;
-      }),
-    ),
-  ];
+export const isMemberId = (value: unknown): value is string => typeof value === "string" && /^[a-z2-7]{26}$/.test(value);
+
+/** SCIM ids of members as they are named: one or several, objects or text. `isLenient`: what is no id is nobody's. Throws `invalidValue`. */
+export const memberIds = (members: unknown, isLenient: boolean): ReadonlySet<string> => {
+  const named = members === undefined || members === null ? [] : Array.isArray(members) ? members : [members];
+  const ids = named
+    .map((one: unknown) => (typeof one === "string" ? one : objectOf(one)["value"]))
+    .filter((id) => !isLenient || isMemberId(id));
+  if (!ids.every(isMemberId)) throw new ScimError(400, "invalidValue", "members[].value must be the id of a user or group.");
+  return new Set(ids);
 };

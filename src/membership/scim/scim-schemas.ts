@@ -16,7 +16,7 @@ Resources.declare(Resources.Group);
 export const schemaClasses = { User: Schemas.User, Group: Schemas.Group } as const;
 export const endpoints = { User: "/Users", Group: "/Groups" } as const;
 
-const LIST = "urn:ietf:params:scim:api:messages:2.0:ListResponse";
+export const LIST = "urn:ietf:params:scim:api:messages:2.0:ListResponse";
 export const listOf = (items: readonly object[], total = items.length, startIndex = 1): object => ({
   schemas: [LIST],
   totalResults: total,

@@ -9,6 +9,10 @@ export interface ScimRow {
   readonly rev: bigint;
   readonly created_at: string;
   readonly updated_at: string;
+  /** Of its node. */
+  readonly state: string;
+  /** SCIM itself switched it off. */
+  readonly suspended: boolean;
 }
 
 export interface Link {
@@ -24,13 +28,18 @@ export const nodeIdOf = (type: ScimType, id: string): string => `${prefixes[type
 export const accountIdOf = (id: string): string => `account:scim:${id}`;
 export const scimIdOf = (nodeId: string): string => nodeId.slice(nodeId.indexOf(":scim:") + 6);
 
-const COLUMNS = "r.id, r.document, r.rev, r.created_at, r.updated_at";
+const COLUMNS =
+  "r.id, r.document, r.rev, r.created_at, r.updated_at, r.suspended, (select n.state from membership.node n where n.id = r.id) as state";
 /** By the one attribute that directories look somebody up by before they write; text of names whatever its case. */
 const lookups = {
   username: `lower((r.document ->> 'userName') collate "C") = lower($3)`,
   displayname: `lower((r.document ->> 'displayName') collate "C") = lower($3)`,
   externalid: "r.document ->> 'externalId' = $3",
   id: `r.id = $3`,
+  members: `r.id in (select e.dst from membership.edge e join membership.scim_resource m on m.id in ('person:scim:' || $3, 'group:scim:' || $3)
+     where e.kind = 'MEMBER_OF' and e.src in ('account:scim:' || $3, 'group:scim:' || $3) and m.tenant_id = $1 and ${unexpired("e")})`,
+  groups: `r.id in (select 'person:scim:' || substr(e.src, 14) from membership.edge e join membership.scim_resource g on g.id = e.dst
+     where e.kind = 'MEMBER_OF' and e.dst = 'group:scim:' || $3 and g.tenant_id = $1 and e.src like 'account:scim:%' and ${unexpired("e")})`,
   all: "$3 = ''",
 } as const;
 export type Lookup = keyof typeof lookups;
@@ -78,11 +87,11 @@ export const lockResource = async (sql: Sql, tenant: string, type: ScimType, id:
 
 const INSERT = statement<ScimRow>(
   "membership.scim_insert",
-  `insert into membership.scim_resource as r (id, tenant_id, type, document) values ($1, $2, $3, $4::jsonb) returning ${COLUMNS}`,
+  `insert into membership.scim_resource as r (id, tenant_id, type, document, suspended) values ($1, $2, $3, $4::jsonb, $5) returning ${COLUMNS}`,
 );
 const UPDATE = statement<ScimRow>(
   "membership.scim_update",
-  `update membership.scim_resource r set document = $2::jsonb, rev = r.rev + 1, updated_at = now() where r.id = $1 returning ${COLUMNS}`,
+  `update membership.scim_resource r set document = $2::jsonb, suspended = $3, rev = r.rev + 1, updated_at = now() where r.id = $1 returning ${COLUMNS}`,
 );
 const DELETE = statement("membership.scim_delete", "delete from membership.scim_resource where id = $1");
 const one = (rows: readonly ScimRow[]): ScimRow => {
@@ -91,33 +100,88 @@ const one = (rows: readonly ScimRow[]): ScimRow => {
   return row;
 };
 export const insertResource = async (sql: Sql, tenant: string, type: ScimType, id: string, document: ScimDocument): Promise<ScimRow> =>
-  one(await sql.run(INSERT, [id, tenant, type, JSON.stringify(document)]));
-export const updateResource = async (sql: Sql, id: string, document: ScimDocument): Promise<ScimRow> =>
-  one(await sql.run(UPDATE, [id, JSON.stringify(document)]));
+  one(await sql.run(INSERT, [id, tenant, type, JSON.stringify(document), document["active"] === false]));
+export const updateResource = async (sql: Sql, id: string, document: ScimDocument, isSuspended: boolean): Promise<ScimRow> =>
+  one(await sql.run(UPDATE, [id, JSON.stringify(document), isSuspended]));
 export const deleteResource = async (sql: Sql, id: string): Promise<void> => void (await sql.run(DELETE, [id]));
 
-/** What SCIM knows of one end of an edge, looked up by its id: a join would read all resources for one group where tables grew since they were last counted. */
-const resourceAt = (id: string): string =>
-  `cross join lateral (select r.id, r.type, r.document ->> 'displayName' as shown, r.document ->> 'userName' as login
-     from membership.scim_resource r where r.id = ${id} limit 1) r`;
-/** $1 groups. Members by SCIM itself: others that somebody put in by hand are not the directory's to see. */
-const MEMBERS = statement<Link>(
-  "membership.scim_members",
-  `select e.dst as of, r.id, r.type, coalesce(r.shown, r.login) as display from membership.edge e
-     ${resourceAt("case when e.src like 'account:scim:%' then 'person:scim:' || substr(e.src, 14) else e.src end")}
-   where e.kind = 'MEMBER_OF' and e.dst = any($1) and ${unexpired("e")} order by e.dst, r.id`,
-);
-/** $1 accounts of persons. */
-const GROUPS = statement<Link>(
-  "membership.scim_groups",
-  `select 'person:scim:' || substr(e.src, 14) as of, r.id, r.type, r.shown as display from membership.edge e ${resourceAt("e.dst")}
-   where e.kind = 'MEMBER_OF' and e.src = any($1) and r.type = 'Group' and ${unexpired("e")} order by e.src, r.id`,
-);
-/** Members of groups, or groups of persons, by the id that they are of. Cost: one statement. */
-export const readLinks = async (sql: Sql, type: ScimType, ids: readonly string[]): Promise<ReadonlyMap<string, readonly Link[]>> => {
-  if (ids.length === 0) return new Map();
-  const rows = type === "Group" ? await sql.run(MEMBERS, [[...ids]]) : await sql.run(GROUPS, [ids.map((id) => accountIdOf(scimIdOf(id)))]);
-  return Map.groupBy(rows, ({ of }) => of);
+type LinkRow = Omit<Link, "id"> & { readonly own: string; readonly other: string; readonly id: string | null };
+
+/**
+ * Edges of groups or accounts ($1), with what SCIM knows of the other end. That is looked up by its id: a join would read all resources for
+ * one group where tables grew since they were last counted. Others that somebody put in by hand are not the directory's to see.
+ */
+const linksBy = (name: string, [own, other]: readonly [string, string], [of, at]: readonly [string, string]) => {
+  const select = (which: string): string =>
+    `select ${of} as of, e.${own} as own, e.${other} as other, r.id, r.type, coalesce(r.shown, r.login) as display from (
+       select e.src, e.dst from membership.edge e
+       where e.kind = 'MEMBER_OF' and e.${own} = any($1) and ${unexpired("e")} and ${which}) e
+     left join lateral (select r.id, r.type, r.document ->> 'displayName' as shown, r.document ->> 'userName' as login
+       from membership.scim_resource r where r.id = ${at} limit 1) r on true order by e.${own}, e.${other}`;
+  const behind = `(e.${own}, e.${other}) > ($2::text collate "C", $3::text collate "C") order by e.${own}, e.${other} limit $4`;
+  return {
+    page: statement<LinkRow>(`membership.scim_${name}`, select(behind)),
+    named: statement<LinkRow>(`membership.scim_${name}_named`, select(`e.${other} = any($2)`)),
+  };
+};
+const links = {
+  Group: linksBy(
+    "members",
+    ["dst", "src"],
+    ["e.dst", "case when e.src like 'account:scim:%' then 'person:scim:' || substr(e.src, 14) else e.src end"],
+  ),
+  User: linksBy("groups", ["src", "dst"], ["'person:scim:' || substr(e.src, 14)", "e.dst"]),
+};
+
+export interface Links {
+  readonly links: ReadonlyMap<string, readonly Link[]>;
+  /** There were more than asked for: of this resource and those behind it, in the order of their ids, not all are here. */
+  readonly cutAt?: string;
+}
+
+const AT_ONCE = 2_000;
+const NAMED_AT_ONCE = 250;
+const ownIds = (type: ScimType, ids: readonly string[]): readonly string[] =>
+  type === "Group" ? ids : ids.map((id) => accountIdOf(scimIdOf(id)));
+
+const collect = (found: Map<string, Link[]>, type: ScimType, rows: readonly LinkRow[]): void => {
+  for (const { own: _own, other: _other, id, ...link } of rows) {
+    if (id === null || (type === "User" && link.type !== "Group")) continue;
+    const of = found.get(link.of);
+    if (of === undefined) found.set(link.of, [{ ...link, id }]);
+    else of.push({ ...link, id });
+  }
+};
+
+/**
+ * Members of groups, or groups of persons, by the id that they are of. Stops once there are more than `most`. Cost: a statement for each
+ * 2,000.
+ */
+export const readLinks = async (sql: Sql, type: ScimType, ids: readonly string[], most = Infinity): Promise<Links> => {
+  const found = new Map<string, Link[]>();
+  let [after, count]: [readonly [string, string], number] = [["", ""], 0];
+  while (ids.length > 0) {
+    const limit = Math.min(AT_ONCE, most - count + 1);
+    const page = await sql.run(links[type].page, [ownIds(type, ids), ...after, limit]);
+    collect(found, type, page);
+    const last = page.at(-1);
+    count += page.length;
+    if (last !== undefined && count > most) return { links: found, cutAt: last.of };
+    if (last === undefined || page.length < limit) break;
+    after = [last.own, last.other];
+  }
+  return { links: found };
+};
+
+/** The same, of those alone whose SCIM ids are named. Cost: by those, however many others there are. */
+export const readNamedLinks = async (sql: Sql, type: ScimType, ids: readonly string[], named: readonly string[]): Promise<Links> => {
+  const found = new Map<string, Link[]>();
+  for (let at = 0; at < named.length && ids.length > 0; at += NAMED_AT_ONCE) {
+    const some = named.slice(at, at + NAMED_AT_ONCE);
+    const others = some.flatMap((id) => (type === "Group" ? [accountIdOf(id), nodeIdOf("Group", id)] : [nodeIdOf("Group", id)]));
+    collect(found, type, await sql.run(links[type].named, [ownIds(type, ids), others]));
+  }
+  return { links: found };
 };
 
 const KNOWN = statement<{ id: string; type: ScimType }>(
@@ -126,6 +190,10 @@ const KNOWN = statement<{ id: string; type: ScimType }>(
 );
 /** Which of these SCIM ids there are in the tenant, and what they are. */
 export const findMembers = async (sql: Sql, tenant: string, ids: readonly string[]): Promise<ReadonlyMap<string, ScimType>> => {
-  const wanted = ids.flatMap((id) => [nodeIdOf("User", id), nodeIdOf("Group", id)]);
-  return new Map((await sql.run(KNOWN, [tenant, wanted])).map(({ id, type }) => [scimIdOf(id), type]));
+  const known = new Map<string, ScimType>();
+  for (let at = 0; at < ids.length; at += AT_ONCE) {
+    const wanted = ids.slice(at, at + AT_ONCE).flatMap((id) => [nodeIdOf("User", id), nodeIdOf("Group", id)]);
+    for (const { id, type } of await sql.run(KNOWN, [tenant, wanted])) known.set(scimIdOf(id), type);
+  }
+  return known;
 };

@@ -14,7 +14,7 @@ type TokenRow = ReplyOf<typeof listScimTokens>["items"][number];
 
 /** One in use and its successor. */
 const MOST_TOKENS = 2;
-const COLUMNS = "id as token_id, name, created_by, created_at, expires_at, last_used_at";
+const COLUMNS = "id as token_id, name, created_by, created_at, expires_at, last_used_at, problems";
 const LOCK = statement("membership.scim_token_lock", "select pg_advisory_xact_lock(hashtextextended('membership.scim-token.' || $1, 0))");
 const FORGET = statement("membership.scim_token_forget", "delete from membership.scim_token where tenant_id = $1 and expires_at <= now()");
 const LIST = statement<TokenRow>(
@@ -30,26 +30,46 @@ const DELETE = statement<{ id: string }>(
   "membership.scim_token_delete",
   "delete from membership.scim_token where id = $1 and tenant_id = $2 returning id",
 );
-const FIND = statement<{ tenant_id: string; digest: string; stale: boolean }>(
+const FIND = statement<{ tenant_id: string; digest: string; stale: boolean; problems: TokenRow["problems"] }>(
   "membership.scim_token_find",
-  `select tenant_id, digest, (last_used_at is null or last_used_at < now() - interval '1 hour') as stale
+  `select tenant_id, digest, problems, (last_used_at is null or last_used_at < now() - interval '1 hour') as stale
    from membership.scim_token where id = $1 and expires_at > now()`,
 );
 /** To the hour: who reads is no writer at every request. */
 const USED = statement("membership.scim_token_used", "update membership.scim_token set last_used_at = now() where id = $1");
 
+const REPORT = statement("membership.scim_token_report", "update membership.scim_token set problems = $2::jsonb where id = $1");
+const MAX_PROBLEMS = 20;
+const AGAIN_MS = 3_600_000;
+
+/** Whose token a request has. */
+export interface ScimClient {
+  readonly tenant: string;
+  readonly tokenId: string;
+  readonly problems: TokenRow["problems"];
+}
+
+/** Notes at the token what was not done of a message; the same again once an hour. Cost: nothing, or one statement. */
+export const reportProblem = async (sql: Sql, client: ScimClient, resource: string, detail: string): Promise<void> => {
+  const at = new Date();
+  const known = client.problems.find((one) => one.detail === detail);
+  if (known !== undefined && at.getTime() - Date.parse(known.at) < AGAIN_MS) return;
+  const others = client.problems.filter((one) => one !== known).slice(0, MAX_PROBLEMS - 1);
+  await sql.run(REPORT, [client.tokenId, JSON.stringify([{ at: at.toISOString(), resource, detail: detail.slice(0, 500) }, ...others])]);
+};
+
 const TOKEN = /^Bearer +scim_([0-9a-f]{16})_([A-Za-z0-9_-]{43})$/i;
 const stranger = secretDigest("nobody's");
 
-/** The tenant that a request's token is of. Throws `unauthenticated`, `invalid_token`. Cost: one statement, two once an hour. */
-export const requireScimTenant = async (sql: Sql, authorization: string | null): Promise<string> => {
+/** The tenant that a request's token is of, and what is noted at the token. Throws `unauthenticated`, `invalid_token`. Cost: one statement, two once an hour. */
+export const requireScimTenant = async (sql: Sql, authorization: string | null): Promise<ScimClient> => {
   if (authorization === null) throw new Problem("unauthenticated", { headers: { "www-authenticate": 'Bearer realm="scim"' } });
   const [, id = "", secret = ""] = TOKEN.exec(authorization) ?? [];
   const [row] = await sql.run(FIND, [id]);
   if (!isSecret(row?.digest ?? stranger, secret) || row === undefined)
     throw new Problem("invalid_token", { headers: { "www-authenticate": 'Bearer realm="scim", error="invalid_token"' } });
   if (row.stale) await sql.run(USED, [id]);
-  return row.tenant_id;
+  return { tenant: row.tenant_id, tokenId: id, problems: row.problems };
 };
 
 /** Tokens as administrators make, see and end them. */

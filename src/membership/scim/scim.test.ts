@@ -1,61 +1,16 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { testDatabase } from "#testing/database.ts";
-import { graphRooms, servedWorld, type Rule, type ServedWorld } from "#testing/membership.ts";
+import { graphRooms, servedWorld, type Rule } from "#testing/membership.ts";
+import { directoryOf, group, GROUP, made, makeToken, patch, user, USER, PATCH } from "#testing/scim-directory.ts";
 
 const scopes = ["membership.read", "membership.write"];
-const USER = "urn:ietf:params:scim:schemas:core:2.0:User";
-const GROUP = "urn:ietf:params:scim:schemas:core:2.0:Group";
-const PATCH = "urn:ietf:params:scim:api:messages:2.0:PatchOp";
-
-interface ScimReply {
-  readonly status: number;
-  readonly headers: Headers;
-  // Tests look into bodies of many shapes.
-  // oxlint-disable-next-line typescript/no-explicit-any
-  readonly body: any;
-}
-
-const makeToken = async (world: ServedWorld, as = "ada", body: object = {}) =>
-  world.call(as, "POST", "/api/v1/scim-tokens", { body: { name: "the directory", ...body }, scopes });
-
-/** The directory of a tenant, speaking SCIM with a token of its own. */
-const directoryOf = async (world: ServedWorld, as = "ada") => {
-  const made = await makeToken(world, as);
-  assert.equal(made.status, 201, JSON.stringify(made.body));
-  const { token } = made.body as { token: string };
-  return async (method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}): Promise<ScimReply> => {
-    const response = await world.service.fetch(
-      new Request(`http://localhost:8084/scim/v2${path}`, {
-        method,
-        headers: { authorization: `Bearer ${token}`, "content-type": "application/scim+json", ...headers },
-        ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
-      }),
-    );
-    const text = await response.text();
-    return { status: response.status, headers: response.headers, body: text === "" ? undefined : JSON.parse(text) };
-  };
-};
-type Directory = Awaited<ReturnType<typeof directoryOf>>;
-
 const openWorld = async (t: TestContext, rule?: Rule) => {
   const world = await servedWorld(t, await testDatabase(t, graphRooms), rule === undefined ? {} : { rule });
   return { world, scim: await directoryOf(world) };
 };
-const user = (userName: string, more: object = {}) => ({ schemas: [USER], userName, ...more });
-const group = (displayName: string, members: readonly string[] = []) => ({
-  schemas: [GROUP],
-  displayName,
-  members: members.map((value) => ({ value })),
-});
-/** Of 281 characters, and 2,048 branches. */
-const manyBranches = Array<string>(11).fill("(type pr or value pr)").join(" and ");
-const patch = (...Operations: readonly object[]) => ({ schemas: [PATCH], Operations });
-const made = async (scim: Directory, path: string, body: object): Promise<string> => {
-  const reply = await scim("POST", path, body);
-  assert.equal(reply.status, 201, JSON.stringify(reply.body));
-  return String(reply.body.id);
-};
+/** Of 52 comparisons in 697 characters. */
+const manyBranches = Array<string>(26).fill("(type pr or value pr)").join(" and ");
 
 test("a token is made by who may, shown once, kept as a digest, ends, and there are two at a time", async (t) => {
   const { world, scim } = await openWorld(t);
@@ -157,7 +112,6 @@ test("a user is a person with an account of the tenant, changed and found as SCI
     `(userName pr) and emails[${manyBranches}] pr`,
     // What the library takes for the end of a text, of a bracket or for an operator is one here.
     `userName eq "\\" and ${manyBranches} and userName eq "\\"`,
-    `(userName eq ") and emails[${manyBranches}] and userName eq ")`,
     manyBranches.replaceAll("or ", "or_"),
     `userName eq "${"\\a".repeat(60)}`,
   ])
@@ -352,12 +306,12 @@ test("members are added, taken away and replaced in all the ways that directorie
     value: named(ids[n % 6] ?? ""),
   }));
   assert.deepEqual(await after(...many, { op: "add", path: "members", value: named(a) }), ["More", 0, 2, 4]);
-  assert.deepEqual(await after(...many, ...many), [400, "invalidSyntax"]);
+  assert.deepEqual(await after(...many, ...many), [413, undefined]);
   const renames = Array.from({ length: 101 }, (_none, n) => ({ op: "replace", path: "displayName", value: `n${n}` }));
   assert.deepEqual(
     [await after(...renames), await after(...renames.slice(1))],
     [
-      [400, "invalidSyntax"],
+      [413, undefined],
       ["n100", 0, 2, 4],
     ],
   );
@@ -460,14 +414,14 @@ test("hostile bodies are refused in SCIM's own words and write nothing", async (
     ["POST", "/Users", { schemas: [USER] }, 400],
     ["POST", "/Users", user("a", { active: "yes" }), 400],
     ["POST", "/Users", user("a", { displayName: "x".repeat(70_000) }), 400],
-    ["POST", "/Users", user("a", { emails: "x" }), 400],
+    ["POST", "/Users", user("a", { externalId: {} }), 400],
     ["POST", "/Groups", { schemas: [GROUP] }, 400],
     ["PATCH", `/Users/${id}`, { schemas: [PATCH] }, 400],
     ["PATCH", `/Users/${id}`, patch({ op: "move", path: "userName" }), 400],
-    ["PATCH", `/Users/${id}`, patch({ op: "replace", path: "nonsense", value: 1 }), 400],
     ["PATCH", `/Users/${id}`, patch({ op: "replace", path: "__proto__.x", value: 1 }), 400],
     ["PATCH", `/Users/${id}`, patch({ op: "replace", path: "emails[", value: 1 }), 400],
-    ["PATCH", `/Users/${id}`, patch({ op: "replace", path: 'emails[type eq "home"].value', value: "x" }), 400],
+    ["PATCH", `/Users/${id}`, patch({ op: "replace", path: 'emails[type ne "home"].value', value: "x" }), 400],
+    ["PATCH", `/Users/${id}`, patch({ op: "replace", path: "active", value: "no" }), 400],
     ["PATCH", `/Users/${id}`, patch({ op: "replace", path: `emails[${manyBranches}].value`, value: "x" }), 400],
     ["PATCH", `/Users/${id}`, patch({ op: "add", value: { [`emails[${manyBranches}].value`]: "x" } }), 400],
     ["PATCH", `/Users/${id}`, patch({ op: "remove", path: "userName" }), 400],
@@ -529,7 +483,6 @@ test("no name that all objects have leads into what they share, in filters, path
     ["PATCH", to, patch({ op: "add", path: `${enterprise}:constructor.zz`, value: "x" })],
     ["PATCH", to, patch({ op: "add", value: { [`${enterprise}:__proto__.zz`]: "x" } })],
     ["PATCH", to, patch({ op: "replace", path: "emails[constructor.zz pr].value", value: "x" })],
-    ["PATCH", to, patch({ op: "remove", path: "emails", value: [{ value: 'a" or __proto__.zz eq "x' }] })],
     ["PATCH", to, patch({ op: "remove", path: "emails", value: [{ "value pr or __proto__.zz": "x" }] })],
   ];
   for (const [method, path, body] of rows) {

@@ -3,31 +3,63 @@ import { Problem } from "#contract/problem.ts";
 import { correlationIdOf } from "#http/correlation-id.ts";
 import { namesState, tagsOf } from "#http/entity-tags.ts";
 import { readBytes } from "#http/read-bytes.ts";
-import { parseStrictJson } from "#http/strict-json.ts";
-import { createTurns } from "#http/turns.ts";
-import type { Sql } from "#store/database.ts";
+import { strictJsonSteps } from "#http/strict-json.ts";
+import { createTurns, inTurns } from "#http/turns.ts";
 import { doneEntry } from "#membership/delegations/acts.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
-import { readAttributes, readFilter } from "./scim-filter.ts";
-import { asClientFault, scimErrorOf, ScimError } from "./scim-error.ts";
-import { listOf, MOST_RESULTS, resourceTypes, schemaList, serviceProviderConfig, type ScimType } from "./scim-schemas.ts";
-import { countResources, lockResource, nodeIdOf, readLinks, readPage, readResource, type ScimRow, type Sought } from "./scim-store.ts";
-import { requireScimTenant } from "./scim-tokens.ts";
-import { documentOf, filteredOf, patchedDocument, tagOfResource, viewOf, type Attributes } from "./scim-view.ts";
+import { readDocument, saidActive, type Ignored } from "./scim-document.ts";
+import { scimErrorOf, ScimError } from "./scim-error.ts";
+import { matches, readFilter } from "./scim-filter.ts";
+import { memberIds } from "./scim-nodes.ts";
+import { patched, type Patched } from "./scim-patch.ts";
+import {
+  LIST,
+  listOf,
+  MOST_RESULTS,
+  resourceTypes,
+  schemaList,
+  serviceProviderConfig,
+  type ScimDocument,
+  type ScimType,
+} from "./scim-schemas.ts";
+import {
+  countResources,
+  lockResource,
+  nodeIdOf,
+  readLinks,
+  readNamedLinks,
+  readPage,
+  readResource,
+  type Links,
+  type ScimRow,
+  type Sought,
+} from "./scim-store.ts";
+import { reportProblem, requireScimTenant, type ScimClient } from "./scim-tokens.ts";
+import { filteredOf, needsLinks, selectionOf, tagOfResource, viewOf, type Selection } from "./scim-view.ts";
 import { namesShared } from "./shared-names.ts";
 import { createResource, removeResource, replaceResource } from "./write-resource.ts";
 
 const PREFIX = "/scim/v2";
 const MOST_BYTES = 1_048_576;
+/** A group is sent with everybody in it. */
 const MOST_MEMBERS = 50_000;
 /** Resources that one filter which the database cannot answer looks through, and how many at a stretch. */
 const MOST_SCANNED = 20_000;
 const AT_ONCE = 250;
+/** Members of all groups of one page; a page with more has fewer groups. */
+const MAX_PAGE_LINKS = 20_000;
+/** Members of a group that a PATCH is answered with; with more the answer is 204. */
+const MAX_PATCHED_LINKS = 1_000;
+/** How often a PATCH is computed anew because somebody else changed the resource meanwhile. */
+const MAX_ATTEMPTS = 10;
 const pause = createTurns(5);
+/** Thrown to leave a transaction whose resource is another one meanwhile. */
+const stale = new Error("the resource changed meanwhile");
 
 interface Call {
   readonly tenant: string;
+  readonly client: ScimClient;
   readonly request: Request;
   readonly url: URL;
   /** Address of `/scim/v2` as the client sees it. */
@@ -35,8 +67,8 @@ interface Call {
   readonly correlationId: string;
 }
 
-const json = (status: number, body: object, headers: Readonly<Record<string, string>> = {}): Response =>
-  new Response(JSON.stringify(body), {
+const json = (status: number, body: object | string, headers: Readonly<Record<string, string>> = {}): Response =>
+  new Response(typeof body === "string" ? body : JSON.stringify(body), {
     status,
     headers: { "content-type": "application/scim+json", "cache-control": "no-store", "x-content-type-options": "nosniff", ...headers },
   });
@@ -44,10 +76,20 @@ const json = (status: number, body: object, headers: Readonly<Record<string, str
 const bodyOf = async ({ request }: Call): Promise<unknown> => {
   const media = (request.headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase();
   if (media !== "application/scim+json" && media !== "application/json") throw new Problem("unsupported_media_type");
-  const body = parseStrictJson(await readBytes(request, MOST_BYTES), { depth: 32, members: MOST_MEMBERS });
-  if (namesShared(body))
+  return inTurns(strictJsonSteps(await readBytes(request, MOST_BYTES), { depth: 32, members: MOST_MEMBERS }), pause);
+};
+
+const requirePlain = async (body: unknown): Promise<void> => {
+  if (await inTurns(namesShared(body), pause))
     throw new ScimError(400, "invalidSyntax", "A member has a name that every object has, such as __proto__: no attribute is called so.");
-  return body;
+};
+
+const decoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new ScimError(400, "invalidSyntax", "The address is not percent-encoded as it should be.");
+  }
 };
 
 const wholeNumber = (url: URL, name: string, standard: number): number => {
@@ -83,74 +125,71 @@ export const createScim = (
 ): ((request: Request) => Promise<Response>) => {
   const { database } = room;
 
-  const attributesOf = ({ url }: Call) => readAttributes(url.searchParams.get("attributes"), url.searchParams.get("excludedAttributes"));
-  const wantsLinks = ({ url }: Call): boolean => {
-    const names = (parameter: string): boolean | undefined =>
-      url.searchParams
-        .get(parameter)
-        ?.split(",")
-        .some((name) => /^(?:urn:.*:)?(?:members|groups)(?:\.|$)/i.test(name.trim()));
-    return names("attributes") ?? names("excludedAttributes") !== true;
-  };
-  const linksOf = (sql: Sql, type: ScimType, rows: readonly ScimRow[]) => {
-    const ids = rows.map(({ id }) => id);
-    return readLinks(sql, type, ids);
-  };
-  const viewsOf = async (call: Call, type: ScimType, rows: readonly ScimRow[], attributes = attributesOf(call)) => {
-    const wanted = { links: wantsLinks(call), attributes };
-    // No version is told without them, even where nobody wants to see them.
-    const links = await linksOf(database, type, rows);
-    const views: { readonly tag: string; readonly body: object }[] = [];
+  const textOf = async (call: Call, type: ScimType, rows: readonly ScimRow[], { links }: Links, selection: Selection | undefined) => {
+    const views: { readonly tag: string; readonly text: string }[] = [];
     for (const row of rows) {
-      const of = links.get(row.id) ?? [];
-      views.push({ tag: tagOfResource(row, of), body: viewOf(type, row, of, call.base, wanted) });
+      views.push(await viewOf(type, row, links.get(row.id) ?? [], { base: call.base, selection }));
       await pause();
     }
     return views;
   };
-  const page = async (call: Call, type: ScimType, rows: readonly ScimRow[], total: number, start: number, attributes: Attributes) => {
-    const views = await viewsOf(call, type, rows, attributes);
-    const items = views.map(({ body }) => body);
-    return json(200, listOf(items, total, start));
+  const page = async (call: Call, type: ScimType, found: readonly ScimRow[], total: number, start: number) => {
+    const selection = selectionOf(type, call.url);
+    const ids = found.map(({ id }) => id);
+    let [rows, links]: [readonly ScimRow[], Links] = [found, { links: new Map() }];
+    if (needsLinks(type, selection)) links = await readLinks(database, type, ids, MAX_PAGE_LINKS);
+    const { cutAt } = links;
+    if (cutAt !== undefined) {
+      rows = found.filter(({ id }) => id < cutAt);
+      if (rows.length === 0) [rows, links] = [found.slice(0, 1), await readLinks(database, type, ids.slice(0, 1))];
+    }
+    const views = await textOf(call, type, rows, links, selection);
+    const head = { schemas: [LIST], totalResults: total, startIndex: start, itemsPerPage: rows.length };
+    return json(200, `${JSON.stringify(head).slice(0, -1)},"Resources":[${views.map(({ text }) => text).join(",")}]}`);
   };
   const shown = async (call: Call, type: ScimType, row: ScimRow, status = 200): Promise<Response> => {
-    const [{ tag, body } = { tag: "", body: {} }] = await viewsOf(call, type, [row]);
     const { method, headers } = call.request;
+    const links = await readLinks(database, type, [row.id], method === "PATCH" ? MAX_PATCHED_LINKS : Infinity);
+    if (links.cutAt !== undefined) return new Response(null, { status: 204 });
+    const [{ tag, text } = { tag: "", text: "" }] = await textOf(call, type, [row], links, selectionOf(type, call.url));
     if (method === "GET" && namesState(tagsOf(headers, "if-none-match"), tag))
       return new Response(null, { status: 304, headers: { etag: tag } });
     // Relative: the gateway lets no service point to an address.
     const location = `${PREFIX}/${type}s/${row.id.slice(row.id.lastIndexOf(":") + 1)}`;
-    return json(status, body, { etag: tag, ...(status === 201 ? { location } : {}) });
+    return json(status, text, { etag: tag, ...(status === 201 ? { location } : {}) });
   };
 
   const list = async (call: Call, type: ScimType): Promise<Response> => {
     const text = call.url.searchParams.get("filter");
-    const filter = text === null ? undefined : readFilter(text);
+    const filter = text === null ? undefined : readFilter(type, text);
     const start = Math.max(wholeNumber(call.url, "startIndex", 1), 1);
     const count = Math.min(Math.max(wholeNumber(call.url, "count", 100), 0), MOST_RESULTS);
-    const attributes = attributesOf(call);
     const { by, value } = filter?.lookup ?? { by: "all" as const, value: "" };
     const sought: Sought = { tenant: call.tenant, type, by, value: by === "id" ? nodeIdOf(type, value) : value };
-    if (filter === undefined || filter.lookup !== undefined) {
+    if (filter === undefined || filter.isLookup) {
       const total = await countResources(database, sought);
       const rows = count === 0 ? [] : await readPage(database, sought, { limit: count, offset: start - 1 });
-      return page(call, type, rows, total, start, attributes);
+      return page(call, type, rows, total, start);
     }
     const found: ScimRow[] = [];
-    let after = "";
+    let [after, total] = ["", 0];
     for (let seen = 0; ; seen += AT_ONCE) {
       if (seen >= MOST_SCANNED)
         throw new ScimError(400, "tooMany", "This filter would look through too many resources: ask for one attribute by eq.");
       const rows = await readPage(database, sought, { after, limit: AT_ONCE });
-      const links = await linksOf(database, type, rows);
+      const ids = rows.map(({ id }) => id);
+      const { links } = await readNamedLinks(database, type, ids, filter.linkedIds);
       for (const row of rows) {
-        if (filter.match(filteredOf(type, row, links.get(row.id) ?? [], call.base))) found.push(row);
+        if (matches(filter.filter, filteredOf(type, row, links.get(row.id) ?? []))) {
+          total += 1;
+          if (total >= start && found.length < count) found.push(row);
+        }
         await pause();
       }
       if (rows.length < AT_ONCE) break;
       after = rows.at(-1)?.id ?? after;
     }
-    return page(call, type, found.slice(start - 1, start - 1 + count), found.length, start, attributes);
+    return page(call, type, found, total, start);
   };
 
   const requireResource = (row: ScimRow | undefined): ScimRow => {
@@ -184,6 +223,44 @@ export const createScim = (
     return value;
   };
 
+  const report = (call: Call, detail: string): Promise<void> =>
+    reportProblem(database, call.client, call.url.pathname.slice(PREFIX.length + 1), detail);
+
+  const computed = async (method: string, type: ScimType, held: ScimDocument, sent: unknown, ignored: Ignored): Promise<Patched> => {
+    if (method === "PATCH") return patched(type, held, sent, ignored);
+    const { members, ...document } = readDocument(type, sent, ignored);
+    if (type === "Group") return { document, members: { isWhole: true, added: memberIds(members, false), removed: new Set() } };
+    return { document: { active: held["active"] ?? true, ...document } };
+  };
+  /** Computed before the transaction, which takes it only where the resource still is what it was computed from. */
+  const change = async (
+    call: Call,
+    type: ScimType,
+    op: string,
+    work: {
+      readonly nodeId: string;
+      readonly locked: (tx: GraphTransaction) => Promise<ScimRow>;
+      readonly said: boolean | undefined;
+      readonly compute: (held: ScimDocument) => Promise<Patched> | Patched;
+    },
+  ): Promise<ScimRow> => {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      const { document } = requireResource(await readResource(database, call.tenant, type, work.nodeId));
+      const given = await work.compute(document);
+      const before = JSON.stringify(document);
+      const changed = await write(call, op, async (tx) => {
+        const row = await work.locked(tx);
+        if (JSON.stringify(row.document) !== before) throw stale;
+        return replaceResource(tx, call.tenant, row, { type, ...given, said: work.said });
+      }).catch((error: unknown) => {
+        if (error === stale) return undefined;
+        throw error;
+      });
+      if (changed !== undefined) return changed;
+    }
+    throw new ScimError(409, undefined, "It is being changed by others: send it again.");
+  };
+
   const serveOne = async (call: Call, type: ScimType, id: string): Promise<Response> => {
     const { tenant, request } = call;
     const nodeId = nodeIdOf(type, id);
@@ -191,7 +268,7 @@ export const createScim = (
     if (request.method === "GET") return shown(call, type, requireResource(await readResource(database, tenant, type, nodeId)));
     const locked = async (tx: GraphTransaction): Promise<ScimRow> => {
       const row = requireResource(await lockResource(tx.sql, tenant, type, nodeId));
-      const links = tags === null ? [] : ((await linksOf(tx.sql, type, [row])).get(row.id) ?? []);
+      const links = tags === null ? [] : ((await readLinks(tx.sql, type, [row.id])).links.get(row.id) ?? []);
       if (tags !== null && !namesState(tags, tagOfResource(row, links)))
         throw new ScimError(412, undefined, "It was changed meanwhile: read it again.");
       return row;
@@ -204,15 +281,29 @@ export const createScim = (
       return new Response(null, { status: 204 });
     }
     const sent = await bodyOf(call);
-    const changed = await write(call, `scim_${type.toLowerCase()}_changed`, async (tx) => {
-      const row = await locked(tx);
-      const document =
-        request.method === "PUT"
-          ? documentOf(type, sent)
-          : await patchedDocument(type, row, (await linksOf(tx.sql, type, [row])).get(row.id) ?? [], sent, call.base);
-      return replaceResource(tx, tenant, type, row, document);
-    });
-    return shown(call, type, requireResource(changed));
+    const said = type === "User" ? saidActive(request.method, sent) : undefined;
+    const ignored: Ignored = new Set();
+    const op = `scim_${type.toLowerCase()}_changed`;
+    try {
+      await requirePlain(sent);
+      const row = await change(call, type, op, {
+        nodeId,
+        locked,
+        said,
+        compute: (held) => computed(request.method, type, held, sent, ignored),
+      });
+      if (ignored.size > 0) await report(call, `Not stored: ${[...ignored].join(", ")}.`);
+      if (said === true && row.state !== "active") await report(call, "active: true wakes nobody whom somebody else switched off.");
+      return await shown(call, type, row);
+    } catch (error) {
+      const refused = scimErrorOf(error);
+      if (said !== false || refused.status >= 500 || [404, 412].includes(refused.status)) throw error;
+      // Whatever else is wrong in the message, somebody who is to be shut out is.
+      await change(call, type, op, { nodeId, locked, said, compute: (held) => ({ document: { ...held, active: false } }) });
+      const done = `${refused.detail} Of this message active: false is done and nothing else.`;
+      await report(call, done);
+      throw new ScimError(refused.status, refused.scimType, done);
+    }
   };
 
   const allowed = (method: string, methods: readonly string[]): void => {
@@ -228,7 +319,9 @@ export const createScim = (
       if (id !== undefined) {
         if (id === ".search") {
           allowed(request.method, ["POST"]);
-          return list({ ...call, url: searchOf(url, await bodyOf(call)) }, type);
+          const search = await bodyOf(call);
+          await requirePlain(search);
+          return list({ ...call, url: searchOf(url, search) }, type);
         }
         allowed(request.method, ["GET", "PUT", "PATCH", "DELETE"]);
         if (!/^[a-z2-7]{26}$/.test(id)) throw new Problem("not_found");
@@ -236,8 +329,12 @@ export const createScim = (
       }
       allowed(request.method, ["GET", "POST"]);
       if (request.method === "GET") return list(call, type);
-      const document = documentOf(type, await bodyOf(call));
-      const made = await write(call, `scim_${type.toLowerCase()}_made`, (tx) => createResource(tx, call.tenant, type, document));
+      const sent = await bodyOf(call);
+      await requirePlain(sent);
+      const ignored: Ignored = new Set();
+      const given = await computed("POST", type, {}, sent, ignored);
+      const made = await write(call, `scim_${type.toLowerCase()}_made`, (tx) => createResource(tx, call.tenant, type, given));
+      if (ignored.size > 0) await report(call, `Not stored: ${[...ignored].join(", ")}.`);
       return shown(call, type, requireResource(made), 201);
     }
     allowed(request.method, ["GET"]);
@@ -246,7 +343,7 @@ export const createScim = (
     if (described === undefined) throw new Problem("not_found");
     if (url.searchParams.has("filter")) throw new ScimError(403, undefined, "These are not filtered.");
     if (id === undefined) return json(200, listOf(described));
-    const wanted = asClientFault("invalidSyntax", () => decodeURIComponent(id));
+    const wanted = decoded(id);
     const one = described.find((item) => (item as { id?: unknown }).id === wanted);
     if (one === undefined) throw new Problem("not_found");
     return json(200, one);
@@ -257,8 +354,8 @@ export const createScim = (
     try {
       const url = new URL(request.url);
       const origin = originOf(request, publicOrigins) ?? url.origin;
-      const tenant = await requireScimTenant(database, request.headers.get("authorization"));
-      return await serve({ tenant, request, url, base: `${origin}${PREFIX}`, correlationId });
+      const client = await requireScimTenant(database, request.headers.get("authorization"));
+      return await serve({ tenant: client.tenant, client, request, url, base: `${origin}${PREFIX}`, correlationId });
     } catch (error) {
       const { status, body, headers } = scimErrorOf(error);
       if (status >= 500) room.log.error("scim_failed", { correlation_id: correlationId, error });

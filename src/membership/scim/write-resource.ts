@@ -1,15 +1,17 @@
 import { randomBytes } from "node:crypto";
 import { Problem } from "#contract/problem.ts";
+import { createTurns } from "#http/turns.ts";
 import { isSqlFault } from "#store/sql-fault.ts";
 import { draftOfRow } from "#membership/graph-edit/edits.ts";
-import { dropEdges, lockEdgesOf } from "#membership/graph/drop-edge.ts";
+import { dropEdges, lockEdgesFrom } from "#membership/graph/drop-edge.ts";
 import { dropNode } from "#membership/graph/drop-node.ts";
 import { putEdges, type EdgeDraft } from "#membership/graph/put-edge.ts";
 import { lockNodes, putNodes, requireOutcomes, type KeptNode, type NodeDraft } from "#membership/graph/put-node.ts";
 import { scopeOfTenant } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
-import { groupMembers, groupNode, userNodes } from "./scim-nodes.ts";
-import type { ScimDocument, ScimType } from "./scim-schemas.ts";
+import { groupNode, userNodes } from "./scim-nodes.ts";
+import type { MemberChange, Patched } from "./scim-patch.ts";
+import type { ScimType } from "./scim-schemas.ts";
 import { ScimError } from "./scim-error.ts";
 import {
   accountIdOf,
@@ -18,11 +20,13 @@ import {
   insertResource,
   nodeIdOf,
   readLinks,
+  readNamedLinks,
   scimIdOf,
   updateResource,
   type ScimRow,
 } from "./scim-store.ts";
 
+const pause = createTurns(5);
 const BASE32 = "abcdefghijklmnopqrstuvwxyz234567";
 const newId = (): string => [...randomBytes(26)].map((byte) => BASE32[byte % 32]).join("");
 
@@ -41,22 +45,37 @@ const put = async (tx: GraphTransaction, tenant: string, nodes: readonly NodeDra
   if (edges.length > 0) requireOutcomes(await putEdges(tx, scope, edges));
 };
 
-/** Makes the group's members those that the document names; what others put in stays. */
-const settleMembers = async (tx: GraphTransaction, tenant: string, id: string, document: ScimDocument): Promise<void> => {
-  const wanted = groupMembers(document);
+/** Edges written at a stretch: each part is one turn of the loop. */
+const MAX_EDGES = 250;
+
+/** Changes who is in the group as far as the directory says; what others put in stays. Cost: by those named, and of all where they are replaced. */
+const settleMembers = async (
+  tx: GraphTransaction,
+  tenant: string,
+  id: string,
+  { isWhole, added, removed }: MemberChange,
+): Promise<void> => {
+  const wanted = [...added];
   const known = await findMembers(tx.sql, tenant, wanted);
   const unknown = wanted.find((member) => !known.has(member));
   if (unknown !== undefined) throw new ScimError(400, "invalidValue", `There is no user or group ${unknown} that could be a member.`);
   const srcOf = (member: string, type: ScimType): string => (type === "User" ? accountIdOf(member) : nodeIdOf("Group", member));
-  const present = new Map(((await readLinks(tx.sql, "Group", [id])).get(id) ?? []).map((link) => [scimIdOf(link.id), link.type]));
-  const gone = new Set([...present].flatMap(([member, type]) => (known.has(member) ? [] : [srcOf(member, type)])));
-  if (gone.size > 0) {
-    const edges = (await lockEdgesOf(tx.sql, id, "MEMBER_OF")).filter(({ src, dst }) => dst === id && gone.has(src));
-    await dropEdges(tx, scopeOfTenant(tenant), edges);
+  const { links } = await (isWhole ? readLinks(tx.sql, "Group", [id]) : readNamedLinks(tx.sql, "Group", [id], [...added, ...removed]));
+  const present = new Map((links.get(id) ?? []).map((link) => [scimIdOf(link.id), link.type]));
+  const gone = [...present].flatMap(([member, type]) => (added.has(member) ? [] : [srcOf(member, type)]));
+  const scope = scopeOfTenant(tenant);
+  for (let at = 0; at < gone.length; at += MAX_EDGES) {
+    await dropEdges(tx, scope, await lockEdgesFrom(tx.sql, "MEMBER_OF", gone.slice(at, at + MAX_EDGES), id));
+    await tx.spill();
+    await pause();
   }
-  const added = [...known].filter(([member]) => !present.has(member));
-  const edges = added.map(([member, type]) => ({ kind: "MEMBER_OF" as const, src: srcOf(member, type), dst: id }));
-  await put(tx, tenant, [], edges);
+  const fresh = [...known].filter(([member]) => !present.has(member));
+  const edges = fresh.map(([member, type]) => ({ kind: "MEMBER_OF" as const, src: srcOf(member, type), dst: id }));
+  for (let at = 0; at < edges.length; at += MAX_EDGES) {
+    await put(tx, tenant, [], edges.slice(at, at + MAX_EDGES));
+    await tx.spill();
+    await pause();
+  }
 };
 
 const taken = (error: unknown): never => {
@@ -65,38 +84,45 @@ const taken = (error: unknown): never => {
 };
 
 /** A new one, with its nodes. Throws `ScimError`, and the problems of the graph. */
-export const createResource = async (tx: GraphTransaction, tenant: string, type: ScimType, document: ScimDocument): Promise<ScimRow> => {
+export const createResource = async (
+  tx: GraphTransaction,
+  tenant: string,
+  type: ScimType,
+  { document, members }: Patched,
+): Promise<ScimRow> => {
   const id = newId();
   const nodeId = nodeIdOf(type, id);
+  const said = document["active"] !== false;
   if (type === "User")
-    await put(tx, tenant, userNodes(tenant, id, document, undefined, new Map()), [
+    await put(tx, tenant, userNodes(tenant, id, document, { said, isSuspended: false }, new Map()), [
       { kind: "BELONGS_TO", src: nodeId, dst: accountIdOf(id) },
       { kind: "MEMBER_OF", src: accountIdOf(id), dst: tenant },
     ]);
   else await put(tx, tenant, [groupNode(tenant, id, document, undefined)], [{ kind: "MEMBER_OF", src: nodeId, dst: tenant }]);
-  const { members: _members, ...kept } = document;
-  const row = await insertResource(tx.sql, tenant, type, nodeId, type === "Group" ? kept : document).catch(taken);
-  if (type === "Group") await settleMembers(tx, tenant, nodeId, document);
+  const row = await insertResource(tx.sql, tenant, type, nodeId, document).catch(taken);
+  if (members !== undefined) await settleMembers(tx, tenant, nodeId, members);
   return row;
 };
 
-/** The locked one becomes as the document says. `membersNamed`: the document says who is in the group. */
+/** The locked one becomes as the document says; `said`: what the message says of `active`. */
 export const replaceResource = async (
   tx: GraphTransaction,
   tenant: string,
-  type: ScimType,
   row: ScimRow,
-  document: ScimDocument,
+  { type, document, members, said }: Patched & { readonly type: ScimType; readonly said?: boolean | undefined },
 ): Promise<ScimRow> => {
   const id = scimIdOf(row.id);
   const held = await ownNodes(tx, tenant, type === "User" ? [row.id, accountIdOf(id)] : [row.id]);
-  if (type === "User") await put(tx, tenant, userNodes(tenant, id, document, row.document, held), []);
-  else {
-    await put(tx, tenant, [groupNode(tenant, id, document, held.get(row.id))], []);
-    await settleMembers(tx, tenant, row.id, document);
-  }
-  const { members: _members, ...kept } = document;
-  return updateResource(tx.sql, row.id, type === "Group" ? kept : document).catch(taken);
+  const before = held.get(row.id)?.state;
+  const nodes =
+    type === "User"
+      ? userNodes(tenant, id, document, { said, isSuspended: row.suspended }, held)
+      : [groupNode(tenant, id, document, held.get(row.id))];
+  await put(tx, tenant, nodes, []);
+  const after = nodes[0]?.state;
+  if (members !== undefined) await settleMembers(tx, tenant, row.id, members);
+  const isSuspended = before === after ? row.suspended : after === "suspended";
+  return updateResource(tx.sql, row.id, document, isSuspended).catch(taken);
 };
 
 /**
@@ -106,11 +132,13 @@ export const replaceResource = async (
 export const removeResource = async (tx: GraphTransaction, tenant: string, type: ScimType, row: ScimRow): Promise<void> => {
   const ids = type === "User" ? [row.id, accountIdOf(scimIdOf(row.id))] : [row.id];
   const held = await ownNodes(tx, tenant, ids);
-  await deleteResource(tx.sql, row.id);
   if (type === "User") {
+    await deleteResource(tx.sql, row.id);
     const drafts = [...held.values()].map((row) => ({ ...draftOfRow(row), digest: undefined, external_id: undefined, state: "disabled" }));
     return put(tx, tenant, drafts, []);
   }
+  await settleMembers(tx, tenant, row.id, { isWhole: true, added: new Set(), removed: new Set() });
   const [node] = (await lockNodes(tx.sql, ids)).values();
+  await deleteResource(tx.sql, row.id);
   if (node !== undefined) await dropNode(tx, scopeOfTenant(tenant), node, true);
 };

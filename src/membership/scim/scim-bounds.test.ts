@@ -1,0 +1,168 @@
+import assert from "node:assert/strict";
+import { test, type TestContext } from "node:test";
+import type { Database, Sql } from "#store/database.ts";
+import { testDatabase } from "#testing/database.ts";
+import { graphRooms, servedWorld } from "#testing/membership.ts";
+import { directoryOf, group, made, patch, user } from "#testing/scim-directory.ts";
+import { hostileScim } from "#testing/scim-hostile.ts";
+
+/** What the database is asked: statements, and rows that come back; of transactions apart. */
+const counting = (database: Database) => {
+  const all = { statements: 0, rows: 0, values: 0 };
+  const inside = { ...all, transactions: 0 };
+  const counted =
+    (sql: Sql, count: typeof all): Sql["run"] =>
+    async (statement, values) => {
+      const rows = await sql.run(statement, values);
+      count.statements += 1;
+      count.rows += rows.length;
+      count.values += (values ?? []).reduce<number>((sum, one) => sum + (Array.isArray(one) ? one.length : 1), 0);
+      return rows;
+    };
+  const wrapped: Database = new Proxy(database, {
+    get: (target, name) => {
+      if (name === "run") return counted(target, all);
+      if (name === "transaction")
+        return ((work, options) => {
+          inside.transactions += 1;
+          return target.transaction(
+            (tx) => work(new Proxy(tx, { get: (own, key) => (key === "run" ? counted(own, inside) : Reflect.get(own, key, own)) })),
+            options,
+          );
+        }) satisfies Database["transaction"];
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+  const reset = (): void => {
+    Object.assign(all, { statements: 0, rows: 0, values: 0 });
+    Object.assign(inside, { statements: 0, rows: 0, values: 0, transactions: 0 });
+  };
+  return { database: wrapped, all, inside, reset };
+};
+
+const MEMBERS = 3_000;
+const nameOf = (n: number): string =>
+  String(n)
+    .replace(/\d/g, (digit) => "abcdefghij"[Number(digit)] ?? "")
+    .padStart(26, "a");
+/** Laid into the tables: the directory would take minutes. */
+const openLarge = async (t: TestContext) => {
+  const count = counting(await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, count.database);
+  const scim = await directoryOf(world);
+  const id = "lpad(translate(n::text, '0123456789', 'abcdefghij'), 26, 'a')";
+  for (const [kind, props] of [
+    ["Person", "'{}'"],
+    ["Account", "jsonb_build_object('login', 'n' || n, 'system', 'scim')"],
+  ] as const)
+    await world.sql(`insert into membership.node (id, kind, tenant_id, name, system, state, props, fold)
+      select '${kind.toLowerCase()}:scim:' || ${id}, '${kind}', 'tenant:acme', 'n' || n, 'scim', 'active', ${props}, ''
+      from generate_series(1, ${MEMBERS}) n`);
+  await world.sql(`insert into membership.scim_resource (id, tenant_id, type, document)
+    select 'person:scim:' || ${id}, 'tenant:acme', 'User', jsonb_build_object('userName', 'n' || n, 'active', true) from generate_series(1, ${MEMBERS}) n`);
+  const ids = Array.from({ length: MEMBERS }, (_none, n) => nameOf(n + 1));
+  return { ...count, world, scim, ids };
+};
+
+test(
+  "a group of thousands: one member is one member's work, and a page holds no more members than it may",
+  { timeout: 240_000 },
+  async (t) => {
+    const { world, scim, ids, all, inside, reset } = await openLarge(t);
+    const id = await made(scim, "/Groups", group("Large"));
+    const whole = await scim("PUT", `/Groups/${id}`, group("Large", ids));
+    assert.deepEqual([whole.status, whole.body.members.length], [200, MEMBERS]);
+    const rows: readonly (readonly [what: string, operation: object])[] = [
+      ["one removed by a filter", { op: "remove", path: `members[value eq "${ids[7]}"]` }],
+      ["one removed by its value", { op: "remove", path: "members", value: [{ value: ids[8] }] }],
+      ["one added", { op: "add", path: "members", value: [{ value: ids[7] }] }],
+      ["one added again", { op: "add", path: "members", value: [{ value: ids[7] }] }],
+      ["renamed", { op: "replace", path: "displayName", value: "Larger" }],
+    ];
+    for (const [what, operation] of rows) {
+      reset();
+      assert.equal((await scim("PATCH", `/Groups/${id}`, patch(operation))).status, 204, what);
+      assert.ok(inside.rows < 40 && inside.values < 150, `${what}: ${JSON.stringify(inside)}`);
+      assert.ok(all.rows < 1_100, `${what}: ${JSON.stringify(all)}`);
+      assert.equal(inside.transactions, 1, what);
+    }
+    const members = (await scim("GET", `/Groups/${id}`)).body.members as readonly { value: string }[];
+    assert.deepEqual(members.map(({ value }) => value).toSorted(), ids.filter((_id, n) => n !== 8).toSorted());
+    reset();
+    const filter = encodeURIComponent(`id eq "${id}" and members eq "${ids[3]}"`);
+    const asked = await scim("GET", `/Groups?filter=${filter}&attributes=displayName`);
+    assert.deepEqual([asked.body.totalResults, asked.body.Resources[0].displayName], [1, "Larger"]);
+    assert.ok(all.rows < 10, JSON.stringify(all));
+
+    const copy = "'group:scim:' || lpad(chr(96 + n), 26, 'z')";
+    await world.sql(`insert into membership.node (id, kind, tenant_id, name, system, state, props, fold)
+    select ${copy}, 'Group', 'tenant:acme', 'Copy ' || n, 'scim', 'active', '{}', '' from generate_series(1, 7) n`);
+    await world.sql(`insert into membership.scim_resource (id, tenant_id, type, document)
+    select ${copy}, 'tenant:acme', 'Group', jsonb_build_object('displayName', 'Copy ' || n) from generate_series(1, 7) n`);
+    await world.sql(`insert into membership.edge (id, kind, src, dst, tenant_id, props, rev)
+    select 'edge:' || n || e.src, e.kind, e.src, ${copy}, e.tenant_id, '{}', 1
+    from membership.edge e, generate_series(1, 7) n where e.kind = 'MEMBER_OF' and e.dst = 'group:scim:${id}'`);
+    const seen = new Set<string>();
+    for (let start = 1; seen.size < 8;) {
+      const { totalResults, itemsPerPage, Resources } = (await scim("GET", `/Groups?startIndex=${start}&count=200`)).body;
+      assert.equal(totalResults, 8);
+      assert.ok(itemsPerPage >= 1 && itemsPerPage < 8 && itemsPerPage === Resources.length, String(itemsPerPage));
+      for (const one of Resources) {
+        assert.ok(one.members.length >= MEMBERS - 1, "whole, or on the next page");
+        seen.add(one.id);
+      }
+      start += itemsPerPage;
+    }
+  },
+);
+
+test(
+  "the largest messages cost one short transaction and linear work, or are refused before there is any",
+  { timeout: 240_000 },
+  async (t) => {
+    const count = counting(await testDatabase(t, graphRooms));
+    const world = await servedWorld(t, count.database);
+    const scim = await directoryOf(world);
+    const full = Array.from({ length: 100 }, (_none, n) => ({ value: `${n}@acme.example` }));
+    for (const { what, method, body, status } of hostileScim) {
+      const id = await made(scim, "/Users", user(`u ${what}`, { emails: full }));
+      count.reset();
+      const { stringify } = JSON;
+      let written = 0;
+      JSON.stringify = ((...args: Parameters<typeof stringify>) => {
+        written += 1;
+        return stringify(...args);
+      }) as typeof stringify;
+      try {
+        const sent = stringify(body);
+        const reply = await scim(method, `/Users/${id}`, sent);
+        assert.deepEqual([what, reply.status], [what, status], stringify(reply.body));
+      } finally {
+        JSON.stringify = stringify;
+      }
+      assert.ok(count.inside.statements < 25, `${what}: ${JSON.stringify(count.inside)}`);
+      assert.equal(count.inside.transactions, status === 200 ? 1 : 0, what);
+      // Each value is looked at once by each operation, beside the hundred that are there.
+      assert.ok(written <= 100 * (100 + 100) + 1_000, `${what}: ${written}`);
+    }
+  },
+);
+
+test("two who change one user at once lose nothing", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const scim = await directoryOf(world);
+  const id = await made(scim, "/Users", user("one"));
+  const types = Array.from({ length: 6 }, (_none, n) => `t${n}`);
+  const replies = await Promise.all(
+    types.map((type) =>
+      scim("PATCH", `/Users/${id}`, patch({ op: "add", path: "emails", value: [{ type, value: `${type}@acme.example` }] })),
+    ),
+  );
+  assert.deepEqual(
+    replies.map(({ status }) => status),
+    types.map(() => 200),
+  );
+  const { emails } = (await scim("GET", `/Users/${id}`)).body;
+  assert.deepEqual(emails.map(({ type }: { type: string }) => type).toSorted(), types);
+});

@@ -1,0 +1,228 @@
+import { isObject } from "#contract/is-object.ts";
+import { createTurns } from "#http/turns.ts";
+import { attributesAt, type Attribute } from "./scim-attributes.ts";
+import { entriesOf, isWholePath, readValue, requireFew, requireFit, requireSmall, withOnePrimary, type Ignored } from "./scim-document.ts";
+import { ScimError } from "./scim-error.ts";
+import { matches, readPath, type Filter, type PatchPath } from "./scim-filter.ts";
+import { isMemberId, memberIds } from "./scim-nodes.ts";
+import type { ScimDocument, ScimType } from "./scim-schemas.ts";
+
+/** What a message does to who is in a group: whoever is there goes first, or stays. */
+export interface MemberChange {
+  readonly isWhole: boolean;
+  readonly added: ReadonlySet<string>;
+  readonly removed: ReadonlySet<string>;
+}
+
+export interface Patched {
+  readonly document: ScimDocument;
+  /** Absent: nothing is said about members. */
+  readonly members?: MemberChange;
+}
+
+type Op = "add" | "replace" | "remove";
+type Values = Record<string, unknown>;
+
+const MAX_OPERATIONS = 1_000;
+/** Of those that are not about members. */
+const MAX_OWN_OPERATIONS = 100;
+const pause = createTurns(5);
+
+const noTarget = (): ScimError => new ScimError(400, "noTarget", "Nothing fits the filter of the path, and no value can be made of it.");
+
+/** The value that a filter describes: each of its comparisons is an eq. `undefined`: it describes none. */
+const described = (filter: Filter): Values | undefined => {
+  if (filter.kind === "and") {
+    const parts = filter.parts.map(described);
+    return parts.every((part) => part !== undefined) ? Object.assign({}, ...parts) : undefined;
+  }
+  const [only, deeper] = filter.kind === "compare" ? filter.path : [];
+  return filter.kind === "compare" && only !== undefined && deeper === undefined && filter.op === "eq" && filter.value !== null
+    ? { [only.name]: filter.value }
+    : undefined;
+};
+
+const sameKey = (value: unknown): string => (isObject(value) ? JSON.stringify([value["value"], value["type"]]) : JSON.stringify(value));
+
+/** Values beside those that are there; one of the same value and type takes what the new one says. Cost: linear. */
+const merged = (held: readonly unknown[], added: readonly unknown[]): readonly unknown[] => {
+  const byKey = new Map<string, unknown>(
+    held.map((one, at) => [isObject(one) && one["value"] === undefined ? `${at}` : sameKey(one), one]),
+  );
+  for (const one of added) {
+    const key = isObject(one) && one["value"] === undefined ? JSON.stringify(one) : sameKey(one);
+    const there = byKey.get(key);
+    byKey.set(key, isObject(there) && isObject(one) ? { ...there, ...one } : one);
+  }
+  return [...byKey.values()];
+};
+
+/** Those without the ones that each member of one of `values` equals. */
+const withoutThese = (held: readonly unknown[], values: readonly unknown[]): readonly unknown[] => {
+  const named = values.filter(isObject);
+  const byValue = new Set(named.filter((one) => one["value"] !== undefined).map(({ value }) => value));
+  const others = named.filter((one) => one["value"] === undefined);
+  return held.filter(
+    (one) =>
+      !isObject(one) ||
+      !(byValue.has(one["value"]) || others.some((other) => Object.entries(other).every(([name, part]) => one[name] === part))),
+  );
+};
+
+/** Sets what is left of an attribute; nothing is its removal. */
+const put = (holder: Values, name: string, value: unknown): void => {
+  if (value === undefined || (Array.isArray(value) && value.length === 0)) delete holder[name];
+  else holder[name] = value;
+};
+
+/** One operation on one multi-valued attribute. `value` was read by the attribute, or by `sub` where that is named. */
+const changeValues = (op: Op, held: readonly unknown[], path: Pick<PatchPath, "filter" | "sub">, value: unknown): readonly unknown[] => {
+  const { filter, sub } = path;
+  const given = Array.isArray(value) ? value : value === undefined ? [] : [value];
+  if (filter === undefined && sub === undefined) {
+    if (op === "remove") return given.length === 0 ? [] : withoutThese(held, given);
+    return op === "replace" ? given : merged(held, given);
+  }
+  const fits = (one: unknown): boolean => filter === undefined || matches(filter, one);
+  const changed = (one: unknown): unknown => {
+    const values: Values = isObject(one) ? { ...one } : {};
+    if (sub !== undefined) put(values, sub.name, op === "remove" ? undefined : value);
+    else Object.assign(values, given[0]);
+    return values;
+  };
+  if (op === "remove" && sub === undefined) return held.filter((one) => !fits(one));
+  if (held.some(fits)) return held.map((one) => (fits(one) ? changed(one) : one)).filter((one) => Object.keys(one as object).length > 0);
+  if (op === "remove" || value === undefined) return held;
+  const fresh = filter === undefined ? {} : described(filter);
+  if (fresh === undefined) throw noTarget();
+  return [...held, changed(fresh)];
+};
+
+const withoutEmpty = (values: Values): Values =>
+  Object.fromEntries(
+    Object.entries(values).flatMap(([name, value]): readonly [string, unknown][] => {
+      const kept = isObject(value) ? withoutEmpty(value) : value;
+      return isObject(kept) && Object.keys(kept).length === 0 ? [] : [[name, kept]];
+    }),
+  );
+
+/** Applies one operation with a path to the document, which is this one's own. */
+const applyAt = (op: Op, document: Values, { steps, filter, sub }: PatchPath, given: unknown, ignored: Ignored): void => {
+  const [first, ...deeper] = steps as readonly [Attribute, ...Attribute[]];
+  if (first.name === "schemas") return;
+  if (first.isReadOnly) throw new ScimError(400, "mutability", `${first.name} is the server's to say.`);
+  const target = sub ?? deeper.at(-1) ?? first;
+  const at = [...steps, ...(sub === undefined ? [] : [sub])].map(({ name }) => name).join(".");
+  if (target.isReadOnly) return void ignored.add(at);
+  const value = readValue(target, given, at, ignored);
+  requireFit(target, given, value);
+  const isCleared = op !== "remove" && (given === null || given === undefined);
+  const isUnfit = value === undefined && given !== null && given !== undefined && !(Array.isArray(given) && given.length === 0);
+  if (isUnfit) return;
+  if (first.name === "active" && value === undefined) return;
+  const doing: Op = isCleared ? "remove" : op;
+  let holder = document;
+  for (const [index, step] of steps.entries()) {
+    const next = steps[index + 1];
+    const held = holder[step.name];
+    if (step.isMulti) {
+      const before: readonly unknown[] = Array.isArray(held) ? held : [];
+      const inner = filter === undefined ? next : sub;
+      const after = changeValues(
+        doing,
+        before,
+        { ...(filter === undefined ? {} : { filter }), ...(inner === undefined ? {} : { sub: inner }) },
+        value,
+      );
+      requireFew(after, at);
+      return put(holder, step.name, withOnePrimary(after, before));
+    }
+    if (next !== undefined || filter !== undefined) {
+      if (filter !== undefined && (!isObject(held) || !matches(filter, held))) throw noTarget();
+      const inside: Values = isObject(held) ? { ...held } : {};
+      holder[step.name] = inside;
+      holder = inside;
+      if (next === undefined) return put(holder, target.name, doing === "remove" ? undefined : value);
+    } else if (doing === "remove") delete holder[step.name];
+    else holder[step.name] = isObject(held) && isObject(value) ? { ...held, ...value } : value;
+  }
+};
+
+/** Who is in a group after operations, as a change that needs nobody who is there. */
+const createMemberChange = () => {
+  let [isSaid, isWhole] = [false, false];
+  const [added, removed] = [new Set<string>(), new Set<string>()];
+  const apply = (op: Op, path: PatchPath | undefined, value: unknown): void => {
+    isSaid = true;
+    const filtered = path?.filter === undefined ? undefined : idsOf(path.filter);
+    if (path?.filter !== undefined && (filtered === undefined || op !== "remove"))
+      throw new ScimError(400, "invalidPath", 'Members are named whole, or by members[value eq "..."] of an op remove.');
+    const isNothing = value === undefined || value === null;
+    if (filtered === undefined && (op === "replace" || (op === "remove" && isNothing))) {
+      isWhole = true;
+      added.clear();
+      removed.clear();
+    }
+    const named = op === "remove" ? (filtered ?? memberIds(value, true)) : memberIds(value, false);
+    for (const id of named) {
+      (op === "remove" ? added : removed).delete(id);
+      (op === "remove" ? removed : added).add(id);
+    }
+  };
+  return { apply, change: (): { members?: MemberChange } => (isSaid ? { members: { isWhole, added, removed } } : {}) };
+};
+
+/** The members that a filter chooses by their ids. */
+const idsOf = (filter: Filter): readonly string[] | undefined => {
+  if (filter.kind === "or") {
+    const parts = filter.parts.map(idsOf);
+    return parts.every((part) => part !== undefined) ? parts.flat() : undefined;
+  }
+  const { value } = described(filter) ?? {};
+  return filter.kind === "compare" && isMemberId(value) ? [value] : filter.kind === "compare" && value !== undefined ? [] : undefined;
+};
+
+const operationsOf = (sent: unknown): readonly Values[] => {
+  const list = isObject(sent) ? Object.entries(sent).find(([name]) => name.toLowerCase() === "operations")?.[1] : undefined;
+  if (!Array.isArray(list) || list.length === 0 || !list.every(isObject))
+    throw new ScimError(400, "invalidSyntax", "Send a PatchOp with Operations, each an object.");
+  if (list.length > MAX_OPERATIONS) throw new ScimError(413, undefined, `Operations are at most ${MAX_OPERATIONS}.`);
+  const isOfMembers = ({ path, value }: Values): boolean =>
+    (typeof path === "string" && /members/i.test(path)) || (isObject(value) && "members" in value);
+  if (list.filter((one) => !isOfMembers(one)).length > MAX_OWN_OPERATIONS)
+    throw new ScimError(413, undefined, `Operations on other things than members are at most ${MAX_OWN_OPERATIONS}.`);
+  return list;
+};
+
+/**
+ * The document after a PatchOp of RFC 7644, 3.5.2, applied to all of it or not at all. Attributes that are not stored are ignored, and
+ * named in `ignored`. Throws the faults of the client. Cost: linear, with turns for others; asks nobody.
+ */
+export const patched = async (type: ScimType, held: ScimDocument, sent: unknown, ignored: Ignored): Promise<Patched> => {
+  const operations = operationsOf(sent);
+  const document: Values = { ...held };
+  const members = createMemberChange();
+  const apply = (op: Op, path: string, value: unknown): void => {
+    const found = readPath(type, path);
+    if (found === undefined) ignored.add(path.slice(0, 100));
+    else if (found.steps[0]?.name === "members") members.apply(op, found, value);
+    else applyAt(op, document, found, value, ignored);
+  };
+  for (const { op, path, value } of operations) {
+    const name = typeof op === "string" ? op.toLowerCase() : "";
+    if (name !== "add" && name !== "replace" && name !== "remove")
+      throw new ScimError(400, "invalidSyntax", "op is one of add, replace and remove.");
+    if (typeof path === "string" && !isWholePath(path)) apply(name, path, value);
+    else if (!isWholePath(path)) throw new ScimError(400, "invalidPath", "path is text.");
+    else if (name === "remove") throw new ScimError(400, "noTarget", "remove needs a path.");
+    else if (!isObject(value)) throw new ScimError(400, "invalidValue", "Without a path the value is an object.");
+    else
+      for (const [key, one] of entriesOf(value)) {
+        // A whole resource may be sent: what the server itself says of it is no change.
+        if (attributesAt(type, key)?.[0]?.isReadOnly !== true) apply(name, key, one);
+        await pause();
+      }
+    await pause();
+  }
+  return { document: requireSmall(withoutEmpty(document)), ...members.change() };
+};
