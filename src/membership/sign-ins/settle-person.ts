@@ -32,8 +32,11 @@ export interface Settled {
 /** Two first sign-ins of one subject at once are one after the other. */
 const LOCK = statement("membership.sign_in_lock", "select pg_advisory_xact_lock(hashtextextended('membership.sign_in.' || $1, 0))");
 
-/** A tenant that a claim names is not made by it. */
-const hasTenant = async (sql: Sql, id: string): Promise<boolean> => (await lockNodes(sql, [id])).get(id)?.kind === "Tenant";
+/** A tenant that a claim names is not made by it, nor woken. */
+const hasTenant = async (sql: Sql, id: string): Promise<boolean> => {
+  const tenant = (await lockNodes(sql, [id])).get(id);
+  return tenant?.kind === "Tenant" && tenant.state === "active";
+};
 
 /** Without a link, by the rules; `undefined`: nobody. Never somebody who may more than everybody, or is somebody else's already. */
 const newlyLinked = async (tx: GraphTransaction, rules: SignInRules, signIn: SignIn): Promise<Settled | undefined> => {
