@@ -19,6 +19,8 @@ const unfit: readonly (readonly [what: string, json: string])[] = [
   ["a number beyond a double", "1e999"],
   ["one beyond it by its digits", "9".repeat(400)],
   ["a negative one", "[[-1e999]]"],
+  ["an integer that no double holds", "9007199254740993"],
+  ["a decimal that no double holds", '{"x":0.1234567890123456789}'],
 ];
 /** PostgreSQL's text has no NUL: bad input like any other, if not fine. */
 const nul: readonly [what: string, json: string] = ["NUL", '"a\\u0000b"'];

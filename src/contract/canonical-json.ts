@@ -1,3 +1,5 @@
+import { isRawNumber } from "./exact-numbers.ts";
+
 /** Deepest nesting that is written; what people and services send is bounded far below where it is read. */
 const DEEPEST = 1_000;
 /** Up to so many names the insertion below is faster than `sort`, which turns every name into text first. */
@@ -46,7 +48,8 @@ export const sortedNames = (value: object): readonly string[] => {
 };
 
 /**
- * The RFC 8785 text of a JSON value: equal values, equal bytes. What `JSON.stringify` leaves out is left out, and `toJSON` is asked,
+ * The RFC 8785 text of a JSON value: equal values, equal bytes. A number that no double holds, of which the RFC does not speak, is its own
+ * digits, as no double is written: two of different values never have the same text. What `JSON.stringify` leaves out is left out, and `toJSON` is asked,
  * as there; `undefined` for what is no value of JSON at all. Throws a TypeError for a number that is not finite, half a surrogate
  * pair or a bigint, and a RangeError for what is nested deeper than 1000, as a cycle is. Objects that stand for a number, a text or
  * a truth value are not known. Cost: one walk, about a microsecond for ten members; docs/decisions/canonical-json.md says why not a library.
@@ -60,6 +63,7 @@ const write = (value: unknown, depth: number): string | undefined => {
     return String(value);
   }
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  if (isRawNumber(value)) return value.rawJSON;
   if (depth > DEEPEST) throw new RangeError("a value is nested too deeply for a canonical form");
   const members = value as Readonly<Record<string, unknown>>;
   if (typeof members["toJSON"] === "function") return write((value as { toJSON(): unknown }).toJSON(), depth + 1);

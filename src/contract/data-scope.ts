@@ -1,3 +1,4 @@
+import { digitsOf, isRawNumber } from "./exact-numbers.ts";
 import { nodeId } from "./ids.ts";
 
 /**
@@ -133,8 +134,8 @@ const year = (value: unknown): string | null => {
 };
 
 const last4 = (value: unknown): string | null => {
-  if (typeof value !== "string" && typeof value !== "number") return null;
-  const points = Array.from(String(value));
+  if (typeof value !== "string" && typeof value !== "number" && !isRawNumber(value)) return null;
+  const points = Array.from(typeof value === "string" ? value : digitsOf(value));
   return points.length > 8 ? `****${points.slice(-4).join("")}` : "****";
 };
 

@@ -43,6 +43,8 @@ export interface EndpointShape<
   readonly headers?: Readonly<Record<string, z.ZodType>>;
   /** Most members and items of the body together, where 10,000 are too few. */
   readonly maxMembers?: number;
+  /** Numbers of the body that no double holds reach the handler as their texts (`exact-numbers.ts`); else they are refused. */
+  readonly keepsDigits?: true;
   readonly reply: Reply;
   /** Status of success; 200 unless said. */
   readonly status?: number;

@@ -1,3 +1,4 @@
+import { isRawNumber } from "./exact-numbers.ts";
 import { pointerText } from "./json-pointer.ts";
 import { secretSchemePattern } from "./secret-schemes.ts";
 import { foldKey, secretParts, secretWords } from "./sensitive-keys.ts";
@@ -47,6 +48,8 @@ export const maskValues = (value: unknown, place: Place = nowhere): Masked => {
       masked.push(at);
       return HIDDEN;
     }
+    // Persons read it, and what compares copies reads doubles.
+    if (isRawNumber(item)) return item.rawJSON;
     if (typeof item !== "object" || item === null) return item;
     const next = (part: string, inner: unknown): unknown => walk(inner, at + pointerText([part]), known.into(part));
     if (Array.isArray(item)) return item.map((inner: unknown, index) => next(String(index), inner));

@@ -132,6 +132,7 @@ const executeReply = z.object({
 
 export const execute = endpoint("crud", "POST", "/execute", {
   body: executeAsk,
+  keepsDigits: true,
   reply: executeReply,
   ...withAgents,
   scope: ["mcp.tools.invoke"],

@@ -1,4 +1,5 @@
 import { Environment, EvaluationError, type ASTNode, type ParseResult } from "@marcbachmann/cel-js";
+import { digitsOf, isRawNumber, rawInteger } from "#contract/exact-numbers.ts";
 import { compilePattern } from "./pattern.ts";
 import { countWork, createWork, limitReached, type Work } from "./cel-work.ts";
 
@@ -74,12 +75,20 @@ const macroDepth = (node: ASTNode): number => {
 
 const isNode = (value: unknown): value is ASTNode => typeof value === "object" && value !== null && "op" in value && "args" in value;
 
-/** Whole numbers become ints (CEL takes every JSON number for a double otherwise), objects maps; counts elements and refuses too many. */
+/** Ints of CEL. */
+const isInt64 = (digits: string): boolean => /^-?\d{1,19}$/.test(digits) && BigInt.asIntN(64, BigInt(digits)) === BigInt(digits);
+
+/**
+ * Whole numbers become ints (CEL takes every JSON number for a double otherwise), also beyond 2^53; a number that neither an int nor a double
+ * holds is passed on whole, and no operator takes it. Objects become maps. Counts elements and refuses too many.
+ */
 const toCel = (): ((value: unknown) => unknown) => {
   let left = MAX_ELEMENTS;
   const convert = (value: unknown): unknown => {
     if (--left < 0) throw limitReached(`An expression reads more than ${MAX_ELEMENTS} elements.`);
-    if (typeof value === "number") return Number.isSafeInteger(value) ? BigInt(value) : value;
+    if (Number.isSafeInteger(value)) return BigInt(value as number);
+    // The int is the one that is written: beyond 2^53 the double's own value is another.
+    if (typeof value === "number" || isRawNumber(value)) return isInt64(digitsOf(value)) ? BigInt(digitsOf(value)) : value;
     if (Array.isArray(value)) return value.map(convert);
     if (typeof value !== "object" || value === null || value instanceof Date) return value;
     const members = new Map<string, unknown>();
@@ -99,7 +108,7 @@ export const celInputs = (inputs: object): CelInputs => {
   };
 };
 
-/** Back to JSON: an int beyond 2^53 becomes text, a timestamp RFC 3339. Parts that stand in a result more than once count each time. */
+/** Back to JSON: an int beyond 2^53 keeps its digits, a timestamp becomes RFC 3339. Parts that stand in a result more than once count each time. */
 const fromCel = (value: unknown, left: CelInputs["results"]): unknown => {
   if (--left.elements < 0) throw limitReached(`An expression gives more than ${MAX_ELEMENTS} elements.`);
   if (typeof value === "string" || value instanceof Uint8Array) {
@@ -108,11 +117,11 @@ const fromCel = (value: unknown, left: CelInputs["results"]): unknown => {
   }
   if (typeof value === "bigint") {
     const number = Number(value);
-    return Number.isSafeInteger(number) ? number : value.toString();
+    return Number.isSafeInteger(number) ? number : rawInteger(value);
   }
   if (value instanceof Date) return value.toISOString();
   if (Array.isArray(value)) return value.map((item) => fromCel(item, left));
-  if (typeof value !== "object" || value === null) return value;
+  if (typeof value !== "object" || value === null || isRawNumber(value)) return value;
   const made: Record<string, unknown> = {};
   for (const [name, item] of value instanceof Map ? value : Object.entries(value)) {
     const member = fromCel(item, left);

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { format } from "@cfworker/json-schema";
 import { garbageCollector } from "#testing/garbage-collector.ts";
 import { until } from "#testing/until.ts";
+import { parseExactJson } from "#contract/exact-numbers.ts";
 import { prepareSchema } from "./foreign-schema.ts";
 
 const employee = {
@@ -25,6 +26,24 @@ test("all faults are found at once, each at its place, without the value", () =>
     "/tags/1 must be a string",
   ]);
   assert.ok(!JSON.stringify(faults).includes("secret-value"));
+});
+
+test("a number that no double holds is held against types and bounds, and never taken for one that is named", () => {
+  const check = prepareSchema({ properties: { id: { type: "integer", maximum: 2 ** 63 }, rate: { type: "number" } } });
+  for (const text of ['{"id":9007199254740993}', '{"id":9223372036854775807,"rate":0.1234567890123456789}'])
+    assert.deepEqual(check(parseExactJson(text)), [], text);
+  assert.deepEqual(
+    check(parseExactJson('{"id":92233720368547758070,"rate":{"a":9007199254740993}}')).map(({ path, message }) => `${path} ${message}`),
+    ["/id must be at most 9223372036854775807", "/rate must be a number"].map((text) =>
+      text.replace("9223372036854775807", "9223372036854776000"),
+    ),
+  );
+  assert.deepEqual(
+    check(parseExactJson('{"id":1234567890123456.78901}')).map(({ message }) => message),
+    ["must be an integer"],
+  );
+  for (const named of [{ const: 2 ** 53 }, { enum: [1, { a: [2 ** 60] }] }, { enum: [parseExactJson("9007199254740993")] }])
+    assert.throws(() => prepareSchema(named), /names a number beyond 2\^53/);
 });
 
 test("a fault says what was wanted, in the schema's own words as far as they are short, and never what came", () => {

@@ -1,10 +1,14 @@
 import { format, Validator, type Schema } from "@cfworker/json-schema";
 import { RE2JS } from "re2js";
+import { isRawNumber, withDoubles } from "#contract/exact-numbers.ts";
 import { isObject } from "#contract/is-object.ts";
 import type { Fault } from "#contract/problem.ts";
 
-/** All faults of a value, at most 50; empty = it fits. Values are never echoed. */
-export type SchemaCheck = (value: unknown) => readonly Fault[];
+/**
+ * All faults of a value, at most 50 unless `most` says more; empty = it fits. Values are never echoed. A number that no double holds is held
+ * against the schema as the nearest double.
+ */
+export type SchemaCheck = (value: unknown, most?: number) => readonly Fault[];
 
 /** What a tool's schema may be at most. Schemas of tools count as foreign, our own files' too. */
 const schemaLimits = { bytes: 65_536, depth: 32, subschemas: 512 };
@@ -62,6 +66,12 @@ export const schemaMembers: ReadonlySet<string> = new Set([
   "else",
 ]);
 
+/** Whether a value holds a number for which another one that is near would be taken. */
+export const namesLarge = (value: unknown): boolean =>
+  isRawNumber(value) ||
+  (typeof value === "number" && Number.isInteger(value) && !Number.isSafeInteger(value)) ||
+  (typeof value === "object" && value !== null && Object.values(value).some(namesLarge));
+
 /** A copy that the library may run: inner references only, patterns on RE2, nothing that is not a schema keyword's shape. */
 const adopt = (schema: unknown, depth: number, adopting: { left: number; readonly patterns: Map<string, Format> }): Schema | boolean => {
   if (typeof schema === "boolean") return schema;
@@ -75,6 +85,7 @@ const adopt = (schema: unknown, depth: number, adopting: { left: number; readonl
     // Assigned, it would be the prototype of the copy.
     if (word === "__proto__") continue;
     if (word === "$id" || word === "id" || word === "$anchor" || word === "$schema") continue;
+    if ((word === "enum" || word === "const") && namesLarge(value)) throw new Error(`${word} names a number beyond 2^53`);
     if (word === "$dynamicRef" || word === "$recursiveRef") throw new Error(`${word} is not allowed`);
     if (word === "$ref") {
       if (typeof value !== "string" || !value.startsWith("#")) throw new Error("only references within the schema are allowed");
@@ -112,15 +123,16 @@ export const prepareSchema = (schema: unknown): SchemaCheck => {
       return Reflect.get(known, name) as unknown;
     },
   });
-  return (value) => {
-    budget.left = MOST_REFERENCES + REFERENCES_A_PART * partsOf(value);
-    const found = validated(validator, value);
+  return (value, most = MAX_FAULTS) => {
+    const parts = { isExact: true };
+    budget.left = MOST_REFERENCES + REFERENCES_A_PART * partsOf(value, parts);
+    const found = validated(validator, parts.isExact ? value : withDoubles(value));
     if (found === undefined) return [{ path: "", message: "takes too much work to be held against the schema: its references multiply" }];
     const { valid, errors } = found;
     if (valid) return [];
     const faults = errors.filter((error) => !umbrellas.has(error.keyword)).map(faultOf);
     const unique = new Map(faults.map((fault) => [`${fault.path} ${fault.message}`, fault]));
-    return unique.size === 0 ? [{ path: "", message: "does not fit the schema" }] : [...unique.values()].slice(0, MAX_FAULTS);
+    return unique.size === 0 ? [{ path: "", message: "does not fit the schema" }] : [...unique.values()].slice(0, most);
   };
 };
 
@@ -147,10 +159,11 @@ const validated = (validator: Prepared, value: unknown): ReturnType<Validator["v
   }
 };
 
-const partsOf = (value: unknown): number => {
+const partsOf = (value: unknown, seen: { isExact: boolean }): number => {
   if (typeof value !== "object" || value === null) return 1;
+  if (isRawNumber(value)) seen.isExact = false;
   let parts = 1;
-  for (const item of Object.values(value)) parts += partsOf(item);
+  for (const item of Object.values(value)) parts += partsOf(item, seen);
   return parts;
 };
 

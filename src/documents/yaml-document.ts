@@ -1,4 +1,5 @@
-import { isMap, isNode, isScalar, isSeq, LineCounter, parseDocument, visit, type Document } from "yaml";
+import { isMap, isNode, isPair, isScalar, isSeq, LineCounter, parseDocument, visit, type Document } from "yaml";
+import { isHeld, isJsonNumber } from "#contract/exact-numbers.ts";
 import { MOST_FAULTS, type Fault } from "#contract/problem.ts";
 import { placeOf as placeInValue } from "#contract/shape-faults.ts";
 import { refusedTokens, type Place } from "./yaml-tokens.ts";
@@ -27,6 +28,8 @@ export interface YamlLimits {
   readonly depth?: number;
   /** How many values aliases and merge keys may stand for; none unless said. */
   readonly aliases?: number;
+  /** A number that no double holds becomes the nearest one. Unless said it is a fault, but as a bound of a schema. */
+  readonly rounds?: boolean;
 }
 
 export type ReadYaml =
@@ -72,6 +75,11 @@ export const readYaml = (text: string, file: string, limits: YamlLimits = {}): R
   if (shared !== undefined) {
     const message = `names a member ${SHARED}, which would be left out: no member is called so`;
     return { faults: [{ path: "", message, code: "unrecognized_keys", file, ...place(shared) }] };
+  }
+  const inexact = limits.rounds === true ? [] : findInexact(document, text);
+  if (inexact.length > 0) {
+    const message = "is a number that no double holds: write it in quotes";
+    return { faults: inexact.map((at) => ({ path: "", message, code: "yaml", file, ...place(at) })) };
   }
   const circular = aliases > 0 ? findAlias(document, "circular") : undefined;
   if (circular !== undefined)
@@ -194,6 +202,26 @@ const findShared = (document: Document): number | undefined => {
     },
   });
   return at;
+};
+
+/** What a number that no double holds has in it, as far as a search tells. */
+const MAYBE_INEXACT = /[\d._]{16}|[eE][-+]?\d{3}|0x/;
+const BOUNDS: ReadonlySet<unknown> = new Set(["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"]);
+
+/** Where numbers stand that no double holds. */
+const findInexact = (document: Document, text: string): readonly number[] => {
+  const found: number[] = [];
+  if (!MAYBE_INEXACT.test(text)) return found;
+  visit(document, {
+    Scalar: (_key, { value, source = "", range }, path) => {
+      if (typeof value !== "number" || Number.isSafeInteger(value)) return;
+      const holder = path.at(-1);
+      if (isPair(holder) && isScalar(holder.key) && BOUNDS.has(holder.key.value)) return;
+      const literal = source.replace(/^\+/, "");
+      if (isJsonNumber(literal) ? !isHeld(literal) : Number.isInteger(value)) found.push(range?.[0] ?? 0);
+    },
+  });
+  return found.slice(0, MOST_FAULTS);
 };
 
 /** Where the first alias stands, of those that stand within what they stand for or of all. */

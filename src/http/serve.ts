@@ -109,8 +109,8 @@ export const createRouter = <C>(options: RouterOptions<C>): Router<C> => {
   const app = new Hono();
   const served: AnyEndpoint[] = [];
   const maxBodyBytes = options.maxBodyBytes ?? 1_048_576;
-  const parseJson =
-    options.parseJson ?? ((bytes: Uint8Array, members: number | undefined) => parseStrictJson(bytes, { depth: 64, members }));
+  const parseJson = (bytes: Uint8Array, { maxMembers: members, keepsDigits }: AnyEndpoint): unknown =>
+    options.parseJson === undefined ? parseStrictJson(bytes, { depth: 64, members, keepsDigits }) : options.parseJson(bytes, members);
   const shares = createBodyShares();
 
   const readBody = async (endpoint: AnyEndpoint, request: Request): Promise<unknown> => {
@@ -122,7 +122,7 @@ export const createRouter = <C>(options: RouterOptions<C>): Router<C> => {
         detail: "Send application/json.",
         errors: [{ path: "header.content-type", message: "must be application/json" }],
       });
-    const read = endpoint.body.safeParse(bytes.byteLength === 0 ? undefined : parseJson(bytes, endpoint.maxMembers));
+    const read = endpoint.body.safeParse(bytes.byteLength === 0 ? undefined : parseJson(bytes, endpoint));
     if (read.success) return read.data;
     const faults = faultsOf(read.error);
     const onlyUnknown = faults.every((fault) => fault.code === "unknown");

@@ -38,8 +38,41 @@ test("braces, commas and quotes inside strings do not count", () => {
 
 test("who names faults of values itself is given them", () => {
   const text = String.raw`{"a":"\ud800","b":1e999}`;
-  assert.deepEqual(parseStrictJson(text, { depth: 64, keepsUnfit: true }), { a: "\ud800", b: Infinity });
+  assert.equal(JSON.stringify(parseStrictJson(text, { depth: 64, keepsUnfit: true })), text);
   assert.deepEqual(parseStrictJson(String.raw`"\ud83d\ude00"`), "\u{1f600}");
+});
+
+const inexact = [
+  "9007199254740993",
+  "-9007199254740993",
+  "18446744073709551615",
+  "0.1234567890123456789",
+  "1e400",
+  "1e-400",
+  "12345678901234567e2",
+];
+for (const digits of inexact)
+  test(`${digits}, which no double holds, is refused where it stands, or kept for whoever asks for it`, () => {
+    for (const [text, path] of [
+      [`{"a":[1,{"b":${digits}}]}`, "/a/1/b"],
+      [`{ "a" : ${" ".repeat(40)}${digits}\n}`, "/a"],
+      [`[${digits} ,"9"]`, "/0"],
+      [digits, "/"],
+    ] as const) {
+      assert.throws(
+        () => parseStrictJson(text),
+        (error: unknown) => error instanceof Problem && error.code === "body_unreadable" && error.options.errors?.[0]?.path === path,
+        text,
+      );
+      const kept = JSON.stringify(parseStrictJson(text, { depth: 64, keepsDigits: true }));
+      assert.equal(kept, text.replaceAll(/\s/g, ""), text);
+    }
+  });
+
+test("a number that is only written in another way is the number", () => {
+  const text = "[1.0,-0,1e2,100.00,1E+2,0.1,9007199254740992,1e21,1.5e300,0e999,123456789012345.0,5e-324]";
+  assert.deepEqual(parseStrictJson(text), [1, -0, 100, 100, 100, 0.1, 2 ** 53, 1e21, 1.5e300, 0, 123456789012345, 5e-324]);
+  assert.deepEqual(parseStrictJson('["9007199254740993","1e400"]'), ["9007199254740993", "1e400"]);
 });
 
 test("equal names in different objects are fine", () => {

@@ -1,11 +1,14 @@
+import { isHeld, parseExactJson, rawNumberPaths } from "#contract/exact-numbers.ts";
 import { faultOfJson } from "#contract/json-members.ts";
-import { Problem, type ProblemCode } from "#contract/problem.ts";
+import { MOST_FAULTS, Problem, type ProblemCode } from "#contract/problem.ts";
+import { placeOf } from "#contract/shape-faults.ts";
 import { atOnce } from "./turns.ts";
 
 /**
  * JSON that has one reading: UTF-8 without BOM, no repeated member, bounded depth, every value with a canonical form (RFC 8785, so
  * that it can be digested, kept and sent on). `JSON.parse` keeps the last of two equal members, so one part of a system could
- * decide on the first and another execute the last; here that is refused.
+ * decide on the first and another execute the last; here that is refused. So is a number that no double holds, which `JSON.parse` makes
+ * another one of; who asks for it with `keepsDigits` or `keepsUnfit` is given its text (`exact-numbers.ts`).
  * Cost: one pass over the text for the check, then `JSON.parse`, and one walk over the value. Libraries that do this build slow generic parsers;
  * see docs/decisions/strict-json.md.
  */
@@ -20,6 +23,8 @@ export interface StrictJsonLimits {
   readonly repeated?: ProblemCode;
   /** What has no canonical form passes: for whoever names the fault where it stands, or never digests what it is given. */
   readonly keepsUnfit?: boolean;
+  /** Numbers that no double holds pass, as their texts: for whoever sends them on with all their digits. */
+  readonly keepsDigits?: boolean | undefined;
 }
 
 /** What follows the reading (schemas, walks, digests) costs by the member, on the one loop that everybody shares. */
@@ -38,17 +43,19 @@ export const strictJsonSteps = function* (bytes: Uint8Array | string, limits: St
   if (text.charCodeAt(0) === 0xfeff) throw new Problem("body_unreadable", { detail: "The body begins with a byte order mark." });
   let value: unknown;
   try {
-    yield* checkMembers(text, limits);
+    const isExact = yield* checkMembers(text, limits);
     yield;
-    value = JSON.parse(text);
+    value = isExact ? JSON.parse(text) : parseExactJson(text);
   } catch (cause) {
     if (cause instanceof Problem) throw cause;
     throw new Problem("body_unreadable", { detail: "The body is not JSON.", cause });
   }
   yield;
-  const unfit = limits.keepsUnfit === true ? undefined : faultOfJson(value);
-  if (unfit !== undefined) throw new Problem("body_unreadable", { detail: `The body ${unfit}.` });
-  return value;
+  const unfit = limits.keepsUnfit === true ? undefined : faultOfJson(value, limits.keepsDigits);
+  if (unfit === undefined) return value;
+  const raw = limits.keepsDigits === true ? [] : rawNumberPaths(value).slice(0, MOST_FAULTS);
+  const errors = raw.map((path) => ({ path: placeOf(path), message: "is a number that no double holds" }));
+  throw new Problem("body_unreadable", { detail: `The body ${unfit}.`, ...(errors.length === 0 ? {} : { errors }) });
 };
 
 export const parseStrictJson = (bytes: Uint8Array | string, limits: StrictJsonLimits = { depth: 64 }): unknown =>
@@ -72,8 +79,15 @@ const nextPiece = (text: string, from: number): number => {
   return near < text.length && STRUCTURE.test(text) ? STRUCTURE.lastIndex - 1 : text.length;
 };
 
-/** Walks the text once; strings are skipped by their own rules, so braces inside them do not count. */
-const checkMembers = function* (text: string, limits: StrictJsonLimits): Generator<void, void> {
+/** A double holds every number of so few digits, unless its exponent is large: then no literal is too short to be looked at. */
+const EXACT_LENGTH = 15;
+const LARGE_EXPONENT = /[eE][-+]?\d{3}/;
+
+/**
+ * Walks the text once; strings are skipped by their own rules, so braces inside them do not count. Answers whether a double holds each of
+ * its numbers.
+ */
+const checkMembers = function* (text: string, limits: StrictJsonLimits): Generator<void, boolean> {
   const open: (Set<string> | null)[] = [];
   const most = limits.members ?? MOST_MEMBERS;
   let members = 0;
@@ -85,6 +99,15 @@ const checkMembers = function* (text: string, limits: StrictJsonLimits): Generat
     if (open.push(names) > limits.depth)
       throw new Problem(limits.tooDeep ?? "body_unreadable", { detail: `The body is nested deeper than ${limits.depth}.` });
     expectsName = names !== null;
+  };
+  const looksFrom = LARGE_EXPONENT.test(text) ? 0 : EXACT_LENGTH;
+  let isExact = true;
+  /** Behind the last piece of structure. */
+  let from = 0;
+  const look = (to: number): void => {
+    if (to - from <= looksFrom || !isExact) return;
+    const literal = /[-\d]\S*/.exec(text.slice(from, to))?.[0];
+    isExact = literal === undefined || isHeld(literal);
   };
   let stop = STRIDE;
   for (let at = nextPiece(text, 0); at < text.length; at = nextPiece(text, at + 1)) {
@@ -101,11 +124,13 @@ const checkMembers = function* (text: string, limits: StrictJsonLimits): Generat
         break;
       case 0x7d: // }
       case 0x5d: // ]
+        look(at);
         if (!isOpening(text, at - 1)) count();
         open.pop();
         expectsName = false;
         break;
       case 0x2c: // ,
+        look(at);
         count();
         expectsName = open.at(-1) instanceof Set;
         break;
@@ -123,7 +148,10 @@ const checkMembers = function* (text: string, limits: StrictJsonLimits): Generat
         at = end;
       }
     }
+    from = at + 1;
   }
+  look(text.length);
+  return isExact;
 };
 
 /** Whether what stands here, but for blanks, opens an object or array: one that closes now is empty. */

@@ -5,7 +5,7 @@ import { isObject } from "#contract/is-object.ts";
 import { faultOfJson } from "#contract/json-members.ts";
 import { Problem } from "#contract/problem.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
-import { parseLosslessJson } from "./lossless-json.ts";
+import { parseLosslessJson } from "#contract/exact-numbers.ts";
 
 const MAX_DEPTH = 32;
 const codes = inputCodes.secrets;
@@ -58,7 +58,7 @@ export const parseSecretBody = (bytes: Uint8Array): unknown => {
   // A number of a value may be larger than a double: what is unfit is looked for once the values are read.
   const read = parseStrictJson(bytes, { depth: MAX_DEPTH, tooDeep: codes.deepBody, repeated: codes.repeatedMember, keepsUnfit: true });
   const body = withValues(read, parseLosslessJson(new TextDecoder().decode(bytes)));
-  const unfit = faultOfJson(body);
+  const unfit = faultOfJson(body, true);
   if (unfit !== undefined) throw new Problem("body_unreadable", { detail: `The body ${unfit}.` });
   return body;
 };

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { inspect } from "node:util";
 import { Problem } from "#contract/problem.ts";
-import { digitsOf, isRawNumber, type RawNumber } from "./lossless-json.ts";
+import { digitsOf, isRawNumber, type RawNumber } from "#contract/exact-numbers.ts";
 
 /** What a secret holds. Maps are `Map`s, so no name of a key can reach a prototype. */
 export type SecretData = string | number | boolean | null | RawNumber | readonly SecretData[] | SecretMap;

@@ -4,7 +4,7 @@ import { Problem } from "#contract/problem.ts";
 import { createSealer } from "#authn/seal.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Changes } from "./changes.ts";
-import { parseLosslessJson } from "./lossless-json.ts";
+import { parseLosslessJson } from "#contract/exact-numbers.ts";
 import type { ReadSecret, SecretProvider } from "./providers/secret-provider.ts";
 import { formatPrefix } from "./secret-uri.ts";
 import { isSecretMap, SecretValue, toSecretData, wireOf } from "./secret-value.ts";

@@ -215,3 +215,27 @@ test("a document in JSON is taken 200 deep, and no deeper", () => {
   const found = inspectDocument(Buffer.from(text(201)), prefix);
   assert.match(JSON.stringify(found), /is nested deeper than 200/);
 });
+
+test("numbers that no double holds: bounds become the nearest, what names one is left out and reported", () => {
+  const properties = `{"id":{"type":"integer","format":"int64","maximum":9223372036854775807,"minimum":-9223372036854775808},
+    "kind":{"type":"integer","enum":[1,9007199254740993]},"from":{"type":"integer","default":9007199254740993}}`;
+  const body = `{"content":{"application/json":{"schema":{"type":"object","properties":${properties}}}}}`;
+  const text = `{"openapi":"3.0.3","info":{"title":"T","version":"1"},"servers":[{"url":"https://a.example"}],"paths":{"/a":{"post":{
+    "operationId":"a","summary":"Does things","requestBody":${body},"responses":{"200":{"description":"ok"}}}}}}`;
+  for (const written of [text, `# YAML\n${text}`]) {
+    const found = inspectDocument(Buffer.from(written), "a.b.");
+    assert.ok("operations" in found, JSON.stringify(found));
+    assert.deepEqual(found.operations[0]?.problems, [
+      "left out enum with a number beyond 2^53",
+      "left out default with a number beyond 2^53",
+    ]);
+    const made = makeSystem({ packed: found.packed, prefix: "a.b.", picks: ["POST /a"], head: { ...head, provider: "a", instance: "b" } });
+    assert.deepEqual(made.faults, []);
+    const read = readSystemText(made.text, "a.b.yaml");
+    assert.ok("document" in read, JSON.stringify("faults" in read ? read.faults : ""));
+    assert.match(
+      JSON.stringify(read.document),
+      /"id":\{"type":"integer","format":"int64","minimum":-9223372036854776000,"maximum":9223372036854776000\}/,
+    );
+  }
+});

@@ -1,7 +1,8 @@
 import { RE2JS } from "re2js";
 import { UNSEEN } from "#contract/ids.ts";
+import { withDoubles } from "#contract/exact-numbers.ts";
 import { isObject } from "#contract/is-object.ts";
-import { schemaLists, schemaMembers } from "#documents/foreign-schema.ts";
+import { namesLarge, schemaLists, schemaMembers } from "#documents/foreign-schema.ts";
 import { follow, ImportFault, listOf, lookUp, nodeOf, type Node, type OpenApi } from "./openapi-document.ts";
 
 /** Words for a model without what nobody sees: control and format characters, which may turn or hide what stands beside them. */
@@ -104,14 +105,18 @@ export const createSchemaShelf = (document: OpenApi): SchemaShelf => {
       if (typeof node[word] === "string" && node[word] !== "") copy[word] = word === "description" ? plain(node[word]) : node[word];
     if (typeof node["format"] === "string" && /^[a-z0-9-]{1,40}$/i.test(node["format"])) copy["format"] = node["format"];
     const shows = (word: "default" | "const" | "enum"): boolean => {
-      if (node[word] === undefined || !hasUnseen(node[word])) return true;
-      dropped.add(`${word} with characters that do not show`);
-      return false;
+      const unfit = hasUnseen(node[word]) ? "characters that do not show" : namesLarge(node[word]) ? "a number beyond 2^53" : undefined;
+      if (unfit !== undefined) dropped.add(`${word} with ${unfit}`);
+      return unfit === undefined;
     };
     for (const word of ["default", "const"] as const) if (node[word] !== undefined && shows(word)) copy[word] = node[word];
     if (shows("enum") && Array.isArray(node["enum"]) && node["enum"].length > 0)
       copy["enum"] = isNullable && !node["enum"].includes(null) ? [...(node["enum"] as unknown[]), null] : node["enum"];
-    for (const word of NUMBERS) if (typeof node[word] === "number") copy[word] = node[word];
+    // A bound may be the nearest double: it is only compared.
+    for (const word of NUMBERS) {
+      const bound = withDoubles(node[word]);
+      if (Number.isFinite(bound)) copy[word] = bound;
+    }
     for (const word of COUNTS) if (Number.isSafeInteger(node[word]) && Number(node[word]) >= 0) copy[word] = node[word];
     if (typeof node["uniqueItems"] === "boolean") copy["uniqueItems"] = node["uniqueItems"];
     if (node["writeOnly"] === true) copy["writeOnly"] = true;

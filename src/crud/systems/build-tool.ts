@@ -10,9 +10,9 @@ export const buildTool = (document: SystemDocument, definition: Definition, rule
   if (definition.name.length > MAX_NAME) throw new Error(`the name ${definition.name} is longer than ${MAX_NAME}`);
   const listed = prepareSchema(definition.inputSchema);
   const { inputCheck } = rules;
-  const checkArguments = (value: unknown): readonly Fault[] => {
-    const faults = listed(value);
-    return faults.length > 0 || inputCheck === undefined ? faults : inputCheck.check(value);
+  const checkArguments = (value: unknown, most?: number): readonly Fault[] => {
+    const faults = listed(value, most);
+    return faults.length > 0 || inputCheck === undefined ? faults : inputCheck.check(value, most);
   };
   return {
     name: definition.name,

@@ -1,3 +1,4 @@
+import { isRawNumber } from "#contract/exact-numbers.ts";
 import { Problem } from "#contract/problem.ts";
 import type { CelInputs } from "#documents/cel.ts";
 import { encode, headerText, pathText, queryPairs } from "./parameter-styles.ts";
@@ -31,7 +32,7 @@ const unfit = (name: string): Problem =>
 
 /** A caller's value in a path: encoded whole; a value that is not there is refused. */
 const segmentOf = (name: string, value: unknown): string => {
-  const text = typeof value === "number" || typeof value === "boolean" ? String(value) : value;
+  const text = typeof value === "number" || typeof value === "boolean" || isRawNumber(value) ? JSON.stringify(value) : value;
   if (typeof text !== "string" || text === "" || !text.isWellFormed()) throw unfit(name);
   return encodeURIComponent(text);
 };

@@ -1,3 +1,4 @@
+import { isRawNumber } from "#contract/exact-numbers.ts";
 import { isObject } from "#contract/is-object.ts";
 import { Problem } from "#contract/problem.ts";
 
@@ -64,7 +65,7 @@ const MOST_NESTED = 8;
 /** `a[b][c]=1`, items by their number: what most servers of `deepObject` read. */
 const deepPairs = (name: string, value: unknown, write: (item: unknown) => string, depth: number): readonly Pair[] => {
   if (value === undefined || value === null) return [];
-  if (typeof value !== "object") return [[name, write(value)]];
+  if (typeof value !== "object" || isRawNumber(value)) return [[name, write(value)]];
   if (depth > MOST_NESTED) throw new Problem("invalid_arguments", { errors: [{ path: `/${name}`, message: "is nested too deeply" }] });
   return Object.entries(value).flatMap(([key, item]) => deepPairs(`${name}[${key}]`, item, write, depth + 1));
 };

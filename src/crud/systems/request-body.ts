@@ -32,7 +32,7 @@ const bytesOf = (value: unknown, name: string): Uint8Array => {
   return Buffer.from(value, "base64");
 };
 
-const isPlain = (value: unknown): boolean => typeof value !== "object" || value === null;
+const isPlain = (value: unknown): boolean => !isObject(value) && !Array.isArray(value);
 
 const formOf = (value: Readonly<Record<string, unknown>>, { encoding }: BodyRules): string =>
   Object.entries(value)

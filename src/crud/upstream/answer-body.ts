@@ -58,7 +58,7 @@ const parseAnswer = async (bytes: Buffer, type: string, takesBinary: boolean): P
   if (bytes.byteLength === 0) return { body: null };
   if (/^application\/(?:[a-z0-9.+-]+\+)?json\b/i.test(type)) {
     try {
-      return { body: await inTurns(strictJsonSteps(bytes, { depth: 64, members: MOST_VALUES }), createTurnsOfLong()) };
+      return { body: await inTurns(strictJsonSteps(bytes, { depth: 64, members: MOST_VALUES, keepsDigits: true }), createTurnsOfLong()) };
     } catch (cause) {
       if (cause instanceof Problem && cause.code === "body_too_large")
         throw new Problem("output_too_large", { detail: `The answer has more than ${MOST_VALUES} values.` });

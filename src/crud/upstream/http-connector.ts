@@ -1,4 +1,5 @@
 import type { Dispatcher } from "undici";
+import { withDoubles } from "#contract/exact-numbers.ts";
 import { Problem } from "#contract/problem.ts";
 import { microFromUsd } from "#contract/ids.ts";
 import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
@@ -177,7 +178,7 @@ export const createHttpConnector = (system: HttpSystem, operation: HttpOperation
     await turn();
     const selected = operation.select?.evaluate(prepared) ?? (items === undefined ? reply.body : { items });
     if (selected === ABSENT) throw new Problem("output_invalid", { detail: "The answer lacks what is selected of it." });
-    const cost = operation.actualCost?.evaluate(prepared);
+    const cost = withDoubles(operation.actualCost?.evaluate(prepared));
     return {
       value: selected,
       status: reply.status,

@@ -9,6 +9,7 @@ import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
 import { isAlive } from "#store/is-alive.ts";
 import { silentLog, type Log } from "#telemetry/log.ts";
 import { until } from "#testing/until.ts";
+import { parseExactJson } from "#contract/exact-numbers.ts";
 import { createChildren } from "./mcp-children.ts";
 import { createMcpConnector } from "./mcp-connector.ts";
 
@@ -49,6 +50,10 @@ const misdeeds = {
   "a content of nothing": (id) => reply(id, { content: [{}] }),
   "many values": (id) => reply(id, { content: [], structuredContent: { a: Array(20_001).fill(1) } }),
   "many values beside tools": (id) => reply(id, { tools: [], content: [], structuredContent: { a: Array(20_001).fill(1) } }),
+  "large numbers": (id) => {
+    const of = '"structuredContent":{"id":9007199254740993,"rate":0.1234567890123456789,"in":[{"at":18446744073709551615}]}';
+    process.stdout.write('{"jsonrpc":"2.0","id":' + id + ',"result":{"content":[{"type":"text","text":"{}"}],' + of + "}}\\n");
+  },
   "no result": (id) => reply(id, null),
   "a name twice": (id) => { process.stdout.write('{"jsonrpc":"2.0","id":' + id + ',"result":{},"result":{"content":[]}}\\n'); text(id, process.pid); },
   "lines for itself": (id) => { process.stdout.write("debug a\\ndebug b\\n".repeat(20_000)); text(id, process.pid); },
@@ -90,10 +95,11 @@ const misdeeds = {
 };
 createInterface({ input: process.stdin }).on("line", (line) => {
   const { id, method, params, ...rest } = JSON.parse(line);
+  if (method === "tools/call") appendFileSync("lines", line + "\\n");
   if (method === undefined) return asked.get(id)?.(rest);
   if (method === "initialize")
     return reply(id, { protocolVersion: params.protocolVersion, capabilities: { tools: { listChanged: true } }, serverInfo: { name: "x", version: "1" } });
-  if (method === "tools/list") return reply(id, { tools: [{ name: "any", ...tool }] });
+  if (method === "tools/list") return reply(id, { tools: [{ name: "any", ...tool }, { name: "bounded", inputSchema: { type: "object", properties: { id: { type: "integer", maximum: 2 ** 63 } } } }] });
   if (method !== "tools/call") {
     if (id !== undefined) process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32601, message: "no" } }) + "\\n");
     return;
@@ -146,7 +152,7 @@ const world = async (
       .split("\n")
       .map((line) => [line.split(" ")[0] ?? "", Number(line.split(" ")[1])]);
   };
-  return { children, call, log, changes: () => changes };
+  return { children, call, log, folder, changes: () => changes };
 };
 
 /** The next one began when the one before was gone: a folder is one child's own. */
@@ -278,4 +284,14 @@ test("what waits for a server that reads nothing is bounded, and what is beyond 
   const unsent = ends.filter(([code, effect]) => code === "overloaded" && effect === "not_sent").length;
   assert.ok(unsent >= 6 && unsent < 24, `${unsent} were not sent`);
   assert.equal(ends.filter(([code, effect]) => code === "outcome_unknown" && effect === "unknown").length, 24 - unsent);
+});
+
+test("numbers that no double holds reach a server and come back with every digit", async (t) => {
+  const { children, folder } = await world(t);
+  const options = { children, isolation: "shared", timeoutMs: 20_000, maxBytes: 10_000, isReadOnly: false } as const;
+  const sent = '{"id":9007199254740993,"in":[{"rate":0.1234567890123456789}]}';
+  const call = { arguments: parseExactJson(sent), signal: new AbortController().signal } as unknown as Invocation;
+  const { value } = await createMcpConnector({ ...options, upstreamName: "large numbers" })(call);
+  assert.equal(JSON.stringify(value), '{"id":9007199254740993,"rate":0.1234567890123456789,"in":[{"at":18446744073709551615}]}');
+  assert.ok((await readFile(join(folder, "test.demo", "shared", "lines"), "utf8")).includes(`"arguments":${sent}`));
 });

@@ -9,6 +9,7 @@ import {
   type JSONRPCMessage,
   type Transport,
 } from "@modelcontextprotocol/client";
+import { withDoubles } from "#contract/exact-numbers.ts";
 import { Problem } from "#contract/problem.ts";
 import { isObject } from "#contract/is-object.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
@@ -49,7 +50,9 @@ export const ANSWER_TOO_LARGE = -32_098;
 /** A message of a bounded number of values, read. Throws `Problem` `body_too_large` for one of more, anything for what is none. */
 const readMessage = (line: string): JSONRPCMessage => {
   const isOfTools = /"tools"\s*:\s*\[/.test(line.slice(0, 256));
-  const message = parseStrictJson(line, { depth: 64, members: isOfTools ? MOST_OF_TOOLS : MOST_VALUES, keepsUnfit: true });
+  const read = parseStrictJson(line, { depth: 64, members: isOfTools ? MOST_OF_TOOLS : MOST_VALUES, keepsUnfit: true });
+  // Numbers of schemas are bounds; the library would copy one that is stored as its text as an object.
+  const message = isOfTools ? withDoubles(read) : read;
   // Of a result that is no object the library says nothing to whoever waits for it.
   if (isObject(message) && typeof message["id"] === "number" && "result" in message && !isObject(message["result"]))
     return { jsonrpc: "2.0", id: message["id"], error: { code: -32_603, message: "What the server answered is no result." } };

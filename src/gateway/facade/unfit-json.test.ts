@@ -13,6 +13,8 @@ const unfit = [
   ["half a pair in a name", '{"x":{"\\ud800":1}}'],
   ["a number beyond a double", '{"x":{"y":1e999}}'],
   ["a negative one", '{"x":[-1e999]}'],
+  ["an integer that no double holds", '{"x":9007199254740993}'],
+  ["a decimal that no double holds", '{"x":[{"y":0.1234567890123456789}]}'],
 ] as const;
 
 const pages = (more = "") => `"action":{"name":"view_all"${more}},"resource":{"type":"pages","id":"*"}`;

@@ -1,3 +1,4 @@
+import { parseExactJson, rawNumberPaths } from "#contract/exact-numbers.ts";
 import type { Fault } from "#contract/problem.ts";
 import { nearestWord } from "#documents/nearest-word.ts";
 import { edgeKindNames, edgeKindRow, isNodeKind, nodeKindNames, nodeKindRow, propNames } from "#membership/graph/kinds.ts";
@@ -10,9 +11,11 @@ export const csvColumns = {
 } as const;
 export type CsvFile = keyof typeof csvColumns;
 
+/** A number that no double holds would become another one: it stays text. */
 const asJson = (text: string): unknown => {
   try {
-    return JSON.parse(text);
+    const value = parseExactJson(text);
+    return rawNumberPaths(value).length === 0 ? value : text;
   } catch {
     return text;
   }

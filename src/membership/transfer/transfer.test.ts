@@ -385,6 +385,22 @@ forEachDatabase("what the graph refuses of a file is named by its line, and noth
   assert.equal(await versionOf(world), before);
 });
 
+test("a number that no double holds never becomes another one, as NDJSON or in CSV", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const line = (props: string) => `{"node":{"id":"tool:a.b.c","kind":"Tool","name":"T","props":${props}}}\n`;
+  const refused = await send(world, line('{"input_schema":{"const":9007199254740993}}'));
+  assert.deepEqual([refused.status, refused.body.errors.map(({ line: at }: ImportFault) => at)], [422, [1]], JSON.stringify(refused.body));
+  const csv = await send(
+    world,
+    'id,kind,name,props.input_schema\ntool:a.b.c,Tool,T,"{""const"":9007199254740993}"\n',
+    "&format=csv&csv=nodes",
+    {
+      type: "text/csv",
+    },
+  );
+  assert.equal(csv.status, 422, JSON.stringify(csv.body));
+});
+
 test("one bad line of 400,001 leaves nothing, and is named", async (t) => {
   const world = await servedWorld(t, await testDatabase(t, graphRooms));
   const before = await versionOf(world);

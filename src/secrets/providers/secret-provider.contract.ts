@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { suite, test, type TestContext } from "node:test";
 import { Problem } from "#contract/problem.ts";
-import { parseLosslessJson } from "#secrets/lossless-json.ts";
+import { parseLosslessJson } from "#contract/exact-numbers.ts";
 import { parseSecretUri } from "#secrets/secret-uri.ts";
 import { isSecretMap, parseSecretData, SecretValue, wireOf, type SecretData } from "#secrets/secret-value.ts";
 import type { SecretRef } from "#secrets/tenant-guard.ts";

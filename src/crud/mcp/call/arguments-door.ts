@@ -1,4 +1,6 @@
+import { rawInteger } from "#contract/exact-numbers.ts";
 import { isObject } from "#contract/is-object.ts";
+import { pointerText } from "#contract/json-pointer.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
 import { keyedDigest } from "#crud/mcp/digest.ts";
 import { principalOf, type CallParts, type KnownCall } from "./tool-call.ts";
@@ -35,6 +37,29 @@ const freeze = (value: unknown, depth: number, count: { left: number }, faults: 
   Object.freeze(value);
 };
 
+/** Text of a whole number that no double is sure to hold. */
+const isLargeInteger = (text: string): boolean => /^-?[1-9]\d{15,99}$/.test(text) && !Number.isSafeInteger(Number(text));
+
+/** A copy in which such texts at these places are the numbers themselves. */
+const withIntegers = (value: unknown, places: ReadonlySet<string>, at = ""): unknown => {
+  if (typeof value === "string") return places.has(at) && isLargeInteger(value) ? rawInteger(BigInt(value)) : value;
+  const inner = (item: unknown, name: string | number): unknown => withIntegers(item, places, at + pointerText([String(name)]));
+  if (Array.isArray(value)) return value.map(inner);
+  return isObject(value) ? Object.fromEntries(Object.entries(value).map(([name, item]) => [name, inner(item, name)])) : value;
+};
+
+/** Arguments that fit, or what is wrong with them. An id beyond 2^53 is also taken as text where the schema says integer. */
+const fitArguments = (
+  value: unknown,
+  { checkArguments }: KnownCall["tool"],
+): { readonly value: unknown; readonly faults: readonly Fault[] } => {
+  const faults = checkArguments(value, MAX_VALUES);
+  const places = new Set(faults.filter(({ message }) => message.includes("integer")).map(({ path }) => path));
+  if (places.size === 0) return { value, faults };
+  const fit = withIntegers(value, places);
+  return { value: fit, faults: checkArguments(fit, MAX_VALUES) };
+};
+
 type ArgumentParts = Pick<CallParts, "digestKey" | "answerCursor">;
 
 /** Where the answer goes on, for the same call of the same person alone. Throws `invalid_arguments`. */
@@ -62,18 +87,19 @@ export const parseArguments = ({ call, tool }: KnownCall, parts: ArgumentParts):
     throw new Problem("invalid_arguments", { errors: [{ path: "", message: "must be an object" }] });
   }
   const isCut = tool.rules.cutsAtBytes !== undefined;
-  const value = isCut ? Object.fromEntries(Object.entries(given).filter(([name]) => name !== "cursor")) : given;
+  const sent = isCut ? Object.fromEntries(Object.entries(given).filter(([name]) => name !== "cursor")) : given;
   const bounds: Fault[] = [];
-  freeze(value, 0, { left: MAX_VALUES }, bounds);
-  if (bounds.length === 0 && Buffer.byteLength(JSON.stringify(value)) > MAX_BYTES)
+  freeze(sent, 0, { left: MAX_VALUES }, bounds);
+  if (bounds.length === 0 && Buffer.byteLength(JSON.stringify(sent)) > MAX_BYTES)
     bounds.push({ path: "", message: `is larger than ${MAX_BYTES} bytes` });
-  const faults = bounds.length > 0 ? bounds : tool.checkArguments(value);
+  const { value, faults } = bounds.length > 0 ? { value: sent, faults: bounds } : fitArguments(sent, tool);
+  freeze(value, 0, { left: MAX_VALUES }, bounds);
   if (faults.length > 0) throw new Problem("invalid_arguments", { errors: faults });
   const digest = keyedDigest(parts.digestKey, value);
   const page = isCut ? { page: pageOf({ call, tool }, digest, given["cursor"], parts) } : {};
   return {
     call,
     tool,
-    given: { value: value as Readonly<Record<string, unknown>>, digest, names: Object.keys(value).toSorted(), ...page },
+    given: { value: value as Readonly<Record<string, unknown>>, digest, names: Object.keys(sent).toSorted(), ...page },
   };
 };

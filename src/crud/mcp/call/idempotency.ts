@@ -1,3 +1,4 @@
+import { parseExactJson } from "#contract/exact-numbers.ts";
 import { callKey } from "#contract/tools.ts";
 import { Problem } from "#contract/problem.ts";
 import { statement, type Database } from "#store/database.ts";
@@ -93,7 +94,7 @@ export const claimKey = async (
   const text = held.reply === null ? undefined : parts.replySealer.open(held.reply, held.call_id);
   if (text === undefined) throw new Problem("reply_withheld");
   const nothing = async (): Promise<void> => {};
-  return { kept: JSON.parse(text) as KeptReply, done: nothing, free: nothing, unknown: nothing };
+  return { kept: parseExactJson(text) as KeptReply, done: nothing, free: nothing, unknown: nothing };
 };
 
 /** A call of a dead process: its key answers `outcome_unknown` from now on. */

@@ -1,3 +1,5 @@
+import { isRawNumber } from "#contract/exact-numbers.ts";
+
 /** Takes the values of credentials out of everything that comes back, in the spellings in which an upstream might echo them. */
 
 const REDACTED = "[redacted]";
@@ -99,6 +101,7 @@ export const createRedact = (secrets: Iterable<string>): Redact => {
   const cleanOne = (value: unknown): unknown =>
     typeof value === "string" ? clean(value) : typeof value === "number" && numbers.has(value) ? REDACTED : value;
   const walk = function* (value: unknown): Generator<void, unknown> {
+    if (isRawNumber(value)) return clean(value.rawJSON) === value.rawJSON ? value : REDACTED;
     if (typeof value !== "object" || value === null) return cleanOne(value);
     const members: [string, unknown][] = [];
     for (const [name, item] of Object.entries(value)) {

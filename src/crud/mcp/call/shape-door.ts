@@ -193,7 +193,7 @@ export const shapeOutput = async (
   }
   value = await inTurns(cutBytes(value, tool, given.page), turn);
   // It is digested for the record: what cannot be is refused here, where the act can still be told to have been done.
-  const unfit = faultOfJson(value);
+  const unfit = faultOfJson(value, true);
   if (unfit !== undefined) throw new Problem("output_invalid", { detail: `The answer ${unfit}.` });
   await turn();
   const text = JSON.stringify(value) ?? "";

@@ -1,9 +1,11 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
 import { createMcpHandler, isInitializeRequest, isLegacyRequest, type AuthInfo } from "@modelcontextprotocol/server";
+import { rawNumberPaths } from "#contract/exact-numbers.ts";
 import { isObject } from "#contract/is-object.ts";
 import { rpcCodes } from "#contract/json-rpc.ts";
 import { Problem } from "#contract/problem.ts";
+import { placeOf } from "#contract/shape-faults.ts";
 import { endpoint as endpointShape } from "#contract/endpoint.ts";
 import { z } from "zod";
 import { requireScope, type Caller } from "#authn/caller.ts";
@@ -143,6 +145,11 @@ export const createStandardEndpoint = (router: Router<Caller>, parts: StandardEn
       // The door of the arguments names what has no canonical form, and where it stands.
       const message = parseStrictJson(await readBytes(request, parts.maxBodyBytes), { depth: 64, keepsUnfit: true });
       if (Array.isArray(message)) return rpcFault(400, rpcCodes.invalidRequest, "Batches are not served.");
+      // Elsewhere the library would copy a number that is stored as its text as an object.
+      const astray = rawNumberPaths(message).find(
+        ([first, second, third]) => first !== "params" || second !== "arguments" || third === undefined,
+      );
+      if (astray !== undefined) return rpcFault(400, rpcCodes.invalidParams, `${placeOf(astray)} is a number that no double holds.`);
       return namesPrototype(message) ? rpcFault(400, rpcCodes.invalidParams, "No argument is called __proto__.") : { message };
     } catch (error) {
       const problem = asProblem(error);

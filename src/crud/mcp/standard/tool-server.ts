@@ -1,4 +1,5 @@
 import { ProtocolError, Server, type CallToolResult, type ServerContext, type Tool as WireTool } from "@modelcontextprotocol/server";
+import { isRawNumber } from "#contract/exact-numbers.ts";
 import { rpcCodes } from "#contract/json-rpc.ts";
 import type { Problem } from "#contract/problem.ts";
 import { MASKED_META } from "#contract/masked-places.ts";
@@ -45,7 +46,8 @@ const resultOf = (server: Server, reply: ToolReply): CallToolResult => {
   ] as CallToolResult["content"];
   const result: CallToolResult = {
     content,
-    ...(isText ? {} : { structuredContent: reply.value as NonNullable<CallToolResult["structuredContent"]> }),
+    // The library would take a number that is stored as its text for an object.
+    ...(isText || isRawNumber(reply.value) ? {} : { structuredContent: reply.value as NonNullable<CallToolResult["structuredContent"]> }),
     _meta: {
       "sallyport/callId": reply.callId,
       "sallyport/decisionId": reply.decisionId,

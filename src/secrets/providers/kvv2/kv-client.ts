@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import { parseLosslessJson } from "#contract/exact-numbers.ts";
 import { Problem } from "#contract/problem.ts";
 import { boundPeer } from "#http/bounded-peer.ts";
 import { createBreaker } from "#http/breaker.ts";
 import { untrustedCode, type Send } from "#http/trusting-fetch.ts";
 import { wasNeverSent } from "#http/was-never-sent.ts";
-import { parseLosslessJson } from "#secrets/lossless-json.ts";
 import { fartherOf, readPosition, type StorePosition } from "#secrets/store-position.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import { createKvSession, type KvMemory } from "./kv-session.ts";

@@ -15,7 +15,7 @@ import type {
 } from "#secrets/providers/secret-provider.ts";
 import type { SecretRef } from "#secrets/tenant-guard.ts";
 import type { Scheme } from "#secrets/uri-schemes.ts";
-import { isRawNumber } from "#secrets/lossless-json.ts";
+import { isRawNumber } from "#contract/exact-numbers.ts";
 import { mayBeDone, type KvClient } from "./kv-client.ts";
 import { createKvListing, nodeOf, pathOf } from "./kv-listing.ts";
 import { readDetail, readVersion, type KvVersion } from "./kv-versions.ts";

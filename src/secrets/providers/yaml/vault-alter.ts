@@ -1,5 +1,5 @@
 import { Problem, type ProblemCode } from "#contract/problem.ts";
-import { digitsOf, isRawNumber, keepDigits } from "#secrets/lossless-json.ts";
+import { digitsOf, isRawNumber, keepDigits } from "#contract/exact-numbers.ts";
 import { isSameData, isSecretMap, markOf, type SecretData, type SecretMap } from "#secrets/secret-value.ts";
 import type { RemovedSecret, SecretChange, Standing, WriteExpectation, WrittenSecret } from "#secrets/providers/secret-provider.ts";
 import type { SecretRef } from "#secrets/tenant-guard.ts";

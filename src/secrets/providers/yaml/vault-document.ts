@@ -1,6 +1,6 @@
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, Scalar, type Document, type Node, type ScalarTag } from "yaml";
 import { refusedTokens } from "#documents/yaml-tokens.ts";
-import { isJsonNumber, keepDigits } from "#secrets/lossless-json.ts";
+import { isJsonNumber, keepDigits } from "#contract/exact-numbers.ts";
 import type { SecretData, SecretMap } from "#secrets/secret-value.ts";
 import { VaultFault } from "./vault-fault.ts";
 

@@ -1,6 +1,6 @@
 import { isMap, Pair, Scalar, YAMLMap, YAMLSeq, type Document, type Node } from "yaml";
 import { Problem } from "#contract/problem.ts";
-import { digitsOf, isRawNumber } from "#secrets/lossless-json.ts";
+import { digitsOf, isRawNumber } from "#contract/exact-numbers.ts";
 import { isSecretMap, type SecretData } from "#secrets/secret-value.ts";
 import type { SecretChange } from "#secrets/providers/secret-provider.ts";
 import type { SecretRef } from "#secrets/tenant-guard.ts";

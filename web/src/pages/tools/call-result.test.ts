@@ -24,6 +24,12 @@ test("a result's text is read as JSON where it is JSON", () => {
   });
 });
 
+test("an answer with a number that no double holds is shown as its text", () => {
+  const text = '{"id":9007199254740993}';
+  const outcome = readOutcome({ jsonrpc: "2.0", id: "1", result: { content: [{ type: "text", text }] } });
+  assert.deepEqual(outcome, { kind: "done", masked: [], parts: [{ kind: "text", text }] });
+});
+
 const salary: MaskedPlace = {
   path: "/items/*/salary",
   kind: "null",

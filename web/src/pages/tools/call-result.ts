@@ -1,3 +1,4 @@
+import { parseExactJson, rawNumberPaths } from "#contract/exact-numbers.ts";
 import { isObject } from "#contract/is-object.ts";
 import { parsePointer } from "#contract/json-pointer.ts";
 import { z } from "zod";
@@ -31,7 +32,9 @@ const fault = z.object({ path: z.string(), message: z.string() });
 
 const partOf = (text: string): ResultPart => {
   try {
-    return { kind: "data", value: JSON.parse(text) as unknown };
+    const value = parseExactJson(text);
+    // A table would show another number.
+    return rawNumberPaths(value).length === 0 ? { kind: "data", value } : { kind: "text", text };
   } catch {
     return { kind: "text", text };
   }

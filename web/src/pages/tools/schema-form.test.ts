@@ -86,11 +86,17 @@ test("all faults are found at once", () => {
   });
 });
 
-for (const text of ["9007199254740993", "1e3", "0x10", "", "-", "1 2", "NaN"])
+for (const text of ["1e3", "0x10", "", "-", "1 2", "NaN"])
   test(`"${text}" is no whole number`, () => {
     const fields = fieldsOf({ type: "object", required: ["n"], properties: { n: { type: "integer" } } });
     assert.ok("faults" in collectFields(fields, { n: text }));
   });
+
+test("a whole number beyond 2^53 goes as text, and as it is where the arguments are JSON", () => {
+  const fields = fieldsOf({ type: "object", required: ["n"], properties: { n: { type: "integer" } } });
+  assert.deepEqual(collectFields(fields, { n: "9007199254740993" }), { value: { n: "9007199254740993" } });
+  assert.equal(JSON.stringify(collectRaw('{"n":9007199254740993}')), '{"value":{"n":9007199254740993}}');
+});
 
 test("arguments written as JSON must be one object", () => {
   assert.deepEqual(collectRaw('{"a":[1]}'), { value: { a: [1] } });

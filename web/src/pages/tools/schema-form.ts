@@ -1,3 +1,4 @@
+import { parseExactJson } from "#contract/exact-numbers.ts";
 import { isObject } from "#contract/is-object.ts";
 import { pointerText } from "#contract/json-pointer.ts";
 /**
@@ -122,7 +123,9 @@ const readText = (field: Field, text: string): Read => {
   const trimmed = text.trim();
   switch (field.kind) {
     case "integer":
-      return INTEGER.test(trimmed) && Number.isSafeInteger(Number(trimmed)) ? { value: Number(trimmed) } : { code: "whole_number" };
+      if (!INTEGER.test(trimmed)) return { code: "whole_number" };
+      // Beyond 2^53 the server takes it as text.
+      return { value: Number.isSafeInteger(Number(trimmed)) ? Number(trimmed) : trimmed };
     case "number":
       return NUMBER.test(trimmed) && Number.isFinite(Number(trimmed)) ? { value: Number(trimmed) } : { code: "number" };
     case "boolean":
@@ -164,7 +167,7 @@ export const collectFields = (fields: readonly Field[], values: Readonly<Record<
 export const collectRaw = (text: string): Collected => {
   if (text.trim() === "") return { value: {} };
   try {
-    const value: unknown = JSON.parse(text);
+    const value = parseExactJson(text);
     return isObject(value) ? { value } : { faults: [{ path: "", code: "object" }] };
   } catch {
     return { faults: [{ path: "", code: "json" }] };
