@@ -24,8 +24,14 @@ export const refused = (why: string): Refusal => new Refusal(REFUSED, why);
 export const writeAlone = (database: Database): WriteGraph => {
   const { kafkaBrokers } = readSettings(settingTables.events, process.env).values;
   const sink = kafkaBrokers.length === 0 ? undefined : ({ name: "kafka", requireRoom: () => {}, told: () => {} } as const);
+  const {
+    oidcProvision: provision,
+    oidcSubjectPrefix: subjectPrefix,
+    oidcIssuer: issuer,
+  } = readSettings(settingTables.authn, process.env).values;
   const recorder = { writeIn: async () => [], ended: () => {} };
-  return createWriteGraph({ change: createChange({ database, bus: { announce: () => {} }, recorder, sink }), metrics: createMetrics() });
+  const change = createChange({ database, bus: { announce: () => {} }, recorder, sink });
+  return createWriteGraph({ change, metrics: createMetrics(), signIns: { provision, subjectPrefix, issuer } });
 };
 
 const refusalOf = (error: unknown): Refusal | undefined => {

@@ -140,7 +140,7 @@ export const problemDetails: Readonly<Record<ProblemCode, string>> = {
   graph_busy: "Try again when less is written.",
   schema_refused: "Send a schema that stands for itself: at most 64 KiB, 32 deep, with no reference outside.",
   has_edges: "Take away what hangs on it first, or set its state to disabled.",
-  last_administrator: "Somebody has to be able to give the role again: name another administrator first, without an end.",
+  last_administrator: "Somebody who can sign in has to be able to give the role again: name another one first, without an end.",
   last_controller: "Name another controller first.",
   cycle: "Choose ends that are not joined the other way round already.",
   delegation_ended: "Make a new delegation.",

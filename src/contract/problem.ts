@@ -138,7 +138,7 @@ export const problemCodes = {
   managed_elsewhere: row(409, "It is kept elsewhere"),
   has_edges: row(409, "Something hangs on it"),
   last_controller: row(409, "Nobody would control the agent"),
-  last_administrator: row(409, "The tenant would have no administrator"),
+  last_administrator: row(409, "The tenant would have no administrator who can sign in"),
   delegation_ended: row(409, "The delegation has ended"),
   reservation_closed: row(409, "The reservation was closed differently"),
   what_if_stale: row(409, "The graph moved since the what-if"),

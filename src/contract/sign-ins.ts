@@ -59,7 +59,7 @@ export const addIdentityLink = endpoint("membership", "POST", LINKS, {
   reply: link,
   status: 201,
   ...withoutAgents({ scope: ["membership.write"], decision: "links/manage" }),
-  problems: ["not_found", "already_exists"],
+  problems: ["not_found", "already_exists", "last_administrator"],
   summary: "Say who a subject of an issuer is: a person of this tenant.",
 });
 
@@ -67,7 +67,7 @@ export const dropIdentityLink = endpoint("membership", "DELETE", `${LINKS}/{link
   params: z.object({ link_id: plainText(1, 64) }),
   ...removal,
   ...withoutAgents({ scope: ["membership.write"], decision: "links/manage" }),
-  problems: ["not_found"],
+  problems: ["not_found", "last_administrator"],
   summary:
     "Unlink a subject: from its next sign-in, and with each token that names it, it is nobody. Sessions that it has go on until they are ended.",
 });

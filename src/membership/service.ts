@@ -31,6 +31,7 @@ import { serveReservations } from "./meter/serve-reservations.ts";
 import { servePip } from "./pip/serve-pip.ts";
 import { servePolicyBindings } from "./registry/serve-policy-bindings.ts";
 import { serveRegistry } from "./registry/serve-registry.ts";
+import { anybody } from "./roles/remaining-holders.ts";
 import { serveRoles } from "./roles/serve-roles.ts";
 import { serveScimTokens } from "./scim/scim-tokens.ts";
 import { createScim, isScimPath } from "./scim/serve-scim.ts";
@@ -68,7 +69,8 @@ export const createMembership = async (parts: MembershipParts): Promise<Service>
       ? undefined
       : await createFeed({ database, log, metrics, pollMs: config.graphPollMs, boundMs: config.graphStalenessBoundMs });
   const reader = tracedReader(feed === undefined ? sql : createIndexReader({ feed, sql, database, dataScope }), tracing);
-  const write = createWriteGraph({ change, metrics, written: feed?.written });
+  const signIns = parts.signIns ?? { ...anybody, system: "oidc", groups: new Map() };
+  const write = createWriteGraph({ change, metrics, written: feed?.written, signIns });
   metrics.set("membership_graph_version", {}, Number((await reader.version()).version));
 
   const router = createRouter<Caller>({
@@ -111,9 +113,9 @@ export const createMembership = async (parts: MembershipParts): Promise<Service>
   serveTransfer(room);
   serveGovernance(room);
   serveAgents(room);
-  serveLinks(room);
+  serveLinks(room, signIns);
   serveCredentials(room);
-  serveSignIns(room, parts.signIns ?? { provision: "off", system: "oidc", subjectPrefix: "", groups: new Map() });
+  serveSignIns(room, signIns);
   serveRoles(room);
   serveScimTokens(room);
   // Before the delegations: `/reservations` and `/spend` are no delegation's id.

@@ -1,7 +1,9 @@
+import { demoSignIns } from "#demo/sign-ins.ts";
 import { seedDemo } from "#demo/world.ts";
 import { createMembership } from "#membership/service.ts";
 import { createWriteGraph } from "#membership/graph/write.ts";
 import { appointFirst, otherIssuer } from "#membership/sign-ins/first-administrator.ts";
+import { reportLockedOut } from "#membership/roles/report-locked-out.ts";
 import { loadGroupsDocument } from "#membership/sign-ins/groups-document.ts";
 import type { Opening } from "./opening.ts";
 
@@ -14,6 +16,9 @@ export const openMembership = async (opening: Opening): Promise<void> => {
     system: authn.oidcSystem,
     subjectPrefix: authn.oidcSubjectPrefix,
     groups: await loadGroupsDocument(plan.configFolders),
+    ...(plan.isProviderEmbedded
+      ? { persons: plan.commandLine.demo ? demoSignIns.persons.map(({ sub }) => sub) : [] }
+      : { issuer: plan.addresses.issuer }),
   };
   const { publicOrigins } = plan.addresses;
   const parts = { ...common, ...opening.callerOf("membership"), config, signIns, publicOrigins };
@@ -24,9 +29,12 @@ export const openMembership = async (opening: Opening): Promise<void> => {
     const by = { actor: "service:membership", source: "sync", correlationId: "bootstrap-admin", system: authn.oidcSystem } as const;
     const other = otherIssuer(config.bootstrapAdmin.issuer, authn.oidcIssuer);
     const done =
-      other === undefined ? await appointFirst(createWriteGraph({ change, metrics }), config.bootstrapAdmin, by) : { refused: other };
+      other === undefined
+        ? await appointFirst(createWriteGraph({ change, metrics, signIns }), config.bootstrapAdmin, by)
+        : { refused: other };
     if ("refused" in done) log.info("bootstrap_admin_ignored", { reason: done.refused });
     else log.info("first_administrator", { person_id: done.personId, tenant: config.bootstrapAdmin.tenant });
   }
+  await reportLockedOut(common.database, signIns, common.log);
   await opening.listen("membership", membership);
 };

@@ -388,7 +388,7 @@ test("without the demo there is the house, and nothing else", async (t) => {
       row.tenant_id,
     ]),
     [
-      ...["administrator", "auditor", "member", "operator", "security"].map((name) => `role:${name}`),
+      ...["administrator", "auditor", "member", "operator", "platform", "security"].map((name) => `role:${name}`),
       ...["crud", "gateway", "membership", "operator", "pdp", "secrets"].map((name) => `service:${name}`),
       "sallyport.local",
       "sallyport.local.search_identities",

@@ -3,7 +3,8 @@ import { statement, type Sql } from "#store/database.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
 import type { Change } from "#events/change.ts";
 import type { EventDraft } from "#events/event-draft.ts";
-import { createRoleWatch, type RoleRight } from "#membership/roles/role-watch.ts";
+import { anybody, readHolders, type SignInWays } from "#membership/roles/remaining-holders.ts";
+import { createRoleWatch, lostKey, type Lost, type RoleRight } from "#membership/roles/role-watch.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { GraphOp } from "./graph-op.ts";
 import { createWriteEvents } from "./write-events.ts";
@@ -27,6 +28,8 @@ export interface GraphTransaction {
   readonly sql: Sql;
   /** Puts the op into the version that this transaction becomes. Rows are written before. */
   record(op: GraphOp): void;
+  /** A sign-in of the person is taken away, which is no row of the graph. */
+  unlinked(tenant: string, person: string): void;
   /** For who writes many: hands the ops so far to the database, once they are too many to keep here. */
   spill(): Promise<void>;
   /** That who holds a role changed no more than the writer may: asked at the end of every write, and by who only tries one. Throws `access_denied`, `last_administrator`. */
@@ -34,7 +37,13 @@ export interface GraphTransaction {
 }
 
 /** For what is tried and undone: nothing of it is recorded. */
-export const unrecorded = (sql: Sql): GraphTransaction => ({ sql, record: () => {}, spill: async () => {}, requireRoles: async () => {} });
+export const unrecorded = (sql: Sql): GraphTransaction => ({
+  sql,
+  record: () => {},
+  unlinked: () => {},
+  spill: async () => {},
+  requireRoles: async () => {},
+});
 
 export interface Written<T> {
   readonly value: T;
@@ -84,51 +93,78 @@ export interface WriteParts {
   readonly metrics: Metrics;
   /** Told of a version that was committed, and waited for before its writer is answered. */
   readonly written?: (version: bigint) => Promise<void>;
+  /** Who can sign in, and so counts as an administrator; every person unless given. */
+  readonly signIns?: SignInWays | undefined;
 }
 
+/** Whether the state before had what a write was refused for taking away. */
+const wasThere = async ({ change, signIns = anybody }: WriteParts, { tenant, role, now }: Lost): Promise<boolean> => {
+  const holdings = await change(async (sql) => ({ result: await readHolders(sql, signIns, tenant) }));
+  const held = holdings.find((one) => one.role === role);
+  return held !== undefined && (held.endless || !now);
+};
+
 export const createWriteGraph = (parts: WriteParts): WriteGraph => {
+  const { signIns = anybody } = parts;
   return async (by, work) => {
     let hasChanged = false;
-    const done = await parts.change(async (sql) => {
-      const news = createWriteEvents();
-      const draft = randomUUID();
-      let ops: GraphOp[] = [];
-      let spilt = 0;
-      const watch = createRoleWatch();
-      const requireRoles = (): Promise<void> => watch.require(sql, by.roles ?? "none");
-      const texts = (): string => JSON.stringify(ops.map(({ kind: _kind, ...op }, index) => ({ seq: spilt + index, ...op })));
-      const written = await work({
-        sql,
-        record: (op) => {
-          news.note(op);
-          watch.note(op);
-          ops.push(op);
-        },
-        spill: async () => {
-          if (ops.length < MOST_OPS) return;
-          await sql.run(DRAFT_OPS, [draft, texts()]);
-          spilt += ops.length;
-          ops = [];
-        },
-        requireRoles,
+    let watch: ReturnType<typeof createRoleWatch> | undefined;
+    const spared = new Set<string>();
+    const attempt = () =>
+      parts.change(async (sql) => {
+        const news = createWriteEvents();
+        const draft = randomUUID();
+        let ops: GraphOp[] = [];
+        let spilt = 0;
+        const watching = createRoleWatch(signIns, spared);
+        watch = watching;
+        const requireRoles = (): Promise<void> => watching.require(sql, by.roles ?? "none");
+        const texts = (): string => JSON.stringify(ops.map(({ kind: _kind, ...op }, index) => ({ seq: spilt + index, ...op })));
+        const written = await work({
+          sql,
+          record: (op) => {
+            news.note(op);
+            watching.note(op);
+            ops.push(op);
+          },
+          unlinked: watching.noteSignIn,
+          spill: async () => {
+            if (ops.length < MOST_OPS) return;
+            await sql.run(DRAFT_OPS, [draft, texts()]);
+            spilt += ops.length;
+            ops = [];
+          },
+          requireRoles,
+        });
+        await requireRoles();
+        hasChanged = news.kinds.size > 0;
+        const [head] = await sql.run(hasChanged ? RAISE : HEAD);
+        if (head === undefined) throw new Error("the graph has no head");
+        const { version } = head;
+        if (hasChanged) {
+          await sql.run(INSERT_CHANGE, [version, by.tenantId, by.actor, by.agent ?? null, by.source, by.reason ?? null, by.correlationId]);
+          if (spilt > 0) await sql.run(MOVE_OPS, [version, draft]);
+          await sql.run(INSERT_OPS, [version, texts()]);
+        }
+        await written.finish?.(version);
+        return {
+          result: { value: written.value, version },
+          events: [...(written.events?.(version) ?? []), ...(hasChanged ? news.draft(by, version) : [])],
+          entries: written.entries?.(version) ?? [],
+        };
       });
-      await requireRoles();
-      hasChanged = news.kinds.size > 0;
-      const [head] = await sql.run(hasChanged ? RAISE : HEAD);
-      if (head === undefined) throw new Error("the graph has no head");
-      const { version } = head;
-      if (hasChanged) {
-        await sql.run(INSERT_CHANGE, [version, by.tenantId, by.actor, by.agent ?? null, by.source, by.reason ?? null, by.correlationId]);
-        if (spilt > 0) await sql.run(MOVE_OPS, [version, draft]);
-        await sql.run(INSERT_OPS, [version, texts()]);
+    const settled = async (): ReturnType<typeof attempt> => {
+      try {
+        return await attempt();
+      } catch (error) {
+        const lost = watch?.lost();
+        if (lost === undefined || spared.has(lostKey(lost)) || (await wasThere(parts, lost))) throw error;
+        // Nobody was there whom this write could take away.
+        spared.add(lostKey(lost));
+        return settled();
       }
-      await written.finish?.(version);
-      return {
-        result: { value: written.value, version },
-        events: [...(written.events?.(version) ?? []), ...(hasChanged ? news.draft(by, version) : [])],
-        entries: written.entries?.(version) ?? [],
-      };
-    });
+    };
+    const done = await settled();
     if (hasChanged) {
       parts.metrics.count("membership_writes_total", { source: by.source });
       parts.metrics.set("membership_graph_version", {}, Number(done.version));

@@ -5,6 +5,7 @@ import { identityKinds } from "#membership/graph/kinds.ts";
 import { unexpired } from "#membership/graph/sql-parts.ts";
 import { ADMINISTRATOR, PLATFORM } from "./house-roles.ts";
 import { OPERATOR_TENANT, settleOperatorTenant } from "./operator-tenant.ts";
+import { readLacking, type SignInWays } from "./remaining-holders.ts";
 
 /**
  * What a writer may change of who holds a role: `platform` anything, for a holder of `role:platform` and the operator's own commands;
@@ -87,18 +88,21 @@ export const requirePlatformFor = async (sql: Sql, writer: string, identity: str
     throw new Problem("access_denied", { detail: PLATFORM_REFUSED });
 };
 
-const LOCK = statement(
-  "membership.administrators_lock",
-  "select pg_advisory_xact_lock(hashtextextended('membership.administrators.' || $1, 0))",
-);
-/** Persons who are administrators for good: whose way there has no end. */
-const REMAINING = statement<{ one: number }>(
-  "membership.administrators_remaining",
-  `with recursive down(id, kind) as (
-     select $1::text collate "C", 'BusinessRole' union
-     select n.id, n.kind from down d join membership.edge e on e.dst = d.id and e.kind in ('BELONGS_TO', 'MEMBER_OF') and e.expires_at is null
-       join membership.node n on n.id = e.src and n.state = 'active' and n.tenant_id = $2)
-   select 1 as one from down where kind = 'Person' limit 1`,
+const key = "hashtextextended('membership.administrators.' || $1, 0)";
+const LOCK = statement("membership.administrators_lock", `select pg_advisory_xact_lock(${key})`);
+const SHARE = statement("membership.administrators_share", `select pg_advisory_xact_lock_shared(${key})`);
+/** $1 nodes, each also as the owners of the account that it is: roles that they lead to. */
+const NEAR = statement<{ start: string }>(
+  "membership.roles_near",
+  `with recursive up(start, id) as (
+     select n.id, n.id from membership.node n where n.id = any($1)
+     union
+     select e.dst, e.src from membership.edge e where e.kind = 'BELONGS_TO' and e.dst = any($1) and ${unexpired("e")}
+     union
+     select u.start, n.id from up u cross join lateral (
+       select e.dst from membership.edge e where e.src = u.id and e.kind in ('BELONGS_TO', 'MEMBER_OF') and ${unexpired("e")} offset 0) e
+       join membership.node n on n.id = e.dst and n.state = 'active')
+   select distinct u.start from up u where u.id = any($2) order by 1`,
 );
 
 const identities: ReadonlySet<string> = new Set(identityKinds);
@@ -107,52 +111,81 @@ const isMarked = (row: GraphOp["before"]): boolean =>
   row !== undefined && (row["props"] as Readonly<Record<string, unknown>> | undefined)?.["provisions_roles"] === true;
 
 /** Rows by the node at which their way begins. Of so many as one answer tells of, each is kept. */
-type RowsAt = Map<string, string[]>;
+type RowsAt<Row> = Map<string, Row[]>;
 const MOST_BLAMED = 50;
-const keep = (rows: RowsAt, start: string, row: string): void => {
+/** Of more places than these nobody looks who is near: the question is asked at once. */
+const MOST_SOUGHT = 1_000;
+const keep = <Row>(rows: RowsAt<Row>, start: string, row: Row): void => {
   const held = rows.get(start);
   if (held === undefined) rows.set(start, [row]);
   else if (held.length < MOST_BLAMED) held.push(row);
 };
 
+/** Something that was taken away, in words. */
+interface Loss {
+  readonly row: string;
+  readonly what: string;
+}
+/** Where what belongs to the tenant itself is lost: it may be on anybody's way. */
+const TENANT = "";
+
+const endOf = (row: GraphOp["before"]): number => {
+  const end = row?.["expires_at"];
+  return typeof end === "string" ? Date.parse(end) : Infinity;
+};
+
+/** A role of which a tenant would have no holder for good; `now`: somebody would hold it for a while. */
+export interface Lost {
+  readonly tenant: string;
+  readonly role: string;
+  readonly now: boolean;
+}
+export const lostKey = ({ tenant, role }: Pick<Lost, "tenant" | "role">): string => `${tenant} ${role}`;
+
 /**
  * Looks at all that one write alters, whoever writes. A change of who holds a role shows where an edge that was written or dropped leads
- * to one, or a node that was switched over: whatever else changed on such a way shows by itself.
+ * to one, or a node that was switched over: whatever else changed on such a way shows by itself. `spared`: `lostKey`s of what was so before.
  */
-export const createRoleWatch = () => {
-  const starts: RowsAt = new Map();
+export const createRoleWatch = (signIns: SignInWays, spared: ReadonlySet<string>) => {
+  const starts: RowsAt<string> = new Map();
   /** Where edges that are there now begin, by where they lead. */
   const sources = new Map<string, Set<string>>();
-  /** Identities that were switched off: they keep their roles, which sleep with them. */
-  const asleep = new Set<string>();
   const marks = new Set<string>();
   /** What was taken away in each tenant. */
-  const losing = new Map<string, RowsAt>();
+  const losing = new Map<string, RowsAt<Loss>>();
+  let refused: Lost | undefined;
 
-  const lose = ({ before, subject }: GraphOp, start: string): void => {
-    const tenant = before?.["tenant_id"];
+  const lose = (tenant: unknown, loss: Loss, ...ats: readonly string[]): void => {
     if (typeof tenant !== "string") return;
-    const lost = losing.get(tenant) ?? new Map<string, string[]>();
+    const lost = losing.get(tenant) ?? new Map<string, Loss[]>();
     losing.set(tenant, lost);
-    keep(lost, start, subject);
+    for (const at of ats) keep(lost, at, loss);
+  };
+  const noteEdge = ({ kind, before, after, subject, src = "", dst = "" }: GraphOp): void => {
+    if (kind !== "MEMBER_OF" && kind !== "BELONGS_TO") return;
+    keep(starts, dst, subject);
+    if (after !== undefined) sources.set(dst, (sources.get(dst) ?? new Set()).add(src));
+    if (before === undefined || (after !== undefined && endOf(after) >= endOf(before))) return;
+    const tenant = before["tenant_id"];
+    lose(tenant, { row: subject, what: `${kind} from ${src} to ${dst}` }, ...(dst === tenant ? [TENANT] : [src, dst]));
   };
   return {
     note: (row: GraphOp): void => {
-      const { kind, before, after, subject, src, dst } = row;
-      if (dst !== undefined) {
-        if (kind !== "MEMBER_OF" && kind !== "BELONGS_TO") return;
-        keep(starts, dst, subject);
-        if (after !== undefined && src !== undefined) sources.set(dst, (sources.get(dst) ?? new Set()).add(src));
-        return lose(row, dst);
-      }
+      const { kind, before, after, subject, dst } = row;
+      if (dst !== undefined) return noteEdge(row);
       if (after === undefined) return;
       if (kind === "Group" && isMarked(before) !== isMarked(after)) marks.add(subject);
       if (before === undefined || isActive(before) === isActive(after)) return;
-      if (isActive(before)) lose(row, subject);
-      if (isActive(before) && identities.has(kind)) asleep.add(subject);
-      else if (kind === "Group" || kind === "BusinessRole" || identities.has(kind)) keep(starts, subject, subject);
+      // Identities that are switched off keep their roles, which sleep with them.
+      if (isActive(before))
+        lose(before["tenant_id"], { row: subject, what: subject }, kind === "Tenant" || kind === "Group" ? TENANT : subject);
+      if (kind === "Group" || kind === "BusinessRole" || (identities.has(kind) && isActive(after))) keep(starts, subject, subject);
     },
-    /** Throws `RoleRefused` (`access_denied`), and `last_administrator` where a tenant would have none left. Cost: nothing where no role is near. */
+    /** A sign-in of the person was taken away. */
+    noteSignIn: (tenant: string, person: string): void => lose(tenant, { row: person, what: `the sign-in of ${person}` }, person),
+    /** What the last refusal as `last_administrator` was for. */
+    lost: (): Lost | undefined => refused,
+    /** Throws `RoleRefused` (`access_denied`), and `last_administrator` where a tenant would lose the last holder who can sign in. Cost: nothing where no role and no tenant is near. */
     require: async (sql: Sql, right: RoleRight): Promise<void> => {
       const ways = starts.size === 0 ? [] : await sql.run(LEADS, [[...starts.keys()]]);
       const rowsAt = (start: string, why: string): Blamed[] => (starts.get(start) ?? []).map((row) => ({ row, why }));
@@ -179,17 +212,29 @@ export const createRoleWatch = () => {
             platform.flatMap((start) => rowsAt(start, `${PLATFORM} is held in the operator's tenant alone: not by ${lost}.`)),
           );
       }
-      if (losing.size === 0) return;
-      const slept = asleep.size === 0 ? [] : await sql.run(LEADS, [[...asleep]]);
-      const touched = new Set([...ways, ...slept].filter(({ role }) => role === ADMINISTRATOR).map(({ start }) => start));
-      for (const tenant of [...losing.keys()].sort()) {
-        const lost = [...(losing.get(tenant) ?? [])].flatMap(([start, rows]) => (touched.has(start) ? rows : []));
-        if (lost.length === 0) continue;
+      for (const [tenant, rows] of [...losing].toSorted(([one], [other]) => (one < other ? -1 : 1))) {
+        const nearby = async (): Promise<readonly Loss[]> => {
+          const near = new Set((await sql.run(NEAR, [[...rows.keys()], [ADMINISTRATOR, PLATFORM]])).map(({ start }) => start));
+          return [...rows].flatMap(([start, lost]) => (start === TENANT || near.has(start) ? lost : []));
+        };
+        const isMany = rows.size > MOST_SOUGHT;
+        if (!isMany && (await nearby()).length === 0) {
+          // Who is given a role at this moment is seen behind the lock, or sees behind it what is lost here.
+          await sql.run(SHARE, [tenant]);
+          if ((await nearby()).length === 0) continue;
+        }
         await sql.run(LOCK, [tenant]);
-        if ((await sql.run(REMAINING, [ADMINISTRATOR, tenant])).length > 0) continue;
-        const why = `${tenant} would have no administrator left, or none without an end.`;
-        const blamed = lost.map((row) => ({ row, why }));
-        throw new RoleFault("last_administrator", blamed);
+        const lacking = (await readLacking(sql, signIns, tenant)).find(({ role }) => !spared.has(lostKey({ tenant, role })));
+        if (lacking === undefined) continue;
+        refused = { tenant, ...lacking };
+        const { role } = lacking;
+        throw new RoleFault(
+          "last_administrator",
+          (await nearby()).map(({ row, what }) => ({
+            row,
+            why: `Without ${what} nobody who can sign in would hold ${role} in ${tenant} for good: by ways of active nodes and edges without an end.`,
+          })),
+        );
       }
     },
   };

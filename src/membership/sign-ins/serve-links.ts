@@ -8,6 +8,7 @@ import { versioned } from "#membership/graph-edit/graph-answers.ts";
 import { actOn, takeAway, writeAs } from "#membership/graph-edit/write-as.ts";
 import { requireOwnNode } from "#membership/graph-edit/edits.ts";
 import { visible } from "#membership/graph/tenant-scope.ts";
+import type { SignInWays } from "#membership/roles/remaining-holders.ts";
 import { requirePlatformFor } from "#membership/roles/role-watch.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 import { addLink } from "./links.ts";
@@ -24,12 +25,15 @@ const LIST = statement<LinkRow & { readonly made: string }>(
    order by l.created_at, l.id limit $6`,
 );
 const ONE = statement<LinkRow>("membership.link", `select ${COLUMNS} from ${FROM} where l.id::text = $2 for update of l`);
-const DROP = statement("membership.link_drop", "delete from membership.identity_link where id = $1");
+const DROP = statement<{ tenant_id: string; person_id: string }>(
+  "membership.link_drop",
+  "delete from membership.identity_link where id = $1 returning tenant_id, person_id",
+);
 
 const viewOf = ({ id, ...row }: LinkRow): IdentityLinkView => ({ link_id: id, ...row });
 
 /** Links as administrators see, make and end them. */
-export const serveLinks = (room: MembershipRoom): void => {
+export const serveLinks = (room: MembershipRoom, rules: SignInWays): void => {
   const { router, database } = room;
   const act = actOn(["links", "manage"], "links");
 
@@ -49,11 +53,15 @@ export const serveLinks = (room: MembershipRoom): void => {
   router.serve(addIdentityLink, async ({ caller, body, correlationId }) => {
     const { reason, person_id: personId, issuer, subject } = body;
     const { value, version } = await writeAs(room, act({ caller, correlationId }, "person_linked", personId, reason), async (tx, scope) => {
-      if ((await requireOwnNode(tx.sql, scope, personId)).kind !== "Person") throw new Problem("not_found");
+      const { kind, tenant_id: tenant } = await requireOwnNode(tx.sql, scope, personId);
+      if (kind !== "Person" || tenant === null) throw new Problem("not_found");
       await requirePlatformFor(tx.sql, caller.sub, personId);
       const id = await addLink(tx.sql, { issuer, subject, personId, how: "administrator", by: caller.sub });
       if (id === undefined)
         throw new Problem("already_exists", { detail: "This subject is somebody's of this tenant already: unlink it first." });
+      // Where subjects are ids, the person of that id signs in by it no more.
+      const named = `${rules.subjectPrefix}${subject}`;
+      if (rules.provision === "off" && named !== personId) tx.unlinked(tenant, named);
       const [row] = await tx.sql.run(ONE, [scope.tenant, id]);
       if (row === undefined) throw new Error("a link is there once it is made");
       return { value: viewOf(row) };
@@ -65,7 +73,7 @@ export const serveLinks = (room: MembershipRoom): void => {
     return takeAway(room, act({ caller, correlationId }, "person_unlinked", params.link_id, query.reason), async (tx, scope) => {
       const [row] = await tx.sql.run(ONE, [scope.tenant, params.link_id]);
       if (row === undefined) throw new Problem("not_found");
-      await tx.sql.run(DROP, [row.id]);
+      for (const gone of await tx.sql.run(DROP, [row.id])) tx.unlinked(gone.tenant_id, gone.person_id);
     });
   });
 };

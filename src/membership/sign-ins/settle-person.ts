@@ -2,17 +2,15 @@ import { statement, type Sql } from "#store/database.ts";
 import type { LinkedPerson } from "#authn/claims.ts";
 import { lockNodes } from "#membership/graph/put-node.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
+import type { SignInWays } from "#membership/roles/remaining-holders.ts";
 import { findPerson } from "./find-person.ts";
 import { addLink, findLinked, type Subject } from "./links.ts";
 import { putPerson } from "./put-person.ts";
 
 /** Who somebody may become at sign-in, as the settings have it. */
-export interface SignInRules {
-  readonly provision: "off" | "match" | "create";
+export interface SignInRules extends SignInWays {
   /** Where the provider's subjects are external ids. */
   readonly system: string;
-  /** Put before a subject that is a node id (`off`). */
-  readonly subjectPrefix: string;
   /** Claim value -> ids of groups; of groups.yaml. */
   readonly groups: ReadonlyMap<string, readonly string[]>;
 }
