@@ -94,7 +94,14 @@ export interface CrudHouse {
   /** A request with a token of this person. */
   request(
     path: string,
-    options?: { as?: Partial<TestTokenOf>; body?: unknown; method?: string; headers?: Record<string, string>; raw?: string },
+    options?: {
+      as?: Partial<TestTokenOf>;
+      body?: unknown;
+      method?: string;
+      headers?: Record<string, string>;
+      signal?: AbortSignal;
+      raw?: string;
+    },
   ): Promise<Response>;
   rpc(body: unknown, options?: { as?: Partial<TestTokenOf>; path?: string }): Promise<{ status: number; headers: Headers; body: RpcBody }>;
   token(as?: Partial<TestTokenOf>): Promise<string>;
@@ -344,6 +351,7 @@ export const crudHouse = async (
         method: more.method ?? (body === undefined ? "GET" : "POST"),
         headers,
         ...(body === undefined ? {} : { body }),
+        ...(more.signal === undefined ? {} : { signal: more.signal }),
       }),
     );
   };

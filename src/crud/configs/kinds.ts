@@ -1,6 +1,8 @@
 import type { ConfigObjectKind } from "#contract/configs.ts";
+import { createTurns } from "#http/turns.ts";
 import type { Fault } from "#contract/problem.ts";
 import type { YamlDocument } from "#documents/yaml-document.ts";
+import type { ReadSystemText } from "#crud/systems/read-system-text.ts";
 import type { DocumentReader } from "#crud/documents/document-reader.ts";
 import { systemsIn } from "#crud/mcp/views.ts";
 import { emptyToolsDocument, joinToolsDocuments, type ToolsDocument } from "#crud/documents/tools-document.ts";
@@ -65,6 +67,8 @@ export interface Document {
   readonly name: string | undefined;
   readonly text: string;
   readonly read: ReadReference;
+  /** Who writes it: documents of several tenants are read in turns. */
+  readonly tenant?: string;
 }
 
 /** Where an object lies in a configuration folder. */
@@ -95,13 +99,24 @@ const secretsOf = ({ document }: SystemFile): readonly string[] =>
     ? Object.entries(document.auth).flatMap(([key, value]) => (credentialMembers.has(key) ? [String(value)] : []))
     : [];
 
-const testsOf = (system: string, compiled: CompiledSystem): readonly OperationTest[] =>
-  compiled.kind !== "tools"
-    ? []
-    : compiled.tools.flatMap(({ name, tests = [] }) => {
-        const operation = name.slice(system.length + 1);
-        return tests.map((test, index) => ({ ...test, operation, path: ["operations", operation, "tests", index] }));
-      });
+/** Each may take as long as one call; so between two others have their turn. */
+const testsOf = (system: string, compiled: CompiledSystem): readonly OperationTest[] => {
+  if (compiled.kind !== "tools") return [];
+  const turn = createTurns(PIECE_MS);
+  return compiled.tools.flatMap(({ name, tests = [] }) => {
+    const operation = name.slice(system.length + 1);
+    return tests.map((test, index) => ({
+      ...test,
+      operation,
+      path: ["operations", operation, "tests", index],
+      run: async () => {
+        await turn();
+        return test.run();
+      },
+    }));
+  });
+};
+const PIECE_MS = 8;
 
 /** Systems: `systems/<provider>.<instance>.yaml`. */
 export const systemKind = (parts: {
@@ -119,9 +134,10 @@ export const systemKind = (parts: {
     },
     place: () => sources.place(name, prepared),
   });
-  const prepare = async ({ name: given, text, read }: Document, without: readonly string[]): Promise<Prepared | Refused> => {
+  const prepare = async ({ name: given, text, read, tenant }: Document, without: readonly string[]): Promise<Prepared | Refused> => {
     const shown = given === undefined ? "system.yaml" : fileOf("system", given);
-    const file = await readSystem({ name: given, text, shown, read, readText: parts.reader.system, without });
+    const readText: ReadSystemText = (of, as, less) => parts.reader.system(of, as, { without: less, tenant });
+    const file = await readSystem({ name: given, text, shown, read, readText, without });
     const ownerCheck =
       ({ owner, at }: OwnerAt) =>
       (by: { readonly tenant: string; readonly correlationId: string }) =>
@@ -195,8 +211,8 @@ export const toolsKind = (parts: {
     const { document } = joinToolsDocuments([{ value: own }, { value: layer }]);
     return { preview: () => catalogue.preview({ document: () => document }), place: () => parts.hold(document) };
   };
-  const prepare: ConfigKind["prepare"] = async ({ text }) => {
-    const read = await parts.reader.tools(text, fileOf("tools", "tools"));
+  const prepare: ConfigKind["prepare"] = async ({ text, tenant }) => {
+    const read = await parts.reader.tools(text, fileOf("tools", "tools"), { tenant });
     if ("faults" in read) return { name: "tools", faults: read.faults };
     const { value, yaml } = read;
     // Views of the further folders come first here: it is this document that names one of them twice.

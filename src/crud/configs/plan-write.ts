@@ -140,7 +140,8 @@ export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) 
     const refs = restored?.refs ?? known?.head?.refs ?? {};
     const read: ReadReference =
       given.read ?? (async (path) => (await readFrom(refs)(path)) ?? (restored === undefined ? fromFolders(path) : undefined));
-    const whole = given.text === null ? undefined : await prepareWhole(kind, { name: given.name, text: given.text, read }, by);
+    const whole =
+      given.text === null ? undefined : await prepareWhole(kind, { name: given.name, text: given.text, read, tenant: by.tenant }, by);
     const { text = null, prepared } = whole ?? {};
     const asked = { ...given, text };
     const good = prepared !== undefined && isPrepared(prepared) ? prepared : undefined;

@@ -15,7 +15,7 @@ export const serveDifferences = (router: Router<Caller>, publisher: ConfigPublis
     if (one === undefined || other === undefined) throw new Problem("version_not_found");
     const [before, after] = await Promise.all(
       [one, other].map(async ({ text, version }) => {
-        const read = await reader[kind](text, `${name}@${version}`);
+        const read = await reader[kind](text, `${name}@${version}`, { tenant });
         if ("faults" in read) throw new Problem("unprocessable", { errors: read.faults });
         return read.yaml.value;
       }),

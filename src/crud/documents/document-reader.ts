@@ -17,27 +17,39 @@ export type DocumentAnswer =
   | { readonly value: ToolsDocument; readonly yaml: PackedYaml }
   | { readonly faults: readonly Fault[] };
 
+interface ReadFor {
+  /** Whose turn it counts to; nobody's unless given. */
+  readonly tenant?: string | undefined;
+}
+
 /** A text of so many characters is read within some ten milliseconds. */
 const SMALL = 8192;
 
-/** Reads configuration documents, small ones here and large ones in a thread. Throws `busy` where that ended before it answered. */
+/** Reads configuration documents, small ones here and large ones in a thread. Throws `busy` where that ended before it answered, or too many of the tenant wait. */
 export const createDocumentReader = () => {
   const thread = createWorkThread<DocumentQuestion, DocumentAnswer>({
     module: new URL("./document-thread.ts", import.meta.url),
     name: "documents",
-    ended: (cause) => new Problem("busy", { detail: "The document could not be read now.", cause }),
+    mostMs: 30_000,
+    heapMebibytes: 256,
+    maxWaiting: 16,
+    ended: (cause) => new Problem("busy", { detail: "The document could not be read now.", headers: { "retry-after": "5" }, cause }),
   });
   return {
-    system: async (text: string, shown: string, without?: readonly string[]): Promise<SystemText> => {
+    system: async (
+      text: string,
+      shown: string,
+      { without, tenant }: ReadFor & { readonly without?: readonly string[] | undefined } = {},
+    ): Promise<SystemText> => {
       if (text.length <= SMALL) return readSystemText(text, shown, without);
-      const read = await thread.ask({ kind: "system", text, shown, without });
+      const read = await thread.ask({ kind: "system", text, shown, without }, { tenant });
       if ("faults" in read) return read;
       if (!("document" in read)) throw new TypeError("the thread answers what it is asked");
       return { document: read.document, yaml: unpackYaml(read.yaml) };
     },
-    tools: async (text: string, shown: string): Promise<ReturnType<typeof readToolsDocument>> => {
+    tools: async (text: string, shown: string, { tenant }: ReadFor = {}): Promise<ReturnType<typeof readToolsDocument>> => {
       if (text.length <= SMALL) return readToolsDocument(text, shown);
-      const read = await thread.ask({ kind: "tools", text, shown });
+      const read = await thread.ask({ kind: "tools", text, shown }, { tenant });
       if ("faults" in read) return read;
       if (!("value" in read)) throw new TypeError("the thread answers what it is asked");
       return { value: read.value, yaml: unpackYaml(read.yaml) };

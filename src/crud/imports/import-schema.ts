@@ -1,8 +1,8 @@
-import { RE2JS } from "re2js";
 import { UNSEEN } from "#contract/ids.ts";
 import { withDoubles } from "#contract/exact-numbers.ts";
 import { isObject } from "#contract/is-object.ts";
 import { namesLarge, schemaLists, schemaMembers } from "#documents/foreign-schema.ts";
+import { compilePattern } from "#documents/pattern.ts";
 import { follow, ImportFault, listOf, lookUp, nodeOf, type Node, type OpenApi } from "./openapi-document.ts";
 
 /** Words for a model without what nobody sees: control and format characters, which may turn or hide what stands beside them. */
@@ -35,7 +35,7 @@ const MOST_PATTERN = 1000;
 const isLinear = (pattern: string): boolean => {
   if (pattern.length > MOST_PATTERN) return false;
   try {
-    RE2JS.compile(pattern);
+    compilePattern(pattern);
     return true;
   } catch {
     return false;

@@ -509,3 +509,57 @@ test("a document that knows its callers by client credentials becomes a system w
   assert.equal(upstream.seen.at(-1)?.headers.authorization, "Bearer very-secret-token");
   assert.ok(answer.includes("[redacted]") && !answer.includes("very-secret-token"), answer);
 });
+
+/** YAML of about so many MiB: a second and a half of work each. */
+const largeYaml = (mebibytes: number): string => {
+  const operation = (at: number): string =>
+    `  /p${at}: {get: {operationId: op${at}, description: "${"x".repeat(1000)}", responses: {"200": {description: ok}}}}\n`;
+  const count = Math.ceil((mebibytes * 1_048_576) / operation(1000).length);
+  const paths = Array.from({ length: count }, (_none, at) => operation(at)).join("");
+  return `openapi: 3.1.0\ninfo: {title: Large, version: "1"}\nservers: [{url: "https://large.example"}]\npaths:\n${paths}`;
+};
+const smallDocument = JSON.stringify({
+  openapi: "3.1.0",
+  info: { title: "Small", version: "1" },
+  servers: [{ url: "https://small.example" }],
+  paths: { "/a": { get: { responses: { "200": { description: "ok" } } } } },
+});
+const inspectAs =
+  (house: CrudHouse) =>
+  (as: object, raw: string, more: { readonly signal?: AbortSignal } = {}): Promise<Response> =>
+    house.request("/config/imports/openapi?provider=acme&instance=api", {
+      method: "POST",
+      as,
+      raw,
+      headers: { "content-type": raw.startsWith("{") ? "application/json" : "application/yaml" },
+      ...more,
+    });
+
+test("a small document does not wait for a large one, whoever sent it first", async (t) => {
+  const inspect = inspectAs(await crudHouse(t));
+  const order: string[] = [];
+  const large = inspect(ada, largeYaml(3)).then((response) => order.push(`large ${response.status}`));
+  const small = inspect(eve, smallDocument).then((response) => order.push(`small ${response.status}`));
+  await Promise.all([large, small]);
+  assert.deepEqual(order, ["small 201", "large 201"]);
+});
+
+test("of one tenant so many documents wait, the next is told when to come again, and another tenant's is read", async (t) => {
+  const inspect = inspectAs(await crudHouse(t));
+  const answers = Promise.all(Array.from({ length: 12 }, () => inspect(ada, smallDocument)));
+  const other = await inspect(eve, smallDocument);
+  const refused = (await answers).filter(({ status }) => status !== 201);
+  assert.equal(other.status, 201);
+  assert.ok(refused.length > 0 && refused.every(({ status, headers }) => status === 429 && Number(headers.get("retry-after")) > 1));
+  for (const one of refused) assert.equal(((await one.json()) as { readonly code: string }).code, "rate_limited");
+});
+
+test("a document is read no further once its sender is gone", async (t) => {
+  const inspect = inspectAs(await crudHouse(t));
+  const gone = new AbortController();
+  const left = inspect(ada, largeYaml(8), { signal: gone.signal });
+  const waits = inspect(eve, largeYaml(1.5));
+  setTimeout(() => gone.abort(), 500);
+  assert.equal((await left).status, 422);
+  assert.equal((await waits).status, 201);
+});

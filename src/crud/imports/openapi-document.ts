@@ -26,7 +26,8 @@ export class ImportFault extends Error {
 const MOST_DEPTH = 200;
 /** A member twice is refused in either form. How many there are is bounded by the document's size, and their depth is looked at below. */
 const JSON_LIMITS = { depth: Number.POSITIVE_INFINITY, members: Number.POSITIVE_INFINITY, keepsUnfit: true };
-const YAML_LIMITS = { mebibytes: 32, depth: 100, aliases: 10_000, rounds: true };
+/** What YAML is read into takes some 50 times its size. */
+const YAML_LIMITS = { mebibytes: 16, depth: 100, aliases: 10_000, rounds: true };
 const MOST_HOPS = 20;
 
 export const nodeOf = (value: unknown): Node => (isObject(value) ? value : {});

@@ -1,6 +1,6 @@
 import { acceptImport, importedOperations, importOpenApi, MOST_IMPORT_BYTES, reimportSystem } from "#contract/imports.ts";
 import { Problem } from "#contract/problem.ts";
-import { createWorkThread } from "#documents/work-thread.ts";
+import { createWorkThread, type WorkEnd } from "#documents/work-thread.ts";
 import { readBytes } from "#http/read-bytes.ts";
 import { answer, type Router } from "#http/serve.ts";
 import type { Caller } from "#authn/caller.ts";
@@ -20,9 +20,18 @@ export interface ImportEndpoints {
   readonly stopping: AbortSignal;
 }
 
-/** A document of 32 MiB is read in a second as JSON, in a minute as YAML. */
-const MOST_MS = 120_000;
-const HEAP_MEBIBYTES = 2048;
+/**
+ * Two threads, each of which takes one tenant's document after another's: what is small never waits for what is large. A document of 32 MiB is read
+ * in a second as JSON, one of 16 MiB in half a minute as YAML.
+ */
+const LANES = {
+  small: { maxMs: 30_000, heapMebibytes: 256 },
+  large: { maxMs: 120_000, heapMebibytes: 1024 },
+} as const;
+const MAX_SMALL_BYTES = 1_048_576;
+const MAX_SMALL_PACKED_BYTES = 131_072;
+/** Documents of one tenant that wait for a thread. */
+const MAX_WAITING = 3;
 /** Begins the reason of a version that an import wrote: a later one tells by it what a person changed since. */
 const MARK = "OpenAPI import: ";
 
@@ -33,28 +42,36 @@ const reasonOf = ({ title, sha256 }: StoredImport): string =>
 export const serveImports = (router: Router<Caller>, parts: ImportEndpoints): void => {
   const { publisher, database } = parts;
   const { store } = publisher;
-  const thread = createWorkThread<ImportQuestion, ImportAnswer>({
-    module: new URL("./import-thread.ts", import.meta.url),
-    name: "openapi-import",
-    mostMs: MOST_MS,
-    heapMebibytes: HEAP_MEBIBYTES,
-    ended: (cause, why) => {
-      if (why === "failed") return new Problem("internal", { detail: "The thread that reads documents did not start, or failed.", cause });
-      const message =
-        why === "late" ? `takes longer than ${MOST_MS / 1000} s to be read` : `needs more than ${HEAP_MEBIBYTES} MiB of memory to be read`;
-      return new Problem("unprocessable", { errors: [{ path: "", message }], cause });
-    },
-  });
+  const lane = (name: keyof typeof LANES) =>
+    createWorkThread<ImportQuestion, ImportAnswer>({
+      module: new URL("./import-thread.ts", import.meta.url),
+      name: `openapi-import-${name}`,
+      mostMs: LANES[name].maxMs,
+      heapMebibytes: LANES[name].heapMebibytes,
+      maxWaiting: MAX_WAITING,
+      ended: (cause, why) => endOf(cause, why, LANES[name]),
+    });
+  const lanes = { small: lane("small"), large: lane("large") };
+  /** Ends when the caller is gone. */
+  const work = (question: ImportQuestion, { caller, request }: { readonly caller: Caller; readonly request: Request }) => {
+    const isSmall =
+      question.kind === "inspect" ? question.bytes.length <= MAX_SMALL_BYTES : question.packed.length <= MAX_SMALL_PACKED_BYTES;
+    return lanes[isSmall ? "small" : "large"].ask(question, { tenant: caller.tenant, signal: request.signal });
+  };
 
   const requireImport = async (id: string, tenant: string): Promise<StoredImport> => {
     const found = await readImport(database, id, tenant);
     if (found === undefined) throw new Problem("not_found");
     return found;
   };
-  const make = async (id: string, tenant: string, question: (packed: Uint8Array) => ImportQuestion): Promise<MadeSystem> => {
-    const packed = await readImportedDocument(database, id, tenant);
+  const make = async (
+    id: string,
+    call: { readonly caller: Caller; readonly request: Request },
+    question: (packed: Uint8Array) => ImportQuestion,
+  ): Promise<MadeSystem> => {
+    const packed = await readImportedDocument(database, id, call.caller.tenant);
     if (packed === undefined) throw new Problem("not_found");
-    const made = await thread.ask(question(packed));
+    const made = await work(question(packed), call);
     if (!("text" in made)) throw new TypeError("the thread answers what it is asked");
     if (made.faults.length > 0) throw new Problem("unprocessable", { errors: made.faults });
     return made;
@@ -85,10 +102,10 @@ export const serveImports = (router: Router<Caller>, parts: ImportEndpoints): vo
         : await fetchDocument(query.url, {
             allow: query.allow === undefined ? [] : [query.allow],
             housePorts: parts.housePorts,
-            signal: parts.stopping,
+            signal: AbortSignal.any([parts.stopping, request.signal]),
           });
     const prefix = `${query.provider}.${query.instance}.`;
-    const found = await thread.ask({ kind: "inspect", bytes, prefix });
+    const found = await work({ kind: "inspect", bytes, prefix }, call);
     if (!("packed" in found)) throw new Problem("unprocessable", { errors: "faults" in found ? found.faults.slice(0, 50) : [] });
     const kept = await keepImport(database, { tenant: caller.tenant, by: caller.sub, prefix, found });
     const { packed: _packed, rows: _rows, ...told } = found;
@@ -129,7 +146,7 @@ export const serveImports = (router: Router<Caller>, parts: ImportEndpoints): vo
       auth: body.auth ?? { type: "none" },
       defaults: { dataScope: "none" },
     };
-    const made = await make(params.id, caller.tenant, (packed) => ({ kind: "make", packed, prefix: imported.prefix, picks, head }));
+    const made = await make(params.id, call, (packed) => ({ kind: "make", packed, prefix: imported.prefix, picks, head }));
     const document = query.document === "true" ? { document: made.text } : {};
     return publish(call, { name: undefined, by, ifMatch: null }, imported, made, document);
   });
@@ -148,10 +165,26 @@ export const serveImports = (router: Router<Caller>, parts: ImportEndpoints): vo
     const written = last === undefined ? undefined : (await store.version("system", name, last.version, caller.tenant)).text;
     const { prefix } = imported;
     const picks = body.pick ?? [];
-    const made = await make(imported.id, caller.tenant, (packed) => ({ kind: "remake", packed, prefix, picks, current, written }));
+    const made = await make(imported.id, call, (packed) => ({ kind: "remake", packed, prefix, picks, current, written }));
     const change = { name, by, ifMatch: request.headers.get("if-match") };
     return publish(call, change, imported, made, { gone: [...made.gone], fresh: [...made.fresh] });
   });
+};
+
+/** Why a document was not read. */
+const endOf = (cause: unknown, why: WorkEnd, { maxMs, heapMebibytes }: (typeof LANES)[keyof typeof LANES]): Problem => {
+  if (why === "failed") return new Problem("internal", { detail: "The thread that reads documents did not start, or failed.", cause });
+  if (why === "full")
+    return new Problem("rate_limited", {
+      detail: `${MAX_WAITING} documents of your tenant wait to be read.`,
+      headers: { "retry-after": String(Math.ceil(maxMs / 4000)) },
+    });
+  const messages = {
+    late: `takes longer than ${maxMs / 1000} s to be read`,
+    memory: `needs more than ${heapMebibytes} MiB of memory to be read: send less of it, or JSON in place of YAML`,
+    cancelled: "was not read: nobody waits for it",
+  };
+  return new Problem("unprocessable", { errors: [{ path: "", message: messages[why] }], cause });
 };
 
 const requireBase = (url: string | undefined): string => {
