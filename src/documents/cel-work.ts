@@ -1,6 +1,6 @@
 import type { ASTNode } from "@marcbachmann/cel-js";
 import { Problem } from "#contract/problem.ts";
-import { compilePattern, patternSize, type Pattern } from "./pattern.ts";
+import { COMPILE_STEPS, compilePattern, isCompiled, patternSize } from "./pattern.ts";
 
 /** Steps of some 50 ns that all expressions over the same inputs may take together: about 5 ms. */
 const MAX_STEPS = 100_000;
@@ -10,9 +10,8 @@ const CHARACTERS_A_STEP = 32;
 const FAILURE_STEPS = 100;
 /** Beyond this the engine's search is no longer linear in the text. */
 const MAX_NEEDLE = 250;
-/** Making a date in a named time zone, or compiling a step of a pattern. */
+/** Making a date in a named time zone. */
 const ZONE_STEPS = 1000;
-const COMPILE_STEPS = 20;
 
 export const limitReached = (detail: string): Problem => new Problem("expression_limit", { detail });
 
@@ -158,18 +157,12 @@ export const countWork = (
 ): void => {
   const nodes = nodesOf(root);
   requirePatterns(nodes);
-  const patterns = new Map<string, Pattern>();
   let failure: unknown;
   const matches = (text: string, source: string): boolean => {
     const work = now();
-    let pattern = patterns.get(source);
-    if (pattern === undefined) {
-      work.spend(patternSize(source) * COMPILE_STEPS);
-      if (patterns.size === 50) patterns.clear();
-      pattern = compilePattern(source);
-      patterns.set(source, pattern);
-    }
-    work.spend((text.length * (8 + pattern.size)) / 16);
+    if (!isCompiled(source)) work.spend(patternSize(source) * COMPILE_STEPS);
+    const pattern = compilePattern(source);
+    work.spend(pattern.steps(text));
     return pattern.test(text);
   };
   for (const node of nodes) {

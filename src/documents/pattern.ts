@@ -3,14 +3,18 @@ import { RE2JS } from "re2js";
 
 /** A regular expression that somebody else wrote: it runs on RE2, so no text makes it backtrack. */
 export interface Pattern {
-  /** Steps of its program. A search costs at most `size` steps a character. */
-  readonly size: number;
+  /** What a search costs at most, in steps of some 50 ns. */
+  steps(text: string): number;
   /** Whether it matches anywhere in the text. */
   test(text: string): boolean;
 }
 
 const MAX_TEXT = 4096;
 const MAX_SIZE = 5000;
+const MAX_REPEAT = 1000;
+/** To compile one step of a pattern. */
+export const COMPILE_STEPS = 50;
+const REPEAT = /\{(\d+)(,(\d*))?\}/g;
 /** An escape, a class, a count, a bracket, or any other character. */
 const TOKEN = /\\[^]|\[(?:\\[^]|[^\]\\])*\]?|\{(\d+)(,(\d*))?\}|[^]/g;
 
@@ -43,15 +47,35 @@ export const patternSize = (text: string): number => {
 };
 
 const compiled = new LRUCache<string, Pattern>({ max: 1000 });
+/** Whether `compilePattern` costs nothing. */
+export const isCompiled = (text: string): boolean => compiled.has(text);
 
-/** Compiles once for equal texts. Throws an `Error` whose message may be shown for what RE2 does not take, or is too large to be compiled. */
+/**
+ * Checks a pattern; equal texts are compiled once, when the first text is held against them: the counts of `{n,m}` are written out only then.
+ * Throws an `Error` whose message may be shown for what RE2 does not take, or is too large to be compiled.
+ */
 export const compilePattern = (text: string): Pattern => {
   const known = compiled.get(text);
   if (known !== undefined) return known;
   if (text.length > MAX_TEXT) throw new Error(`a pattern has at most ${MAX_TEXT} characters`);
-  if (patternSize(text) > MAX_SIZE) throw new Error(`the pattern repeats too much: written out it has more than ${MAX_SIZE} steps`);
-  const program = RE2JS.compile(text);
-  const pattern = { size: program.programSize(), test: (subject: string) => program.test(subject) };
+  const size = patternSize(text);
+  if (size > MAX_SIZE) throw new Error(`the pattern repeats too much: written out it has more than ${MAX_SIZE} steps`);
+  const counts = [...text.matchAll(REPEAT)].flatMap(([, from, , to]) => [Number(from), Number(to ?? 0)]);
+  // Counts of what is itself repeated multiply, and are checked by RE2 alone.
+  const isSimple = !/[)}*+?]\{/.test(text) && counts.every((count) => count <= MAX_REPEAT);
+  let program: RE2JS | undefined;
+  const compile = () => (program ??= RE2JS.compile(text));
+  if (isSimple && size > 100)
+    RE2JS.compile(
+      text.replaceAll(REPEAT, (repeat, from: string, range?: string, to?: string) =>
+        Number(to || from) >= Number(from) ? (range === undefined ? "{1}" : "{1,}") : repeat,
+      ),
+    );
+  else compile();
+  const pattern: Pattern = {
+    steps: (subject) => (program === undefined ? size * COMPILE_STEPS : 0) + (subject.length * (8 + size)) / 16,
+    test: (subject) => compile().test(subject),
+  };
   compiled.set(text, pattern);
   return pattern;
 };

@@ -7,6 +7,7 @@ import type { McpDocument } from "#crud/systems/system-document.ts";
 import type { Children } from "#crud/upstream/mcp-children.ts";
 import { createMcpConnector } from "#crud/upstream/mcp-connector.ts";
 import { prepareSchema } from "#documents/foreign-schema.ts";
+import { compilePattern, type Pattern } from "#documents/pattern.ts";
 import { externalBasePattern, MAX_NAME } from "./names.ts";
 import type { Definition, Tool } from "./tool.ts";
 
@@ -49,8 +50,8 @@ export const mapNames = (
   );
 };
 
-const glob = (pattern: string): RegExp =>
-  new RegExp(
+const glob = (pattern: string): Pattern =>
+  compilePattern(
     `^${pattern
       .split("*")
       .map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"))

@@ -1,4 +1,5 @@
 import { prepareSchema } from "#documents/foreign-schema.ts";
+import { schemaIssues } from "#documents/schema-issues.ts";
 import { sha256Of } from "./digest.ts";
 import { underscoreOf } from "./names.ts";
 import type { Connector, Definition, Tool } from "./tool.ts";
@@ -9,6 +10,7 @@ export const createHouseTool = (said: Omit<Definition, "annotations">, connector
     ...said,
     annotations: { readOnlyHint: true, idempotentHint: true, destructiveHint: false, openWorldHint: false },
   };
+  const check = prepareSchema(definition.inputSchema);
   return {
     name: definition.name,
     underscore: underscoreOf(definition.name),
@@ -19,7 +21,7 @@ export const createHouseTool = (said: Omit<Definition, "annotations">, connector
     instance: definition.name.slice("system.".length),
     state: "serving",
     isBuiltIn: true,
-    checkArguments: prepareSchema(definition.inputSchema),
+    checkArguments: (value, asker) => schemaIssues(check, value, asker),
     rules: { scopes: [], mappings: [], masks: [], timeoutMs: 5000, reserveMicro: 0n, isReadOnly: true, isDestructive: false },
     connector,
   };

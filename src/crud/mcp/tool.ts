@@ -2,7 +2,9 @@ import type { MaskKind } from "#contract/data-scope.ts";
 import type { DecideAsk } from "#decide/decider.ts";
 import type { Caller, SignInDemand } from "#authn/caller.ts";
 import type { Template } from "#crud/systems/template.ts";
+import type { Fault } from "#contract/problem.ts";
 import type { SchemaCheck } from "#documents/foreign-schema.ts";
+import type { SchemaCaller } from "#documents/schema-issues.ts";
 import type { Pointer } from "#contract/json-pointer.ts";
 
 /** What a tool says of itself; its digest is taken over exactly this. */
@@ -89,7 +91,8 @@ export interface Tool {
   readonly state: ToolState;
   /** Of the house itself: no delegation, no budget. */
   readonly isBuiltIn: boolean;
-  readonly checkArguments: SchemaCheck;
+  /** All issues of arguments. Throws `overloaded`. */
+  checkArguments(value: unknown, asker?: SchemaCaller): Promise<readonly Fault[]>;
   readonly rules: CallRules;
   readonly connector: Connector;
   /** What its file says of what it gives for an answer of its upstream. */

@@ -43,7 +43,7 @@ export const operationTests = (system: HttpSystem, operation: HttpOperation, too
       operation,
     );
     const answer = async (): Promise<unknown> => {
-      const errors = tool.checkArguments(input);
+      const errors = await tool.checkArguments(input);
       if (errors.length > 0) throw new Problem("invalid_arguments", { errors });
       const upstream = await connector({
         callId: "test",

@@ -49,15 +49,16 @@ const withIntegers = (value: unknown, places: ReadonlySet<string>, at = ""): unk
 };
 
 /** Arguments that fit, or what is wrong with them. An id beyond 2^53 is also taken as text where the schema says integer. */
-const fitArguments = (
+const fitArguments = async (
   value: unknown,
-  { checkArguments }: KnownCall["tool"],
-): { readonly value: unknown; readonly faults: readonly Fault[] } => {
-  const faults = checkArguments(value, MAX_VALUES);
+  { call, tool }: KnownCall,
+): Promise<{ readonly value: unknown; readonly faults: readonly Fault[] }> => {
+  const caller = { tenant: call.caller.tenant, signal: call.signal };
+  const faults = await tool.checkArguments(value, { ...caller, maxIssues: MAX_VALUES });
   const places = new Set(faults.filter(({ message }) => message.includes("integer")).map(({ path }) => path));
   if (places.size === 0) return { value, faults };
   const fit = withIntegers(value, places);
-  return { value: fit, faults: checkArguments(fit, MAX_VALUES) };
+  return { value: fit, faults: await tool.checkArguments(fit, caller) };
 };
 
 type ArgumentParts = Pick<CallParts, "digestKey" | "answerCursor">;
@@ -79,9 +80,9 @@ const pageOf = ({ call, tool }: KnownCall, digest: string, cursor: unknown, { an
 
 /**
  * Bounds, schema, freeze, digest; the cursor of a cut answer is no argument: it is neither decided on nor sent. Throws `invalid_arguments`
- * with every fault and no value.
+ * with every fault and no value, `overloaded`.
  */
-export const parseArguments = ({ call, tool }: KnownCall, parts: ArgumentParts): GivenCall => {
+export const parseArguments = async ({ call, tool }: KnownCall, parts: ArgumentParts): Promise<GivenCall> => {
   const given = call.arguments === undefined ? {} : call.arguments;
   if (!isObject(given)) {
     throw new Problem("invalid_arguments", { errors: [{ path: "", message: "must be an object" }] });
@@ -92,7 +93,7 @@ export const parseArguments = ({ call, tool }: KnownCall, parts: ArgumentParts):
   freeze(sent, 0, { left: MAX_VALUES }, bounds);
   if (bounds.length === 0 && Buffer.byteLength(JSON.stringify(sent)) > MAX_BYTES)
     bounds.push({ path: "", message: `is larger than ${MAX_BYTES} bytes` });
-  const { value, faults } = bounds.length > 0 ? { value: sent, faults: bounds } : fitArguments(sent, tool);
+  const { value, faults } = bounds.length > 0 ? { value: sent, faults: bounds } : await fitArguments(sent, { call, tool });
   freeze(value, 0, { left: MAX_VALUES }, bounds);
   if (faults.length > 0) throw new Problem("invalid_arguments", { errors: faults });
   const digest = keyedDigest(parts.digestKey, value);

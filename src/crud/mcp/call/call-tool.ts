@@ -113,7 +113,7 @@ const openCall = async (decided: DecidedCall, key: KeyHold | undefined, parts: C
   let held: Held | undefined;
   try {
     held = await timed("reserve", () => requireReservation(decided, parts));
-    requireAllowed(held, decided);
+    await requireAllowed(held, decided);
     const act = await timed("audit", () => openRecord(decided, held, parts));
     return { ...decided, held, act, openedAt: performance.now() };
   } catch (error) {

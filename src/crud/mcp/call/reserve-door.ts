@@ -5,6 +5,7 @@ import { usdFromMicro } from "#contract/ids.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
 import type { Hop } from "#authn/agent-rule.ts";
 import { prepareSchema } from "#documents/foreign-schema.ts";
+import { schemaIssues } from "#documents/schema-issues.ts";
 import { wasNeverSent } from "#http/was-never-sent.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
 import type { DecidedCall } from "./chain-door.ts";
@@ -103,25 +104,29 @@ const releaseLost = async (hold: () => Promise<Reservation>, parts: MembershipPa
   if (held !== undefined) await releaseHeld({ reservationId: held.reservation_id }, parts, correlationId);
 };
 
-const argumentFaults = (schemas: readonly unknown[], value: unknown): readonly Fault[] => {
+const argumentFaults = async (schemas: readonly unknown[], { call, given }: DecidedCall): Promise<readonly Fault[]> => {
   try {
-    return schemas.flatMap((schema) => prepareSchema(schema)(value));
-  } catch {
+    const asker = { tenant: call.caller.tenant, signal: call.signal };
+    const found: Fault[] = [];
+    for (const schema of schemas) found.push(...(await schemaIssues(prepareSchema(schema), given.value, asker)));
+    return found;
+  } catch (error) {
+    if (error instanceof Problem) throw error;
     return [{ path: "", message: "cannot be compared with what the delegation demands" }];
   }
 };
 
 /**
  * The delegation that pays, or one above it, may demand more of the arguments than the tool does. A schema that cannot be read lets nothing
- * through. Throws `capability_missing`.
+ * through. Throws `capability_missing`, `overloaded`.
  */
-export const requireAllowed = (held: Held | undefined, { given, permit }: DecidedCall): void => {
-  const faults = held === undefined ? [] : argumentFaults(held.argumentSchemas, given.value);
+export const requireAllowed = async (held: Held | undefined, decided: DecidedCall): Promise<void> => {
+  const faults = held === undefined ? [] : await argumentFaults(held.argumentSchemas, decided);
   if (faults.length > 0)
     throw new Problem("capability_missing", {
       detail: "The delegation does not cover these arguments.",
-      members: { decision_id: permit.decisionId },
-      errors: [...faults],
+      members: { decision_id: decided.permit.decisionId },
+      errors: faults.slice(0, 50),
     });
 };
 

@@ -5,12 +5,12 @@ import { Problem } from "#contract/problem.ts";
 import type { MaskedPlace } from "#contract/masked-places.ts";
 import { sha256Of } from "#crud/mcp/digest.ts";
 import { pointerText, type Pointer } from "#contract/json-pointer.ts";
+import { schemaIssues } from "#documents/schema-issues.ts";
 import { createTurnsOfLong, inTurns } from "#http/turns.ts";
 import { changeAt, valueAt } from "#crud/mcp/value-at.ts";
 import type { RowRules, Tool, UpstreamAnswer } from "#crud/mcp/tool.ts";
 import type { DecidedCall } from "./chain-door.ts";
 import type { KeptReply } from "./idempotency.ts";
-import { outputFaults } from "./output-faults.ts";
 import type { RowScope } from "./row-scope.ts";
 import { absentRow } from "./upstream-fault.ts";
 
@@ -22,7 +22,10 @@ export interface Shaped {
 }
 
 /** What an answer is shaped by. */
-type ShapedCall = Pick<DecidedCall, "tool" | "scope" | "lifted"> & { readonly given: Pick<DecidedCall["given"], "value" | "page"> };
+type ShapedCall = Pick<DecidedCall, "tool" | "scope" | "lifted"> & {
+  readonly call?: DecidedCall["call"];
+  readonly given: Pick<DecidedCall["given"], "value" | "page">;
+};
 
 const MAX_BYTES = 1_048_576;
 
@@ -168,7 +171,7 @@ const requireFit = (bytes: number, { rules: { cutsAtBytes = MAX_BYTES } }: Tool)
  */
 export const shapeOutput = async (
   upstream: Pick<UpstreamAnswer, "value" | "isCut">,
-  { tool, given, scope, lifted }: ShapedCall,
+  { call, tool, given, scope, lifted }: ShapedCall,
 ): Promise<Shaped> => {
   const turn = createTurnsOfLong();
   const masked: MaskedPlace[] = [];
@@ -199,7 +202,8 @@ export const shapeOutput = async (
   const text = JSON.stringify(value) ?? "";
   requireFit(Buffer.byteLength(text), tool);
   await turn();
-  const faults = await outputFaults(tool, value, text);
+  const { checkOutput } = tool.rules;
+  const faults = checkOutput === undefined ? [] : await schemaIssues(checkOutput, value, { text, tenant: call?.caller.tenant });
   if (faults.length > 0) throw new Problem("output_invalid", { errors: [...faults] });
   await turn();
   const at = isBare ? [ITEMS] : tool.rules.rows?.rows;

@@ -1,0 +1,413 @@
+import { isObject } from "#contract/is-object.ts";
+import { pointerText } from "#contract/json-pointer.ts";
+import type { Fault } from "#contract/problem.ts";
+import { compilePattern } from "./pattern.ts";
+
+/** One validation of one value. */
+export interface Run {
+  /** Steps of some 50 ns that it may still take. */
+  left: number;
+  readonly path: PropertyKey[];
+  issues: Fault[];
+  readonly maxIssues: number;
+}
+/** Members and items that a schema at this place has spoken of, for `unevaluatedProperties` and `unevaluatedItems`. */
+export interface Seen {
+  readonly names: Set<string>;
+  readonly items: Set<number>;
+}
+/** Whether a value fits; what does not is in the run's issues. */
+export type Check = (value: unknown, run: Run, seen: Seen | undefined) => boolean;
+type Members = Readonly<Record<string, unknown>>;
+/** Makes the check of a part of the schema. */
+type Inner = (part: unknown) => Check;
+type Maker = (given: unknown, inner: Inner, schema: Members) => Check | undefined;
+
+export class TooMuchWork extends Error {}
+export const MAX_ISSUES = 50;
+const MAX_SHOWN = 200;
+const ISSUE_STEPS = 20;
+/** Numbers of any exponent are compared digit by digit. */
+const MULTIPLE_STEPS = 40;
+
+export const spend = (run: Run, steps: number): void => {
+  run.left -= steps;
+  if (run.left < 0) throw new TooMuchWork();
+};
+
+const fail = (run: Run, message: string, ...more: readonly PropertyKey[]): false => {
+  spend(run, ISSUE_STEPS);
+  if (run.issues.length < run.maxIssues) run.issues.push({ path: pointerText([...run.path, ...more]), message });
+  return false;
+};
+
+const within = (check: Check, value: unknown, run: Run, at: PropertyKey): boolean => {
+  run.path.push(at);
+  const fits = check(value, run, undefined);
+  run.path.pop();
+  return fits;
+};
+
+export const newSeen = (): Seen => ({ names: new Set(), items: new Set() });
+
+/** A check whose issues and evaluations count only if they are wanted: `issues` are those of a value that does not fit. */
+const apart = (check: Check, value: unknown, run: Run, seen: Seen | undefined) => {
+  const own = seen === undefined ? undefined : newSeen();
+  const { issues } = run;
+  run.issues = [];
+  const fits = check(value, run, own);
+  const found = run.issues;
+  run.issues = issues;
+  if (fits && seen !== undefined && own !== undefined) {
+    spend(run, own.names.size + own.items.size);
+    for (const name of own.names) seen.names.add(name);
+    for (const item of own.items) seen.items.add(item);
+  }
+  return { fits, found };
+};
+
+/** A schema of the same value that must fit, too. */
+export const along = (check: Check, value: unknown, run: Run, seen: Seen | undefined): boolean => {
+  const { fits, found } = apart(check, value, run, seen);
+  take(run, found);
+  return fits;
+};
+
+const take = (run: Run, found: readonly Fault[]): void => {
+  run.issues.push(...found.slice(0, Math.max(0, run.maxIssues - run.issues.length)));
+};
+
+/** The same text for equal values, whatever the order of their members. */
+const canonicalText = (value: unknown, run: Run): string => {
+  spend(run, 2);
+  if (typeof value === "string") spend(run, value.length / 16);
+  if (Array.isArray(value)) return `[${value.map((item) => canonicalText(item, run)).join()}]`;
+  if (!isObject(value)) return JSON.stringify(value);
+  const names = Object.keys(value).sort();
+  return `{${names.map((name) => `${JSON.stringify(name)}:${canonicalText(value[name], run)}`).join()}}`;
+};
+/** Values that were met before: equal ones by their text, plain ones by themselves. */
+const newValues = () => {
+  const plain = new Set<unknown>();
+  const composed = new Set<string>();
+  const isPlain = (value: unknown): boolean => typeof value !== "object" || value === null;
+  return {
+    has: (value: unknown, run: Run): boolean =>
+      isPlain(value) ? plain.has(value) : composed.size > 0 && composed.has(canonicalText(value, run)),
+    /** False where it was there. */
+    add: (value: unknown, run: Run): boolean => {
+      const size = plain.size + composed.size;
+      if (isPlain(value)) plain.add(value);
+      else composed.add(canonicalText(value, run));
+      return plain.size + composed.size > size;
+    },
+  };
+};
+
+const article = (type: string): string => (/^[aio]/.test(type) ? `an ${type}` : `a ${type}`);
+const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
+/** What a schema wants, as its own text: whoever may call the tool has read it. Long ones are only spoken of. */
+const wanted = (text: string, lead: string, otherwise: string): string => (text.length > MAX_SHOWN ? otherwise : `${lead} ${text}`);
+
+const typeOf = (value: unknown): string => (value === null ? "null" : Array.isArray(value) ? "array" : typeof value);
+const isCount = (given: unknown): given is number => typeof given === "number" && given >= 0;
+
+const oneOfValues = (values: readonly unknown[], message: string): Check => {
+  const known = newValues();
+  for (const value of values) known.add(value, { left: Infinity, path: [], issues: [], maxIssues: MAX_ISSUES });
+  return (value, run) => known.has(value, run) || fail(run, message);
+};
+
+/** A rule for numbers, and one for texts by their characters: whole code points, as JSON Schema counts. */
+const numeric =
+  (fits: (value: number, given: number) => boolean, words: string): Maker =>
+  (given) =>
+    typeof given !== "number"
+      ? undefined
+      : (value, run) => typeof value !== "number" || fits(value, given) || fail(run, `${words} ${given}`);
+const textual =
+  (fits: (count: number, given: number) => boolean, words: string): Maker =>
+  (given) =>
+    !isCount(given)
+      ? undefined
+      : (value, run) => {
+          if (typeof value !== "string") return true;
+          spend(run, value.length / 8);
+          let count = 0;
+          for (const _character of value) count += 1;
+          return fits(count, given) || fail(run, `${words} ${counted(given, "character")}`);
+        };
+const listed =
+  (fits: (count: number, given: number) => boolean, words: string): Maker =>
+  (given) =>
+    !isCount(given)
+      ? undefined
+      : (value, run) => !Array.isArray(value) || fits(value.length, given) || fail(run, `${words} ${counted(given, "item")}`);
+const sized =
+  (fits: (count: number, given: number) => boolean, word: string): Maker =>
+  (given) =>
+    !isCount(given)
+      ? undefined
+      : (value, run) => !isObject(value) || fits(namesOf(value, run).length, given) || fail(run, `does not fit (${word})`);
+
+const namesOf = (value: Members, run: Run): readonly string[] => {
+  const names = Object.keys(value);
+  spend(run, names.length);
+  return names;
+};
+
+/** Whole numbers of the decimal places that both have: 0.3 is a multiple of 0.1. */
+const isMultiple = (value: number, of: number): boolean => {
+  if (!Number.isFinite(value)) return false;
+  const parts = [value, of].map((one) => {
+    const [digits = "", exponent = "0"] = Math.abs(one).toString().split("e");
+    const point = digits.indexOf(".");
+    return { digits: BigInt(digits.replace(".", "")), exponent: Number(exponent) - (point === -1 ? 0 : digits.length - point - 1) };
+  });
+  const least = Math.min(...parts.map(({ exponent }) => exponent));
+  const [whole = 0n, step = 1n] = parts.map(({ digits, exponent }) => digits * 10n ** BigInt(exponent - least));
+  return whole % step === 0n;
+};
+
+const inEach = (parts: unknown, inner: Inner): readonly (readonly [string, Check])[] =>
+  isObject(parts) ? Object.entries(parts).map(([name, part]) => [name, inner(part)] as const) : [];
+
+/** Whose members a pattern names. */
+const inPatterns = (schema: Members, inner: Inner) =>
+  inEach(schema["patternProperties"], inner).map(([source, check]) => ({ pattern: compilePattern(source), check }));
+
+/** What speaks of a member by its name, or of all that are left. */
+const ofMembers =
+  (choose: (name: string, seen: Seen | undefined) => boolean, check: Check): Check =>
+  (value, run, seen) => {
+    if (!isObject(value)) return true;
+    let fits = true;
+    for (const name of namesOf(value, run)) {
+      if (!choose(name, seen)) continue;
+      if (within(check, value[name], run, name)) seen?.names.add(name);
+      else fits = false;
+    }
+    return fits;
+  };
+
+const ofItems =
+  (choose: (at: number, seen: Seen | undefined) => boolean, checkOf: (at: number) => Check): Check =>
+  (value, run, seen) => {
+    if (!Array.isArray(value)) return true;
+    spend(run, value.length);
+    let fits = true;
+    for (let at = 0; at < value.length; at++) {
+      if (!choose(at, seen)) continue;
+      if (!within(checkOf(at), value[at], run, at)) fits = false;
+      seen?.items.add(at);
+    }
+    return fits;
+  };
+
+/** The checks of a list in 2020-12 and before: those of the first items, and that of the rest. */
+const itemsOf = (schema: Members): { readonly first: readonly unknown[]; readonly rest: unknown } => {
+  const { items } = schema;
+  if (Array.isArray(items)) return { first: items, rest: schema["additionalItems"] };
+  return { first: Array.isArray(schema["prefixItems"]) ? schema["prefixItems"] : [], rest: items };
+};
+
+const dependent =
+  (word: string, wants: (name: string, part: unknown, inner: Inner) => Check): Maker =>
+  (given, inner) => {
+    if (!isObject(given)) return undefined;
+    const rules = Object.entries(given).map(([name, part]) => ({ name, check: wants(name, part, inner) }));
+    return (value, run, seen) => {
+      if (!isObject(value)) return true;
+      let fits = true;
+      for (const { name, check } of rules)
+        if (Object.hasOwn(value, name) && !along(check, value, run, seen)) fits = fail(run, `does not fit (${word})`);
+      return fits;
+    };
+  };
+const needs =
+  (names: readonly unknown[]): Check =>
+  (value, run) => {
+    spend(run, names.length);
+    return names.every((name) => isObject(value) && Object.hasOwn(value, String(name)));
+  };
+
+/** Each keyword that is known, in the order in which issues are listed. What has not the keyword's shape means nothing. */
+export const makers: Readonly<Record<string, Maker>> = {
+  type: (given) => {
+    const types = (Array.isArray(given) ? given : [given]).filter((type) => typeof type === "string");
+    if (types.length === 0) return undefined;
+    const message = `must be ${article(types.join(" or "))}`;
+    return (value, run) => {
+      const type = typeOf(value);
+      return types.includes(type) || (type === "number" && types.includes("integer") && Number.isInteger(value)) || fail(run, message);
+    };
+  },
+  const: (given) => oneOfValues([given], wanted(JSON.stringify(given), "must be", "must be the value the schema names")),
+  enum: (given) =>
+    Array.isArray(given)
+      ? oneOfValues(given, wanted(JSON.stringify(given).slice(1, -1), "must be one of", "must be one of the values the schema names"))
+      : undefined,
+  not: (given, inner) => {
+    const check = inner(given);
+    return (value, run) => !apart(check, value, run, undefined).fits || fail(run, "does not fit (not)");
+  },
+  anyOf: (given, inner) => {
+    if (!Array.isArray(given)) return undefined;
+    const checks = given.map(inner);
+    return (value, run, seen) => {
+      const tried = checks.map((check) => apart(check, value, run, seen));
+      if (tried.some(({ fits }) => fits)) return true;
+      fail(run, "does not fit (anyOf)");
+      for (const { found } of tried) take(run, found);
+      return false;
+    };
+  },
+  allOf: (given, inner) => {
+    if (!Array.isArray(given)) return undefined;
+    const checks = given.map(inner);
+    return (value, run, seen) => checks.map((check) => along(check, value, run, seen)).every(Boolean);
+  },
+  oneOf: (given, inner) => {
+    if (!Array.isArray(given)) return undefined;
+    const checks = given.map(inner);
+    return (value, run, seen) => {
+      const tried = checks.map((check) => apart(check, value, run, seen));
+      if (tried.filter(({ fits }) => fits).length === 1) return true;
+      fail(run, "does not fit (oneOf)");
+      for (const { found } of tried) take(run, found);
+      return false;
+    };
+  },
+  if: (given, inner, schema) => {
+    const [condition, met, unmet] = [given, schema["then"] ?? true, schema["else"] ?? true].map(inner);
+    return (value, run, seen) => {
+      const chosen = condition === undefined || apart(condition, value, run, seen).fits ? met : unmet;
+      return chosen === undefined || along(chosen, value, run, seen) || fail(run, "does not fit (if)");
+    };
+  },
+  required: (given) =>
+    !Array.isArray(given)
+      ? undefined
+      : (value, run) => {
+          if (!isObject(value)) return true;
+          spend(run, given.length);
+          const missing = given.filter((name) => !Object.hasOwn(value, String(name)));
+          for (const name of missing) fail(run, "is required", String(name));
+          return missing.length === 0;
+        },
+  minProperties: sized((count, given) => count >= given, "minProperties"),
+  maxProperties: sized((count, given) => count <= given, "maxProperties"),
+  propertyNames: (given, inner) => {
+    const check = inner(given);
+    return (value, run) => {
+      if (!isObject(value)) return true;
+      const unfit = namesOf(value, run).filter((name) => !within(check, name, run, name));
+      return unfit.length === 0 || fail(run, "does not fit (propertyNames)");
+    };
+  },
+  dependentRequired: dependent("dependentRequired", (_name, part) => needs(Array.isArray(part) ? part : [])),
+  dependentSchemas: dependent("dependentSchemas", (_name, part, inner) => inner(part)),
+  dependencies: dependent("dependencies", (_name, part, inner) => (Array.isArray(part) ? needs(part) : inner(part))),
+  properties: (given, inner) => {
+    const checks = inEach(given, inner);
+    return (value, run, seen) => {
+      if (!isObject(value)) return true;
+      spend(run, checks.length);
+      let fits = true;
+      for (const [name, check] of checks) {
+        if (!Object.hasOwn(value, name)) continue;
+        if (within(check, value[name], run, name)) seen?.names.add(name);
+        else fits = false;
+      }
+      return fits;
+    };
+  },
+  patternProperties: (_given, inner, schema) => {
+    const rules = inPatterns(schema, inner);
+    return (value, run, seen) =>
+      rules
+        .map(({ pattern, check }) =>
+          ofMembers((name) => {
+            spend(run, pattern.steps(name));
+            return pattern.test(name);
+          }, check)(value, run, seen),
+        )
+        .every(Boolean);
+  },
+  additionalProperties: (given, inner, schema) => {
+    const named = new Set(isObject(schema["properties"]) ? Object.keys(schema["properties"]) : []);
+    const patterns = isObject(schema["patternProperties"]) ? Object.keys(schema["patternProperties"]).map(compilePattern) : [];
+    const check = inner(given);
+    return (value, run, seen) => {
+      const isPatterned = (name: string): boolean =>
+        patterns.some((pattern) => {
+          spend(run, pattern.steps(name));
+          return pattern.test(name);
+        });
+      return ofMembers((name) => !named.has(name) && !isPatterned(name), check)(value, run, seen);
+    };
+  },
+  unevaluatedProperties: (given, inner) => ofMembers((name, seen) => seen?.names.has(name) !== true, inner(given)),
+  maxItems: listed((count, given) => count <= given, "must have at most"),
+  minItems: listed((count, given) => count >= given, "must have at least"),
+  items: (_given, inner, schema) => {
+    const { first, rest } = itemsOf(schema);
+    const firsts = first.map(inner);
+    const last = rest === undefined ? undefined : inner(rest);
+    const checkOf = (at: number): Check => firsts[at] ?? last ?? (() => true);
+    return ofItems((at) => at < firsts.length || last !== undefined, checkOf);
+  },
+  contains: (given, inner, schema) => {
+    const check = inner(given);
+    const least = isCount(schema["minContains"]) ? schema["minContains"] : 1;
+    const most = isCount(schema["maxContains"]) ? schema["maxContains"] : Infinity;
+    return (value, run, seen) => {
+      if (!Array.isArray(value)) return true;
+      const fitting = value.flatMap((item, at) => (apart(check, item, run, undefined).fits ? [at] : []));
+      for (const at of fitting) seen?.items.add(at);
+      return (fitting.length >= least && fitting.length <= most) || fail(run, "does not fit (contains)");
+    };
+  },
+  unevaluatedItems: (given, inner) => {
+    const check = inner(given);
+    return ofItems(
+      (at, seen) => seen?.items.has(at) !== true,
+      () => check,
+    );
+  },
+  uniqueItems: (given) =>
+    given !== true
+      ? undefined
+      : (value, run) => {
+          if (!Array.isArray(value)) return true;
+          const known = newValues();
+          spend(run, value.length);
+          return value.every((item) => known.add(item, run)) || fail(run, "repeats an item");
+        },
+  minimum: numeric((value, given) => value >= given, "must be at least"),
+  maximum: numeric((value, given) => value <= given, "must be at most"),
+  exclusiveMinimum: numeric((value, given) => value > given, "must be more than"),
+  exclusiveMaximum: numeric((value, given) => value < given, "must be less than"),
+  multipleOf: (given) =>
+    typeof given === "number" && given > 0 && Number.isFinite(given)
+      ? (value, run) => {
+          if (typeof value !== "number") return true;
+          spend(run, MULTIPLE_STEPS);
+          return isMultiple(value, given) || fail(run, `must be a multiple of ${given}`);
+        }
+      : undefined,
+  minLength: textual((count, given) => count >= given, "must have at least"),
+  maxLength: textual((count, given) => count <= given, "must have at most"),
+  pattern: (given) => {
+    const pattern = compilePattern(String(given));
+    const message = wanted(String(given), "must match", "does not match the pattern");
+    return (value, run) => {
+      if (typeof value !== "string") return true;
+      spend(run, pattern.steps(value));
+      return pattern.test(value) || fail(run, message);
+    };
+  },
+};
+
+/** The schema `false`. */
+export const nothing: Check = (_value, run) => fail(run, "is not known here");

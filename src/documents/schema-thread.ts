@@ -1,0 +1,10 @@
+import type { Fault } from "#contract/problem.ts";
+import { prepareSchema } from "./foreign-schema.ts";
+import type { SchemaQuestion } from "./schema-issues.ts";
+import { answerQuestions } from "./work-thread.ts";
+
+/** About two seconds. */
+const MAX_STEPS = 40_000_000;
+
+/** Checks values whose check takes more than the event loop may wait. */
+answerQuestions<SchemaQuestion, readonly Fault[]>(({ schema, text }) => prepareSchema(schema)(JSON.parse(text), MAX_STEPS));
