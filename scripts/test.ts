@@ -35,12 +35,14 @@ Runs every test, the browser's included, with the servers it starts itself; or t
   { changed: { type: "boolean" }, since: { type: "string" }, profile: { type: "boolean" } },
   true,
 );
-const absent = chosen.filter((path) => !existsSync(join(root, path)));
+/** A test may be named without its ending. */
+const paths = chosen.map((path) => (existsSync(join(root, `${path}.test.ts`)) ? `${path}.test.ts` : path));
+const absent = paths.filter((path) => !existsSync(join(root, path)));
 if (absent.length > 0) {
   console.error(`There is no ${absent.join(", no ")} here.`);
   process.exit(64);
 }
-const named = allTests(root, chosen.length === 0 ? roots : chosen);
+const named = allTests(root, paths.length === 0 ? roots : paths);
 
 const say = (line: string): void => {
   process.stderr.write(`${line}\n`);

@@ -125,5 +125,7 @@ export const createFacade = (parts: FacadeParts & { readonly endByDecision: EndB
 
   return (form: FacadeForm) =>
     (asking: Asking): Promise<Response> =>
-      answerFacade(asking, { ...parts.limits, members: evaluateMany.maxMembers }, (asked) => answer(form, asked));
+      answerFacade(asking, { ...parts.limits, members: form === "evaluation" ? undefined : evaluateMany.maxMembers }, (asked) =>
+        answer(form, asked),
+      );
 };
