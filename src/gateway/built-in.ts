@@ -24,6 +24,8 @@ export interface BuiltIn {
   readonly asProblem?: (error: unknown) => Problem;
   /** Limit by the client's address, per method (HEAD counts as GET); absent = the path is free, or its handler limits. */
   readonly rates?: Partial<Record<InboundMethod, AddressClass>>;
+  /** True: its handler looks at the Authorization header, which has a limit of its own; without one that of `rates` counts. */
+  readonly hasOwnCredential?: boolean;
   /** True: never shed; probes must tell a busy process from a dead one. */
   readonly isNeverShed?: boolean;
   /** True: served whatever Host was addressed; for probes and scrapers. */

@@ -1,6 +1,7 @@
 import { STATUS_CODES } from "node:http";
 import type { Problem } from "#contract/problem.ts";
 import { asProblem, problemResponse } from "#http/problem-body.ts";
+import { isScimPath, scimRefusal } from "#http/scim-refusal.ts";
 import type { Span, Tracing } from "#telemetry/tracing.ts";
 import type { Answer } from "./answer.ts";
 import { requireHandler, type BuiltIns } from "./built-in.ts";
@@ -44,6 +45,18 @@ interface Served {
 const isForPerson = (method: string, accept: string | undefined, path: string): boolean =>
   method === "GET" && acceptsHtml(accept) && !isReserved(path);
 
+/** A refusal in the form that whoever asked reads: a page, an Error message of SCIM, or problem+json. */
+const refusalOf = (
+  problem: Problem,
+  mayBePage: boolean,
+  to: { readonly method: string; readonly accept?: string | undefined; readonly path: string; readonly correlationId: string },
+): Response => {
+  if (isScimPath(to.path)) return scimRefusal(problem, to.correlationId);
+  return mayBePage && isForPerson(to.method, to.accept, to.path)
+    ? problemPage(problem, to.correlationId, toStart)
+    : problemResponse(problem, to.correlationId);
+};
+
 /** In place of a status: nobody waited for one. */
 const CLIENT_CLOSED = "client_closed";
 
@@ -78,9 +91,12 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
     if (own !== undefined) {
       guardMarks(target, []);
       const handler = requireHandler(own.builtIn, inbound.method);
+      const handle = () => handler({ inbound, captures: own.captures });
+      if (own.builtIn.hasOwnCredential === true && inbound.headers.get("authorization") !== undefined)
+        return parts.rate.serveByCredential(inbound, handle);
       const limit = own.builtIn.rates?.[inbound.method === "HEAD" ? "GET" : inbound.method];
       if (limit !== undefined) await parts.rate.requireByAddress(inbound, limit);
-      return handler({ inbound, captures: own.captures });
+      return handle();
     }
     const held = parts.holdRoutes();
     try {
@@ -107,9 +123,12 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
         code: problem.code,
         cause: problem.options.cause ?? problem,
       });
-    return problem.status === 400 && isForPerson(inbound.method, inbound.headers.get("accept"), inbound.target.path)
-      ? problemPage(problem, inbound.correlationId, toStart)
-      : problemResponse(problem, inbound.correlationId);
+    return refusalOf(problem, problem.status === 400, {
+      method: inbound.method,
+      accept: inbound.headers.get("accept"),
+      path: inbound.target.path,
+      correlationId: inbound.correlationId,
+    });
   };
 
   const observe = (method: string, endpoint: string, status: string, started: number, correlationId: string): void => {
@@ -171,10 +190,7 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
       const { asProblem: told = asProblem } = parts.builtIns.find(path)?.builtIn ?? {};
       const problem = told(fault);
       observe(head.method, "unmatched", String(problem.status), performance.now(), head.correlationId);
-      const answer = isForPerson(head.method, head.accept, path)
-        ? problemPage(problem, head.correlationId, toStart)
-        : problemResponse(problem, head.correlationId);
-      return withSecurityHeaders(answer, head);
+      return withSecurityHeaders(refusalOf(problem, true, { ...head, path }), head);
     },
     unparsed: (problem) => {
       parts.metrics.count("http_requests_total", { method: "other", endpoint: "unparsed", status: String(problem.status) });

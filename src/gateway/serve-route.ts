@@ -108,11 +108,15 @@ export const createServeRoute = (parts: ServeRouteParts): ServeRoute => {
     guardMarks(inbound.target, route.row.allow_encoded);
     guardDeleteBody(route, inbound);
     const captures = capturesOf(route, captured);
+    if (route.row.own_credential) return parts.rate.serveByCredential(inbound, () => passOn(inbound, route, captures, { kind: "none" }));
     const limit = route.row.rate ?? (route.row.auth === "none" ? "anonymous" : route.row.auth);
     const who = await parts.rate.requireByCaller(inbound, limit, () =>
       parts.tracing.span("gateway.recognise", {}, () => recognise(inbound, route, captures)),
     );
-    if (who instanceof Response) return who;
+    return who instanceof Response ? who : passOn(inbound, route, captures, who);
+  };
+
+  const passOn = (inbound: Inbound, route: Route, captures: ReadonlyMap<string, string>, who: Recognised): Promise<Answer> => {
     // No plugin is registered: what calls itself one is nobody's.
     if (inbound.headers.get("x-plugin-id") !== undefined) throw new Problem("access_denied", { detail: "There is no such plugin." });
     parts.reveal.guard(inbound, who);

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { createRecent } from "#http/recent.ts";
 import type { Rate, RateBuckets, Taken } from "#http/token-buckets.ts";
 import { Problem } from "#contract/problem.ts";
+import type { Answer } from "#gateway/answer.ts";
 import { frontDoorProblem } from "#gateway/front-door/front-door-problem.ts";
 import type { Inbound } from "#gateway/front-door/inbound.ts";
 import type { GatewayParts } from "#gateway/gateway-parts.ts";
@@ -25,6 +26,12 @@ export interface RateDoor {
    * address's anonymous requests; when there is none left, strangers from there are refused before anybody looks them up.
    */
   requireByCaller<R extends Recognised | Response>(inbound: Inbound, name: RateClass, recognise: () => Promise<R>): Promise<R>;
+  /**
+   * For who looks at the Authorization header behind the gateway: a credential that was answered with success lately takes from a share of
+   * its own, of class `bearer`. Any other takes one of its address's tries, as many as `anonymous` has but apart from that share, so that
+   * guesses are bounded and cost nobody there a sign-in. Throws `rate_limited` (429).
+   */
+  serveByCredential(inbound: Inbound, serve: () => Promise<Answer>): Promise<Answer>;
 }
 
 /** What is remembered of an address from which credentials were refused. */
@@ -37,6 +44,10 @@ interface Suspect {
 const SUSPECT_MS = 60_000;
 const MOST_SUSPECTS = 10_000;
 const MOST_GOOD = 1000;
+/** How long a credential counts as good after its last success, and how many are remembered. */
+const GOOD_MS = 600_000;
+const MAX_GOOD_CREDENTIALS = 10_000;
+const good = {};
 
 const digestOf = (inbound: Inbound): string =>
   createHash("sha256")
@@ -58,6 +69,8 @@ const isRefusal = (error: unknown): boolean => error instanceof Problem && (erro
 export const createRateDoor = (parts: RateDoorParts): RateDoor => {
   const now = (): number => performance.now();
   const suspects = createRecent<Suspect>(MOST_SUSPECTS, () => new Date(now()));
+
+  const goodCredentials = createRecent<object>(MAX_GOOD_CREDENTIALS, () => new Date(now()));
 
   const refusal = (name: RateClass, rate: Rate, waitMs: number, who?: Recognised): Problem => {
     parts.metrics.count("bff_rate_limit_violations_total", { client_id: violator(name, who) });
@@ -139,6 +152,16 @@ export const createRateDoor = (parts: RateDoorParts): RateDoor => {
       const taken = take(inbound, name, key, who);
       if (taken instanceof Promise) await taken;
       return who;
+    },
+    serveByCredential: async (inbound, serve) => {
+      const credential = inbound.headers.get("authorization");
+      const digest = credential === undefined ? undefined : createHash("sha256").update(credential).digest("base64url");
+      if (digest !== undefined && goodCredentials.get(digest) !== undefined) await take(inbound, "bearer", `credential:${digest}`);
+      else await take(inbound, "anonymous", `credential:${siteOf(inbound.clientAddress)}`);
+      const answer = await serve();
+      if (digest !== undefined && (answer.status < 400 || answer.status === 401))
+        goodCredentials.set(digest, good, answer.status < 400 ? now() + GOOD_MS : 0);
+      return answer;
     },
   };
 };

@@ -1,6 +1,6 @@
 import type { ProblemCode } from "#contract/problem.ts";
 import { asProblem } from "#http/problem-body.ts";
-import { scimErrorBody } from "#http/scim-error-body.ts";
+import { scimErrorBody } from "#http/scim-refusal.ts";
 
 /** The `scimType` words of RFC 7644, table 9. */
 type ScimType = "invalidFilter" | "tooMany" | "uniqueness" | "mutability" | "invalidSyntax" | "invalidPath" | "noTarget" | "invalidValue";

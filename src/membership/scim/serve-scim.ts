@@ -4,6 +4,7 @@ import { correlationIdOf } from "#http/correlation-id.ts";
 import { namesState, tagsOf } from "#http/entity-tags.ts";
 import { readBytes } from "#http/read-bytes.ts";
 import { strictJsonSteps } from "#http/strict-json.ts";
+import { SCIM_PREFIX } from "#http/scim-refusal.ts";
 import { createTurns, inTurns } from "#http/turns.ts";
 import { doneEntry } from "#membership/delegations/acts.ts";
 import type { MembershipRoom } from "#membership/room.ts";
@@ -40,7 +41,6 @@ import { filteredOf, needsLinks, selectionOf, tagOfResource, viewOf, type Select
 import { namesShared } from "./shared-names.ts";
 import { createResource, removeResource, replaceResource } from "./write-resource.ts";
 
-const PREFIX = "/scim/v2";
 const MOST_BYTES = 1_048_576;
 /** A group is sent with everybody in it. */
 const MOST_MEMBERS = 50_000;
@@ -155,7 +155,7 @@ export const createScim = (
     if (method === "GET" && namesState(tagsOf(headers, "if-none-match"), tag))
       return new Response(null, { status: 304, headers: { etag: tag } });
     // Relative: the gateway lets no service point to an address.
-    const location = `${PREFIX}/${type}s/${row.id.slice(row.id.lastIndexOf(":") + 1)}`;
+    const location = `${SCIM_PREFIX}/${type}s/${row.id.slice(row.id.lastIndexOf(":") + 1)}`;
     return json(status, text, { etag: tag, ...(status === 201 ? { location } : {}) });
   };
 
@@ -205,7 +205,7 @@ export const createScim = (
     const by = { actor, source: "sync", correlationId: call.correlationId, tenantId: call.tenant, roles: "provision" } as const;
     const { value } = await room.write(by, async (tx) => {
       const row = await work(tx);
-      const about = row === undefined ? call.url.pathname.slice(PREFIX.length + 1) : row.id;
+      const about = row === undefined ? call.url.pathname.slice(SCIM_PREFIX.length + 1) : row.id;
       return {
         value: row,
         entries: () => [
@@ -224,7 +224,7 @@ export const createScim = (
   };
 
   const report = (call: Call, detail: string): Promise<void> =>
-    reportProblem(database, call.client, call.url.pathname.slice(PREFIX.length + 1), detail);
+    reportProblem(database, call.client, call.url.pathname.slice(SCIM_PREFIX.length + 1), detail);
 
   const computed = async (method: string, type: ScimType, held: ScimDocument, sent: unknown, ignored: Ignored): Promise<Patched> => {
     if (method === "PATCH") return patched(type, held, sent, ignored);
@@ -312,7 +312,7 @@ export const createScim = (
 
   const serve = async (call: Call): Promise<Response> => {
     const { request, url, base } = call;
-    const [name = "", id, ...rest] = url.pathname.slice(PREFIX.length + 1).split("/");
+    const [name = "", id, ...rest] = url.pathname.slice(SCIM_PREFIX.length + 1).split("/");
     if (rest.length > 0 || id === "") throw new Problem("not_found");
     if (name === "Users" || name === "Groups") {
       const type = name === "Users" ? "User" : "Group";
@@ -355,7 +355,7 @@ export const createScim = (
       const url = new URL(request.url);
       const origin = originOf(request, publicOrigins) ?? url.origin;
       const client = await requireScimTenant(database, request.headers.get("authorization"));
-      return await serve({ tenant: client.tenant, client, request, url, base: `${origin}${PREFIX}`, correlationId });
+      return await serve({ tenant: client.tenant, client, request, url, base: `${origin}${SCIM_PREFIX}`, correlationId });
     } catch (error) {
       const { status, body, headers } = scimErrorOf(error);
       if (status >= 500) room.log.error("scim_failed", { correlation_id: correlationId, error });
@@ -363,5 +363,3 @@ export const createScim = (
     }
   };
 };
-
-export const isScimPath = (path: string): boolean => path === PREFIX || path.startsWith(`${PREFIX}/`);

@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { listenService, loopbackHosts } from "#http/listen.ts";
-import { testDatabase } from "#testing/database.ts";
-import { graphRooms, servedWorld } from "#testing/membership.ts";
+import { cleanUp } from "#testing/clean-up.ts";
 import { openPythonEnvironment } from "#testing/python-environment.ts";
+import { startTestHouse } from "./test-house.ts";
+import { fetchToken } from "./tokens.ts";
 
 const script = `
 import sys
@@ -26,8 +26,8 @@ const known = [
   "ERROR|search_with_attributes|The method is not allowed here",
 ];
 
-test("scim2-tester finds nothing but what is written down", async (t) => {
-  const bin = openPythonEnvironment("scim2-tester", fileURLToPath(new URL("tester-requirements.txt", import.meta.url)), (line) =>
+test("scim2-tester finds nothing but what is written down, at the documented address and with its limits", async (t) => {
+  const bin = openPythonEnvironment("scim2-tester", fileURLToPath(new URL("scim-tester-requirements.txt", import.meta.url)), (line) =>
     t.diagnostic(line),
   );
   if (bin === undefined) {
@@ -35,11 +35,17 @@ test("scim2-tester finds nothing but what is written down", async (t) => {
     if (process.env["REQUIRE_REAL"] === "1") throw new Error(line);
     return t.skip(line);
   }
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
-  const made = await world.call("ada", "POST", "/api/v1/scim-tokens", { body: { name: "tester" }, scopes: ["membership.write"] });
-  const listening = await listenService(world.service.fetch, { port: 0, hosts: loopbackHosts });
-  t.after(() => listening.close());
-  const child = spawn(join(bin, "python"), ["-c", script, `http://localhost:${listening.port}/scim/v2`, made.body.token]);
+  // The limits that ship.
+  const house = await startTestHouse({ environment: { RATE_LIMITS: undefined } });
+  cleanUp(t, () => house.stop());
+  const strong = await fetchToken(house.port, { user: "ada", acr: "strong" });
+  const made = await fetch(`http://localhost:${house.port + 4}/api/v1/scim-tokens`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${strong}`, "content-type": "application/json" },
+    body: JSON.stringify({ name: "tester" }),
+  });
+  const { token } = (await made.json()) as { token: string };
+  const child = spawn(join(bin, "python"), ["-c", script, `${house.origin}/scim/v2`, token]);
   const [said, faults] = await Promise.all([text(child.stdout), text(child.stderr)]);
   const results = said.trim().split("\n");
   assert.ok(results.length > 100, faults);
