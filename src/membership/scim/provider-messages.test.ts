@@ -257,10 +257,13 @@ test("POST and PUT of users as both providers send them", async (t) => {
     for (const { body: answered } of [reply, put])
       for (const [name, value] of Object.entries(after)) assert.deepEqual([what, name, answered[name]], [what, name, value]);
   }
+  const odd = user("odd", { "a\u0000b": 1, title: "a\u0000b", nickName: "kept" });
+  const reply = await scim("POST", "/Users", odd);
+  assert.deepEqual([reply.status, reply.body.title, reply.body.nickName], [201, undefined, "kept"], JSON.stringify(reply.body));
   const [{ problems }] = (await world.call("ada", "GET", "/api/v1/scim-tokens", { scopes })).body.items;
   assert.deepEqual(
     problems.map(({ detail }: { detail: string }) => detail),
-    ["Not stored: roles, password, urn:example:2.0:User."],
+    ["Not stored: a b, title.", "Not stored: roles, password, urn:example:2.0:User."],
     "once, at the token that said it",
   );
 });
@@ -394,4 +397,24 @@ test("whatever else is wrong in a message, active: false in it is done, and the 
   const [{ problems }] = (await world.call("ada", "GET", "/api/v1/scim-tokens", { scopes })).body.items;
   assert.equal(problems.length, new Set(problems.map(({ detail }: { detail: string }) => detail)).size);
   assert.match(problems[0].detail, /active: false is done/);
+});
+
+test("the last administrator is not deactivated, whatever else is in the message: 409 in SCIM's form", async (t) => {
+  const { world, scim } = await openWorld(t);
+  const id = await made(scim, "/Users", user("last"));
+  await world.put({ kind: "MEMBER_OF", src: `account:scim:${id}`, dst: "role:administrator" });
+  await world.sql(`delete from membership.edge where dst = 'role:administrator' and src <> 'account:scim:${id}'`);
+  const off = { op: "Replace", path: "active", value: "False" };
+  for (const [method, body] of [
+    ["PATCH", patch(off)],
+    ["PATCH", patch(off, { op: "move" })],
+    ["PUT", user("last", { active: false })],
+    ["PUT", { schemas: [USER], active: false }],
+    ["DELETE", undefined],
+  ] as const) {
+    const reply = await scim(method, `/Users/${id}`, body);
+    assert.deepEqual([method, reply.status, reply.body?.status], [method, 409, "409"], JSON.stringify(reply.body));
+    assert.match(reply.body.detail, /administrator/);
+    assert.equal((await scim("GET", `/Users/${id}`)).body.active, true);
+  }
 });

@@ -50,12 +50,16 @@ export interface ScimClient {
 }
 
 /** Notes at the token what was not done of a message; the same again once an hour. Cost: nothing, or one statement. */
-export const reportProblem = async (sql: Sql, client: ScimClient, resource: string, detail: string): Promise<void> => {
+export const reportProblem = async (sql: Sql, client: ScimClient, resource: string, words: string): Promise<void> => {
+  const detail = words
+    .replace(/\p{Cc}/gu, " ")
+    .slice(0, 500)
+    .toWellFormed();
   const at = new Date();
   const known = client.problems.find((one) => one.detail === detail);
   if (known !== undefined && at.getTime() - Date.parse(known.at) < AGAIN_MS) return;
   const others = client.problems.filter((one) => one !== known).slice(0, MAX_PROBLEMS - 1);
-  await sql.run(REPORT, [client.tokenId, JSON.stringify([{ at: at.toISOString(), resource, detail: detail.slice(0, 500) }, ...others])]);
+  await sql.run(REPORT, [client.tokenId, JSON.stringify([{ at: at.toISOString(), resource, detail }, ...others])]);
 };
 
 const TOKEN = /^Bearer +scim_([0-9a-f]{16})_([A-Za-z0-9_-]{43})$/i;
