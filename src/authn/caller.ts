@@ -67,3 +67,9 @@ export const hasSignIn = (
   const age = now.getTime() / 1000 - authTime;
   return age <= maxAgeSeconds && age >= -CLOCK_SKEW_SECONDS;
 };
+
+const MAX_TIMER_MS = 2_147_483_647;
+
+/** After how many milliseconds what a token opened ends with it; `undefined`: a service of the deployment minds how long it may stay. */
+export const endsInMs = ({ isHouseCall, expiresAt }: Pick<Caller, "isHouseCall" | "expiresAt">, now: Date): number | undefined =>
+  isHouseCall === true ? undefined : Math.min(Math.max(0, expiresAt * 1000 - now.getTime()), MAX_TIMER_MS);

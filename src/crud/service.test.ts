@@ -396,6 +396,17 @@ test("the record of a call and the approval of a definition are told live", asyn
   assert.match(activity, /"agent_id":"agent:hr-assistant"/);
 });
 
+for (const path of ["/events/config", "/events/workflow", "/events/activity", "/configs/stream"])
+  test(`${path} ends with the token that opened it`, async (t) => {
+    const house = await crudHouse(t, { realEvents: true });
+    const token = await house.token({ sub: "person:ada", scopes: ["config.read"], life: 2 });
+    const headers = { authorization: `Bearer ${token}` };
+    const response = await house.crud.fetch(new Request(`http://house.internal${path}`, { headers }));
+    assert.equal(response.status, 200);
+    const text = await response.text();
+    assert.match(text, /"type":"bye"[^\n]*"reason":"expired"/);
+  });
+
 test("an open stream that shows everybody's ends when its reader may see only their own; one's own goes on", async (t) => {
   const house = await crudHouse(t, { realEvents: true });
   const { change } = await testEvents(t, house.database, { service: "crud" });

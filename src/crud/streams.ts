@@ -3,7 +3,7 @@ import { configObjectKinds } from "#contract/configs.ts";
 import { endpoint } from "#contract/endpoint.ts";
 import { auditCategories } from "#contract/events.ts";
 import { Problem } from "#contract/problem.ts";
-import type { Caller } from "#authn/caller.ts";
+import { endsInMs, type Caller } from "#authn/caller.ts";
 import type { Authenticate } from "#authn/authenticate.ts";
 import { createStreamShare } from "#authn/stream-share.ts";
 import { activityResponse } from "#events/activity.ts";
@@ -80,7 +80,7 @@ export const serveStreams = (router: Router<Caller>, parts: StreamsParts): void 
     const context = { background: true } as const;
     const recheck = async (): Promise<boolean> => {
       // The gateway's token is for opening the stream; the session behind it is the gateway's to watch, and it cuts the stream.
-      if (caller.isHouseCall !== true && caller.expiresAt * 1000 <= parts.now().getTime()) return false;
+      if ((endsInMs(caller, parts.now()) ?? Infinity) <= 0) return false;
       if (!(await isPermitted(caller, { type: "streams", action, context }, correlationId))) return false;
       if (what === configShape && !(await isPermitted(caller, { ...readsConfig, context }, correlationId))) return false;
       // Whoever may not see everybody's any more comes back to a stream of their own.
@@ -96,6 +96,7 @@ export const serveStreams = (router: Router<Caller>, parts: StreamsParts): void 
       subject: caller.sub,
       seesAll: all,
       recheck,
+      endsInMs: endsInMs(caller, parts.now()),
       lastEventId: request.headers.get("last-event-id") ?? url.searchParams.get("last_event_id") ?? undefined,
       signal: AbortSignal.any([request.signal, parts.stopping]),
     };

@@ -32,6 +32,8 @@ export interface StreamOptions {
   /** Milliseconds between bookmarks; default 15 s. For tests. */
   readonly bookmarkMs?: number | undefined;
   readonly recheckMs?: number | undefined;
+  /** Milliseconds after which it ends as `expired`: with the token that it was opened with. */
+  readonly endsInMs?: number | undefined;
 }
 
 /** A frame of what a list-and-watch stream is of. */
@@ -175,6 +177,7 @@ export const streamResponse = async (options: StreamOptions): Promise<Response> 
           write(bus.isFresh() ? control("bookmark", {}, subscription.position, true) : sseFrame({ comment: "waiting" }));
         }, options.bookmarkMs ?? BOOKMARK_MS),
         setInterval(recheck, options.recheckMs ?? RECHECK_MS),
+        ...(options.endsInMs === undefined ? [] : [setTimeout(() => finish("expired"), options.endsInMs)]),
       ];
       signal.addEventListener("abort", close, { once: true });
 

@@ -32,8 +32,11 @@ interface Entered {
 
 /** A request of a row that has passed every door. */
 export interface RouteCall extends Entered {
-  /** Passes them again, for an answer that lasts; throws when who asked may no more. */
-  readonly recheck: () => Promise<void>;
+  /**
+   * Passes them again, for an answer that lasts. Answers until when the session lives by itself, milliseconds since 1970; throws when who asked
+   * may no more.
+   */
+  readonly recheck: () => Promise<number>;
 }
 
 export type InsideHandler = (call: RouteCall) => Promise<Answer>;
@@ -43,8 +46,8 @@ export interface ServeRouteParts extends Pick<Doors, "origins" | "rate" | "recog
   readonly proxy: Proxy;
   readonly relay: ReturnType<typeof createStreamRelay>;
   readonly rawStreams: ReturnType<typeof createRawStreams>;
-  /** Asks the session store itself. Throws `unauthenticated`, and when it does not answer. */
-  readonly requireLiving: (record: SessionRecord) => Promise<void>;
+  /** As `Sessions.livesUntil`, which asks the session store itself. */
+  readonly requireLiving: (record: SessionRecord) => Promise<number>;
   /** Whether a row is still that of the table in force. */
   readonly isInForce: (route: Route) => boolean;
   /** Handlers of rows with `target_service: internal`, by the row's id. */
@@ -82,12 +85,13 @@ export const createServeRoute = (parts: ServeRouteParts): ServeRoute => {
     const record = who.kind === "session" ? who.record : undefined;
     const { body, again } =
       who.kind === "none" ? freePass : await parts.decide({ inbound, route, captures, asker: who.asker, record, method: inbound.method });
-    const recheck = async (): Promise<void> => {
-      if (who.kind === "session") await parts.requireLiving(who.record);
-      else if (who.kind === "bearer") await parts.recogniser.bearer(inbound, route, captures);
+    const recheck = async (): Promise<number> => {
+      const until = who.kind === "session" ? await parts.requireLiving(who.record) : Infinity;
+      if (who.kind === "bearer") await parts.recogniser.bearer(inbound, route, captures);
       // What the row of this moment says is for a new request to find out; an answer under way is still that of its own.
       if (isListening(inbound) && !parts.isInForce(route)) throw new Problem("not_found");
       await again();
+      return until;
     };
     if (route.target.kind === "internal") {
       const handler = parts.inside.get(route.id);

@@ -10,7 +10,7 @@ import { createStreamHealth } from "./stream-health.ts";
 const HOUR_MS = 3_600_000;
 
 /** One open stream of health, whose clock stands until the test moves it. */
-const open = async (t: TestContext, recheck: () => Promise<void> = async () => {}) => {
+const open = async (t: TestContext, recheck: () => Promise<number> = async () => Infinity) => {
   t.mock.timers.enable({ apis: ["setTimeout", "setInterval"] });
   const registry = createStreamRegistry({ total: 10 });
   const watching = new Set<() => void>();
@@ -19,7 +19,7 @@ const open = async (t: TestContext, recheck: () => Promise<void> = async () => {
     isEmbedded: true,
     registry,
     rightChanges: { watch: (_tenant, moved) => (watching.add(moved), () => void watching.delete(moved)) },
-    requireLiving: async () => {},
+    requireLiving: async () => Infinity,
     isUpstreamUp: async () => true,
     now: () => new Date("2026-03-01T08:00:00Z"),
   });
@@ -67,6 +67,7 @@ test("a stream of health ends with the right to it, asked each minute and when s
     const made = await open(t, async () => {
       asked += 1;
       if (asked > 1) throw new Problem(code);
+      return Infinity;
     });
     t.mock.timers.tick(60_000);
     await made.settle();

@@ -17,8 +17,8 @@ export interface StreamHealthParts {
   readonly isEmbedded: boolean;
   readonly registry: StreamRegistry;
   readonly rightChanges: ConfigWatch;
-  /** Throws when the session has ended. */
-  readonly requireLiving: (record: SessionRecord) => Promise<void>;
+  /** Until when it lives, as `Sessions.livesUntil`. Throws when the session has ended. */
+  readonly requireLiving: (record: SessionRecord) => Promise<number>;
   /** Whether the streams' upstream answers. */
   readonly isUpstreamUp: () => Promise<boolean>;
   readonly now: () => Date;
@@ -52,7 +52,7 @@ export const createStreamHealth = (parts: StreamHealthParts) => {
   const stream = async (call: RouteCall, record: SessionRecord): Promise<Response> => {
     const place = parts.registry.claim({ sessionRef: record.ref, clientAddress: call.inbound.clientAddress });
     // It may have ended while the decision was asked, when there was no place yet to be told at.
-    await parts.requireLiving(record).catch((error: unknown) => {
+    const until = await parts.requireLiving(record).catch((error: unknown) => {
       place.release();
       throw error;
     });
@@ -89,7 +89,7 @@ export const createStreamHealth = (parts: StreamHealthParts) => {
         write(sseFrame({ retry: RETRY_MS }));
         timer = setInterval(tellOrEnd, PERIOD_MS).unref();
         age = setTimeout(() => bye("limit"), STREAM_AGE_MS).unref();
-        watch = watchRight({ rightChanges: parts.rightChanges, tenant: record.tenant, recheck: call.recheck, lost: bye });
+        watch = watchRight({ ...parts, tenant: record.tenant, until, recheck: call.recheck, lost: bye });
         place.opened({ bye, recheck: watch.soon });
         tellOrEnd();
       },

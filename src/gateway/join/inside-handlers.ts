@@ -32,7 +32,7 @@ export const createInsideHandlers = (
     readonly explain: ExplainRoute;
     readonly sessions: OpenedSessions;
     readonly streams: Pick<OpenStreams, "registry" | "rightChanges">;
-    readonly requireLiving: (record: SessionRecord) => Promise<void>;
+    readonly requireLiving: (record: SessionRecord) => Promise<number>;
     readonly decider: Decider;
     readonly endByDecision: EndByDecision;
     readonly answersCrud: HealthCheck;

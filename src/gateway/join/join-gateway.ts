@@ -1,4 +1,5 @@
 import { ask } from "#contract/ask.ts";
+import { Problem } from "#contract/problem.ts";
 import { crudHealth, uiConfig } from "#contract/tools.ts";
 import { createDecider } from "#decide/decider.ts";
 import { createBackground } from "#gateway/background.ts";
@@ -126,9 +127,10 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
       return (await ask(crud, uiConfig, { headers, signal: AbortSignal.timeout(MODULES_MS) })).modules;
     },
   });
-  const requireLiving = async (record: SessionRecord): Promise<void> => {
-    if ((await opened.store.read(record.sidHash)) === undefined) throw recogniser.unknownSession();
-  };
+  const requireLiving = (record: SessionRecord): Promise<number> =>
+    sessions.livesUntil(record.sidHash).catch((error: unknown) => {
+      throw error instanceof Problem && error.code === "unauthenticated" ? recogniser.unknownSession() : error;
+    });
   const explain = createExplainRoute({
     ...doors,
     table: () => routes.table,

@@ -50,6 +50,7 @@ export const openSessions = async (
   const sessions = createSessions({
     ...parts,
     store: cached,
+    uncached: store,
     keys,
     records,
     revocations,

@@ -1,3 +1,4 @@
+import { isRawNumber } from "#contract/exact-numbers.ts";
 import { isObject } from "#contract/is-object.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
 import { fillText, namesIn, type RoutePattern } from "./route-pattern.ts";
@@ -67,6 +68,7 @@ const claimFault = (value: unknown): string | undefined => {
     if (value.length > MAX_ARRAY) return `has more than ${MAX_ARRAY} items`;
     return value.map(claimFault).find((fault) => fault !== undefined);
   }
+  if (isRawNumber(value)) return "is a number that no double holds";
   if (typeof value === "object" && value !== null) return "is an object";
   if (typeof value === "number" && Math.abs(value) > Number.MAX_SAFE_INTEGER) return "is larger than can be read exactly";
   return undefined;

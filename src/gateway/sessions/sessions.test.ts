@@ -67,6 +67,7 @@ const world = async (limits: { readonly bindNetwork?: boolean } = {}) => {
   const revocations = createRevocations({ database: await database(), store, keys, oidc, now, log: silentLog });
   const sessions = createSessions({
     store,
+    uncached: store,
     keys,
     oidc,
     records: createSessionRecords({ change, log: silentLog }),
@@ -465,4 +466,39 @@ test("signing out everywhere reaches all sessions of that person in that tenant"
   assert.equal((await sessions.end({ tenant: "tenant:acme", subject: "person:zoe" }, "everywhere", "c")).length, 2);
   for (const { sid } of mine) await isRefusedAs(sessions.recognise(sid, client, "c"), "unauthenticated");
   await sessions.recognise(other.sid, client, "c");
+});
+
+test("how long a session lives by itself: until tokens are due, the token's end, or its own limits, whichever is first", async () => {
+  const { clock, sessions, provider, store, signedIn } = await world();
+  const { sid, record } = await sessions.begin(signedIn(), client, { correlationId: "c1" });
+  const lives = async () => (await sessions.livesUntil(hashSid(sid))) - start;
+  assert.equal(await lives(), 240_000, "when the token is to be refreshed");
+  const answer = Promise.withResolvers<ProviderTokens>();
+  provider.refresh = () => answer.promise;
+  clock.now = start + 241_000;
+  assert.equal(await lives(), 300_000, "when it ends, while that is asked for");
+  clock.now = start + 301_000;
+  const later = lives();
+  answer.resolve({ accessToken: "a2", refreshToken: "r2", accessExpiresAt: start / 1000 + 9000 });
+  assert.equal(await later, 3_600_000, "when it has been idle too long");
+  assert.equal((await store.read(hashSid(sid)))?.idleExpiresAt.getTime(), record.idleExpiresAt.getTime(), "to be asked is no use");
+  clock.now = start + 3_600_000;
+  await isRefusedAs(lives(), "no_token_available");
+  assert.equal(await store.read(hashSid(sid)), undefined, "it has ended");
+  await isRefusedAs(lives(), "unauthenticated");
+});
+
+test("a session without a refresh token serves to its limits, and lives no longer than its token to what lasts", async () => {
+  const { clock, sessions, signedIn } = await world();
+  const { sid } = await sessions.begin(
+    signedIn({ tokens: { accessToken: "a1", refreshToken: undefined, accessExpiresAt: start / 1000 + 30 } }),
+    client,
+    {
+      correlationId: "c1",
+    },
+  );
+  assert.equal(await sessions.livesUntil(hashSid(sid)), start + 30_000);
+  clock.now = start + 30_000;
+  await isRefusedAs(sessions.livesUntil(hashSid(sid)), "no_token_available");
+  await sessions.recognise(sid, client, "c2");
 });

@@ -20,6 +20,8 @@ export interface SessionLimits {
 
 export interface SessionsParts extends Pick<GatewayParts, "now" | "metrics" | "log"> {
   readonly store: SessionStore;
+  /** The same without its cache. */
+  readonly uncached: Pick<SessionStore, "read">;
   readonly keys: SessionKeys;
   readonly oidc: Pick<OidcClient, "refresh">;
   readonly records: SessionRecords;
@@ -39,6 +41,13 @@ export interface Sessions {
    * `identity_provider_unavailable` (503).
    */
   recognise(sid: string, client: BrowserClient, correlationId: string): Promise<SessionRecord>;
+  /**
+   * Until when nothing of a living session runs out by itself, in milliseconds since 1970: then it is to be asked again. Tokens about to expire
+   * are refreshed, as for a request; it is no use of the session, whose idle limit stays. Throws `unauthenticated` for a session that is not
+   * there or that the provider has ended, `no_token_available` (401) for one past its limits, or whose access token has expired and cannot be
+   * refreshed, and 503 as `recognise`.
+   */
+  livesUntil(sidHash: string): Promise<number>;
   /** Ends sessions and answers which; none is no fault. `by`: somebody else's session that ended them. */
   end(which: SessionsWhere, reason: EndReason, correlationId: string, by?: SessionRecord): Promise<readonly SessionRecord[]>;
   list(of: SessionsOf, page: { readonly limit: number; readonly after?: SessionPlace }): Promise<readonly SessionRecord[]>;
@@ -158,6 +167,22 @@ export const createSessions = (parts: SessionsParts): Sessions => {
       const fresh = await keepFresh(record);
       touch(fresh);
       return fresh;
+    },
+    livesUntil: async (sidHash) => {
+      // Not the cache's: a request in another process may have moved the idle limit since.
+      const record = await parts.uncached.read(sidHash);
+      if (record === undefined) throw gone();
+      const expiry = expiryOf(record);
+      if (expiry !== undefined) {
+        await endOne(record, expiry, randomUUID());
+        throw new Problem("no_token_available", { detail: "The session has expired." });
+      }
+      const { accessExpiresAt } = await keepFresh(record);
+      const now = parts.now().getTime();
+      const access = accessExpiresAt?.getTime() ?? Infinity;
+      if (access <= now) throw new Problem("no_token_available", { detail: "The access token has expired and cannot be refreshed." });
+      const ahead = access - limits.refreshAheadSeconds * 1000;
+      return Math.min(ahead > now ? ahead : access, record.idleExpiresAt.getTime(), record.absoluteExpiresAt.getTime());
     },
     end: async (which, reason, correlationId, by) => {
       const ended = await store.end(which, reason);

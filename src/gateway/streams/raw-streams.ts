@@ -16,12 +16,12 @@ export interface RawStreamsParts {
 
 export interface RawCall extends ProxyCall {
   /** Recognises and decides again; throws when who asked may no more. */
-  readonly recheck: () => Promise<void>;
+  readonly recheck: () => Promise<number>;
 }
 
 const LONGEST_TIMER_MS = 2_147_483_647;
 
-/** When the credential ends by itself, in milliseconds since 1970. A session's end is told by its store. */
+/** When the credential ends by itself, in milliseconds since 1970. Of a session the watch asks. */
 const expiryOf = (who: Recognised): number | undefined => (who.kind === "bearer" ? who.caller.expiresAt * 1000 : undefined);
 
 const ownerOf = ({ who, inbound }: RawCall): StreamOwner => ({
@@ -57,6 +57,7 @@ export const createRawStreams = (parts: RawStreamsParts): ((proxy: Proxy, call: 
     };
     const watch = watchRight({
       rightChanges,
+      now,
       // Where nobody decides nothing that moves changes the answer.
       tenant: who.kind === "none" || call.route.row.authz === "none" ? undefined : who.asker.tenant,
       recheck: call.recheck,

@@ -4,6 +4,7 @@ import type { ByeReason } from "#events/stream.ts";
 
 const RECHECK_MS = 60_000;
 const PAUSE_MS = 1000;
+const MAX_TIMER_MS = 2_147_483_647;
 
 /** The right of an open stream, asked again and again. */
 export interface RightWatch {
@@ -17,25 +18,36 @@ export interface RightWatch {
 const reasonOf = (error: unknown): ByeReason => {
   const code = error instanceof Problem ? error.code : "internal";
   if (code === "step_up_required") return "step_up";
+  if (code === "no_token_available") return "expired";
   return code === "access_denied" || code === "unauthenticated" ? "revoked" : "upstream";
 };
 
 /**
  * Asks each minute, and when the graph, policies or delegations of the tenant move, whether who opened a stream may still
- * have it. `tenant` undefined: nobody's in particular, nothing of it moves.
+ * have it, and at the moment when something of the session runs out. `tenant` undefined: nobody's in particular, nothing of it moves.
  */
 export const watchRight = (parts: {
   readonly rightChanges: ConfigWatch;
   readonly tenant: string | undefined;
-  /** Throws when the stream may not go on. */
-  readonly recheck: () => Promise<void>;
+  /** Until when nothing runs out by itself, milliseconds since 1970; never unless given. */
+  readonly until?: number;
+  readonly now: () => Date;
+  /** Answers until when nothing runs out; throws when the stream may not go on. */
+  readonly recheck: () => Promise<number>;
   readonly lost: (reason: ByeReason) => void;
 }): RightWatch => {
   let pause: NodeJS.Timeout | undefined;
+  let clock: NodeJS.Timeout | undefined;
   let askedAt = performance.now();
+  let isStopped = false;
+  const wait = (until: number): void => {
+    clearTimeout(clock);
+    if (isStopped || until === Infinity) return;
+    clock = setTimeout(ask, Math.min(Math.max(0, until - parts.now().getTime()), MAX_TIMER_MS)).unref();
+  };
   const ask = (): void => {
     askedAt = performance.now();
-    parts.recheck().catch((error: unknown) => parts.lost(reasonOf(error)));
+    parts.recheck().then(wait, (error: unknown) => parts.lost(reasonOf(error)));
   };
   const soon = (): void => {
     pause ??= setTimeout(
@@ -47,12 +59,15 @@ export const watchRight = (parts: {
     ).unref();
   };
   const timer = setInterval(ask, RECHECK_MS).unref();
+  wait(parts.until ?? Infinity);
   const unwatch = parts.tenant === undefined ? () => {} : parts.rightChanges.watch(parts.tenant, soon);
   return {
     now: ask,
     soon,
     stop: () => {
+      isStopped = true;
       clearInterval(timer);
+      clearTimeout(clock);
       clearTimeout(pause);
       unwatch();
     },

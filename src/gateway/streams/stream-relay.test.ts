@@ -8,7 +8,8 @@ import { test, type TestContext } from "node:test";
 import { cleanUp } from "#testing/clean-up.ts";
 import { until } from "#testing/until.ts";
 import { createSseParser, sseHeaders } from "#http/sse.ts";
-import { decidingPeer, sharedDatabase, testGateway, type Seen, type TestGatewayOptions } from "#testing/gateway.ts";
+import type { RefreshOutcome } from "#authn/oidc-client.ts";
+import { absentProvider, decidingPeer, sharedDatabase, testGateway, type Seen, type TestGatewayOptions } from "#testing/gateway.ts";
 
 const database = sharedDatabase();
 
@@ -530,4 +531,100 @@ test("a stream whose row a reload takes away or changes ends; of one that stays 
   );
   assert.equal((await made.fetch("/gone", { headers: cookie })).status, 404);
   await open("changed");
+});
+
+const streamPaths = [
+  "/api/v1/events/workflow",
+  "/api/v1/events/config",
+  "/api/v1/events/activity",
+  "/api/v1/configs/stream",
+  "/api/v1/stream/health",
+] as const;
+
+/** Two gateways on one database whose clock the test moves, and a provider in its hands. */
+const replicas = async (t: TestContext) => {
+  const clock = { at: new Date("2026-03-01T08:00:00Z").getTime() };
+  const shared = { database: await database(), now: () => new Date(clock.at) };
+  const provider = { asked: [] as string[], outcome: { kind: "denied" } as RefreshOutcome };
+  const refresh = async (token: string) => (provider.asked.push(token), provider.outcome);
+  const open = async (more: TestGatewayOptions = {}) => {
+    const crud = streamingPeer();
+    const parts = { oidc: absentProvider({ refresh }) };
+    const settings = { STREAMS_PER_SESSION: "10", SESSION_IDLE_S: "1800" };
+    return testGateway(t, { ...shared, peers: { crud: crud.peer }, settings, parts, ...more });
+  };
+  const one = await open();
+  const other = await open({ identity: one.identity });
+  /** What makes streams look again: the test's clock moves no timers. */
+  const move = () =>
+    one.events.change(async () => ({
+      result: undefined,
+      events: [
+        { type: "graph.changed", tenant: "tenant:acme", stream: "config", kind: "graph", key: "k", data: { graph_version: 1, kinds: [] } },
+      ],
+    }));
+  const expiring = { accessExpiresAt: new Date(clock.at + 300_000) };
+  const accept = { accept: "text/event-stream" };
+  const listenAt = async (at: typeof one, path: string, cookie: object) => {
+    const response = await at.fetch(path, { headers: { ...cookie, ...accept } });
+    assert.equal(response.status, 200, path);
+    return listen(response);
+  };
+  return { clock, provider, one, other, move, expiring, listenAt, accept };
+};
+
+for (const [what, more, seconds, outcome, reason, after] of [
+  ["whose refresh the provider refuses", { refreshToken: "r1" }, 301, { kind: "denied" }, "revoked", [401, 401]],
+  ["whose token expires without a refresh token", {}, 301, { kind: "denied" }, "expired", [200, 401]],
+  [
+    "whose provider is away when its token has expired",
+    { refreshToken: "r1" },
+    301,
+    { kind: "unsent", cause: "away" },
+    "upstream",
+    [503, 503],
+  ],
+  ["that was idle too long", {}, 1801, { kind: "denied" }, "expired", [401, 401]],
+] as const)
+  test(`every stream of a session ${what} ends on every replica as ${reason}`, async (t) => {
+    const { clock, provider, one, other, move, expiring, listenAt, accept } = await replicas(t);
+    provider.outcome = outcome;
+    const { cookie } = await one.signIn("person:ben", { ...more, ...(seconds < 1000 ? expiring : {}) });
+    const stays = await one.signIn("person:ben");
+    const heard = await Promise.all([one, other].flatMap((at) => streamPaths.map((path) => listenAt(at, path, cookie))));
+    const kept = await listenAt(other, "/api/v1/events/config", stays.cookie);
+    if (seconds > 1000) await one.store.touch(stays.record.sidHash, new Date(clock.at), new Date(clock.at + 3_600_000));
+    clock.at += seconds * 1000;
+    await move();
+    await Promise.all(heard.map(({ ended }) => ended));
+    assert.deepEqual(
+      heard.map(byeOf),
+      heard.map(() => reason),
+    );
+    assert.equal(
+      kept.events.some(({ event }) => event === "bye"),
+      false,
+      "another session of the same person",
+    );
+    const status = async (path: string) => (await other.fetch(path, { headers: { ...cookie, ...accept } })).status;
+    assert.deepEqual([await status("/api/v1/sessions"), await status("/api/v1/events/config")], after);
+  });
+
+test("streams of a session whose token is refreshed go on, and are no use of it", async (t) => {
+  const { clock, provider, one, other, move, expiring, listenAt } = await replicas(t);
+  const { cookie, record } = await one.signIn("person:ben", { refreshToken: "r1", ...expiring });
+  const heard = await Promise.all([one, other].flatMap((at) => streamPaths.map((path) => listenAt(at, path, cookie))));
+  clock.at += 301_000;
+  provider.outcome = { kind: "tokens", tokens: { accessToken: "a2", refreshToken: "r2", accessExpiresAt: clock.at / 1000 + 300 } };
+  await move();
+  await until(
+    () => one.store.read(record.sidHash),
+    (read) => read?.tokenGeneration === 2,
+  );
+  assert.deepEqual(provider.asked, ["r1"], "once for all streams of all replicas");
+  assert.equal((await one.store.read(record.sidHash))?.idleExpiresAt.getTime(), record.idleExpiresAt.getTime());
+  assert.ok(heard.every(({ events }) => events.every(({ event }) => event !== "bye")));
+  await one.store.end({ sidHash: record.sidHash }, "backchannel");
+  await Promise.all(heard.map(({ ended }) => ended));
+  assert.deepEqual(new Set(heard.map(byeOf)), new Set(["signed_out"]));
 });

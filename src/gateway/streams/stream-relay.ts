@@ -33,10 +33,10 @@ const silenceOf = (call: RelayCall, limits: SilenceLimits): number => {
 
 export interface RelayCall extends ProxyCall {
   readonly who: ProxyCall["who"] & { readonly kind: "session" };
-  /** Throws when the session has ended. */
-  readonly requireLiving: () => Promise<void>;
-  /** Asks the decision again; throws as it did at the start. */
-  readonly recheck: () => Promise<void>;
+  /** Until when it lives, as `Sessions.livesUntil`. Throws when the session has ended. */
+  readonly requireLiving: () => Promise<number>;
+  /** Asks that and the decision again; throws as it did at the start. */
+  readonly recheck: () => Promise<number>;
 }
 
 const LAST_EVENT_ID = /^[\x21-\x7e]{1,256}$/;
@@ -80,8 +80,8 @@ const streamOf = (bytes: Uint8Array): ReadableStream<Uint8Array> =>
 
 /**
  * Relays one event stream of the upstream to one session. The upstream replays from the resume point. The stream ends with
- * its session, with the right to it, and with the process; the right is asked again each minute and when the tenant's
- * graph, policies or delegations move.
+ * its session, with an access token that cannot be refreshed, with the right to it, and with the process; the right is asked again each
+ * minute, when the tenant's graph, policies or delegations move, and when something of the session runs out.
  */
 export const createStreamRelay = (parts: StreamRelayParts): ((call: RelayCall) => Promise<Answer>) => {
   return async (call) => {
@@ -92,7 +92,7 @@ export const createStreamRelay = (parts: StreamRelayParts): ((call: RelayCall) =
     const stop = new AbortController();
     try {
       // It may have ended while the decision was asked, when there was no place yet to be told at.
-      await call.requireLiving();
+      const until = await call.requireLiving();
       const answer = await parts.proxy.open(call, {
         query: resume.query,
         // What is read here must be readable.
@@ -108,7 +108,7 @@ export const createStreamRelay = (parts: StreamRelayParts): ((call: RelayCall) =
         const headers = clientHeaders(answer, call.route, { bases: [], path: "" });
         return { status: answer.status, headers, body: answer.body };
       }
-      return start(call, place, answer.body instanceof ReadableStream ? answer.body : streamOf(answer.body), stop);
+      return start({ ...call, until }, place, answer.body instanceof ReadableStream ? answer.body : streamOf(answer.body), stop);
     } catch (error) {
       place.release();
       stop.abort();
@@ -117,7 +117,7 @@ export const createStreamRelay = (parts: StreamRelayParts): ((call: RelayCall) =
   };
 
   function start(
-    call: RelayCall,
+    call: RelayCall & { readonly until: number },
     place: ReturnType<StreamRegistry["claim"]>,
     upstream: ReadableStream<Uint8Array>,
     stop: AbortController,
@@ -134,7 +134,8 @@ export const createStreamRelay = (parts: StreamRelayParts): ((call: RelayCall) =
         stop.abort();
       },
     });
-    const watch = watchRight({ ...parts, tenant: call.who.record.tenant, recheck: call.recheck, lost: (reason) => stream.bye(reason) });
+    const { until, recheck } = call;
+    const watch = watchRight({ ...parts, tenant: call.who.record.tenant, until, recheck, lost: (reason) => stream.bye(reason) });
     place.opened({ bye: (reason) => stream.bye(reason), recheck: watch.soon });
     return new Response(body, { headers: personalSseHeaders });
   }

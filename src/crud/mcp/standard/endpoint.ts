@@ -8,7 +8,7 @@ import { Problem } from "#contract/problem.ts";
 import { placeOf } from "#contract/shape-faults.ts";
 import { endpoint as endpointShape } from "#contract/endpoint.ts";
 import { z } from "zod";
-import { requireScope, type Caller } from "#authn/caller.ts";
+import { endsInMs, requireScope, type Caller } from "#authn/caller.ts";
 import type { Authenticate } from "#authn/authenticate.ts";
 import { correlationIdOf } from "#http/correlation-id.ts";
 import { asProblem, problemResponse } from "#http/problem-body.ts";
@@ -160,12 +160,18 @@ export const createStandardEndpoint = (router: Router<Caller>, parts: StandardEn
     }
   };
 
+  /** What lasts ends with the token that opened it. */
+  const untilExpiry = (visit: Visit): readonly AbortSignal[] => {
+    const left = endsInMs(visit.caller, parts.now());
+    return left === undefined ? [] : [AbortSignal.timeout(left)];
+  };
+
   /** A stream that tells of changes: one of the principal's places for as long as it is open. */
   const subscribe = async (request: Request, visit: Visit, message: unknown): Promise<Response> => {
     const leave = new AbortController();
     const place = share.claim(principalOf(visit.caller), () => leave.abort());
     const { url, method, headers } = request;
-    const asked = new Request(url, { method, headers, signal: AbortSignal.any([request.signal, leave.signal]) });
+    const asked = new Request(url, { method, headers, signal: AbortSignal.any([request.signal, leave.signal, ...untilExpiry(visit)]) });
     try {
       return await visits.run({ visit, place }, () => handler.fetch(asked, { authInfo: authInfoOf(visit), parsedBody: message }));
     } finally {
@@ -181,7 +187,7 @@ export const createStandardEndpoint = (router: Router<Caller>, parts: StandardEn
     const caller = await parts.authenticate(request, bearer);
     if (request.method !== "POST") {
       const visit = await enter(caller, viewName, undefined, correlationId);
-      if (hasSession && parts.legacySessions) return sessions.serve(request, visit, authInfoOf(visit));
+      if (hasSession && parts.legacySessions) return sessions.serve(request, visit, authInfoOf(visit), undefined, untilExpiry(visit));
       return visits.run({ visit }, () => handler.fetch(request, { authInfo: authInfoOf(visit) }));
     }
     using _share = router.shareOf(request, caller);

@@ -70,12 +70,15 @@ export const createLegacySessions = (parts: LegacySessionsParts) => {
   };
 
   /** Only where a stream is open is there somebody to tell that the list changed. */
-  const listen = ({ server, place, ended }: Session, visit: Visit, signal: AbortSignal): void => {
+  const listen = ({ server, place, ended, transport }: Session, visit: Visit, signal: AbortSignal, until: readonly AbortSignal[]): void => {
     const unsubscribe = parts.changes.subscribe(visit, () => void server.sendToolListChanged().catch(() => undefined));
     place.streams++;
-    AbortSignal.any([signal, ended.signal]).addEventListener(
+    const over = AbortSignal.any([signal, ended.signal, ...until]);
+    over.addEventListener(
       "abort",
       () => {
+        // One that its client left may have a successor.
+        if (!signal.aborted) transport.closeStandaloneSSEStream();
         place.streams--;
         unsubscribe();
       },
@@ -115,10 +118,16 @@ export const createLegacySessions = (parts: LegacySessionsParts) => {
       }
     },
     /** A request of a session. Throws `not_found` for one that is not there or not this principal's. */
-    serve: async (request: Request, visit: Visit, authInfo: AuthInfo, parsedBody?: unknown): Promise<Response> => {
+    serve: async (
+      request: Request,
+      visit: Visit,
+      authInfo: AuthInfo,
+      parsedBody?: unknown,
+      until: readonly AbortSignal[] = [],
+    ): Promise<Response> => {
       const session = find(request, visit);
       const response = await session.transport.handleRequest(request, { authInfo, parsedBody });
-      if (request.method === "GET" && response.status === 200) listen(session, visit, request.signal);
+      if (request.method === "GET" && response.status === 200) listen(session, visit, request.signal, until);
       return response;
     },
     [Symbol.asyncDispose]: async (): Promise<void> => {

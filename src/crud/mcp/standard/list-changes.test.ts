@@ -29,6 +29,7 @@ const quietHouse = async (t: TestContext, options: Parameters<typeof crudHouse>[
 /** Clients that only wait; how often each was told. */
 const waitingClients = (t: TestContext, house: CrudHouse) => {
   const told: number[] = [];
+  const ended: boolean[] = [];
   const leave = new AbortController();
   t.after(() => leave.abort());
   /** As a server holds them: what is collected follows its signal no more. */
@@ -43,11 +44,14 @@ const waitingClients = (t: TestContext, house: CrudHouse) => {
     send(path, { method: "POST", headers: { "content-type": "application/json", ...headers }, body: JSON.stringify(body) }, as);
   const follow = (response: Response): void => {
     const index = told.push(0) - 1;
+    ended[index] = false;
     void (async () => {
       const text = new TextDecoder();
       for await (const chunk of response.body ?? [])
         if (text.decode(chunk).includes("notifications/tools/list_changed")) told[index] = (told[index] ?? 0) + 1;
-    })().catch(() => undefined);
+    })()
+      .catch(() => undefined)
+      .finally(() => (ended[index] = true));
   };
   const begin = async (as: As, path = "/mcp"): Promise<Response> => post(path, initialize, as);
   const inSession = (begun: Response) => ({
@@ -69,7 +73,7 @@ const waitingClients = (t: TestContext, house: CrudHouse) => {
     return opened;
   };
   const list = (begun: Response, as: As) => post("/mcp", { jsonrpc: "2.0", id: 2, method: "tools/list" }, as, inSession(begun));
-  return { told, leave, begin, session, subscription, list };
+  return { told, ended, leave, begin, session, subscription, list };
 };
 
 /** What deciding and asking has cost so far. */
@@ -203,3 +207,19 @@ test("a principal has a share of sessions and subscriptions; its own make room f
   assert.equal(living.filter(({ status }) => status === 200).length, 3);
   assert.equal(living.filter(({ status }) => status === 404).length, 3, "a client begins anew at 404");
 });
+
+for (const [what, life] of [
+  ["of the 2025 protocol", (clients: ReturnType<typeof waitingClients>, as: As) => clients.session(as).then(({ opened }) => opened)],
+  ["of a subscription", (clients: ReturnType<typeof waitingClients>, as: As) => clients.subscription(as)],
+] as const)
+  test(`a stream ${what} ends with the token that opened it, and its place is free`, async (t) => {
+    const house = await quietHouse(t, { settings: { MCP_SESSIONS_PER_PRINCIPAL: "1" } });
+    const clients = waitingClients(t, house);
+    const opened = await life(clients, { life: 2 });
+    assert.equal(opened.status, 200);
+    assert.deepEqual(clients.ended, [false]);
+    await until(() => clients.ended[0] === true);
+    assert.equal((await life(clients, { life: 300 })).status, 200);
+    await sleep(50);
+    assert.equal(clients.ended[1], false);
+  });
