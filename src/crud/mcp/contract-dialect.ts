@@ -113,13 +113,9 @@ export const createContractDialect = (router: Router<Caller>, parts: ContractDia
     }
     if (method !== "tools/invoke" && method !== "tools/call") throw new Problem("unknown_method");
     requireScope(visit.caller, [scopes.call]);
-    const key = request.headers.get("idempotency-key") ?? undefined;
-    const reply = await desk.call(visit, {
-      method,
-      idempotencyKey: key,
-      ...parseCall(params),
-      signal: request.signal,
-    });
+    const { idempotencyKey, ...asked } = parseCall(params);
+    const key = request.headers.get("idempotency-key") ?? idempotencyKey;
+    const reply = await desk.call(visit, { method, ...asked, idempotencyKey: key, signal: request.signal });
     return {
       result: resultOf(reply),
       headers: {

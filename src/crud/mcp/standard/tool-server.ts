@@ -143,7 +143,7 @@ export const createToolServer = (view: Visit["view"], parts: ToolServerParts, co
   server.setRequestHandler("tools/call", async (request, context) => {
     const visit = visitOf(context);
     const { name, arguments: given } = request.params;
-    const idempotencyKey = context.mcpReq._meta?.["sallyport/idempotencyKey"];
+    const idempotencyKey = context.http?.req?.headers.get("idempotency-key") ?? context.mcpReq._meta?.["sallyport/idempotencyKey"];
     try {
       const reply = await watched(visit, "tools/call", name, () =>
         parts.desk.call(visit, { method: "tools/call", name, arguments: given, idempotencyKey, signal: context.mcpReq.signal }),
