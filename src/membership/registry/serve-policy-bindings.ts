@@ -9,7 +9,7 @@ import {
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
 import { statement, type Sql } from "#store/database.ts";
-import { requireView } from "#membership/asking.ts";
+import { requireView, type Asking } from "#membership/asking.ts";
 import { draftOfRow, isSeen, requireOwnNode, tenantOfWriter } from "#membership/graph-edit/edits.ts";
 import { versioned } from "#membership/graph-edit/graph-answers.ts";
 import { actOn, takeAway, writeAs } from "#membership/graph-edit/write-as.ts";
@@ -65,7 +65,7 @@ const requireBinding = async (sql: Sql, scope: TenantScope, id: string): Promise
 export const servePolicyBindings = (room: MembershipRoom): void => {
   const { router, database } = room;
   const act = actOn(["policybindings", "edit"], "policybindings");
-  const viewing = { type: "registry", action: "view" } as const;
+  const requireLook = (call: Asking, id: string): Promise<TenantScope> => requireView(room, call, { type: "registry", action: "view", id });
 
   router.serve(createPolicyBinding, async (call) => {
     const { target_id, policy_id, reason, ...props } = call.body;
@@ -93,13 +93,14 @@ export const servePolicyBindings = (room: MembershipRoom): void => {
 
   router.serve(listPolicyBindings, async (call) => {
     const { target_id = null, policy_id = null, effective, limit, skip } = call.query;
-    const scope = await requireView(room, call, viewing);
+    const scope = await requireLook(call, "policy-bindings");
     const rows = await database.run(LIST, [scope.tenant, null, target_id, policy_id, effective === "true", limit + 1, skip]);
     return { items: rows.slice(0, limit).map(viewOf), limit, skip, has_more: rows.length > limit };
   });
 
   router.serve(getPolicyBinding, async (call) => {
-    const row = await requireBinding(database, await requireView(room, call, viewing), call.params.binding_id);
+    const { binding_id: id } = call.params;
+    const row = await requireBinding(database, await requireLook(call, id), id);
     return answer(viewOf(row), { headers: headersOf(row) });
   });
 
