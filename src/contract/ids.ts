@@ -37,6 +37,9 @@ const textOf = (allowed: RegExp) => (least: number, most: number) =>
 // oxlint-disable-next-line no-control-regex -- they are what is meant
 export const plainText = textOf(/^[^\u0000-\u001f\u007f-\u009f]*$/);
 
+/** An id of anything, as somebody sends it. What no id of that kind can be is not found; what no database takes is refused here. */
+export const sentId = plainText(1, 1024);
+
 /** Control, bidirectional, tag and zero-width characters: text that a person reads otherwise than a model does. */
 export const UNSEEN = /[\p{Cc}\u00ad\u061c\u200b-\u200f\u2028\u2029\u202a-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]/u;
 

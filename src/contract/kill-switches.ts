@@ -19,7 +19,7 @@ export type KillSwitch = z.output<typeof killSwitch>;
 const reading = withoutAgents({ scope: ["config.read"], decision: "kill_switch/set" });
 const writing = withoutAgents({ scope: ["config.write"], decision: "kill_switch/set" });
 const named = z.object({
-  scope: z.string().min(1).max(200).describe("`all`, `view:`, `system:` or `tool:` with a name, or the id of an agent."),
+  scope: plainText(1, 200).describe("`all`, `view:`, `system:` or `tool:` with a name, or the id of an agent."),
 });
 
 export const listKillSwitches = endpoint("crud", "GET", "/config/kill-switches", {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { endpoint, withoutAgents } from "./endpoint.ts";
 import { searchText } from "./fold-text.ts";
-import { cursorPage, nodeId, plainText, queryInteger, queryIntegerOr, skipPage, timestamp, usd } from "./ids.ts";
+import { cursorPage, nodeId, plainText, queryInteger, queryIntegerOr, sentId, skipPage, timestamp, usd } from "./ids.ts";
 
 /** The policy information point, identity search and the graph's questions. */
 
@@ -164,7 +164,7 @@ export const nodeTypeStats = endpoint("membership", "GET", `${NODES}/stats/types
 });
 
 const ofNode = {
-  params: z.object({ node_id: z.string() }),
+  params: z.object({ node_id: sentId }),
   ...withoutAgents({ scope: ["membership.read"], decision: "identities/view" }),
   problems: ["not_found"] as const,
 };

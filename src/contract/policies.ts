@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { endpoint, withoutAgents } from "./endpoint.ts";
+import { sentId } from "./ids.ts";
 
 /**
  * Policies and what can be said of their texts; their versions are in `rollouts.ts`. A person needs the pair
@@ -116,7 +117,7 @@ export const listPolicies = endpoint("pdp", "GET", POLICIES, {
 });
 
 export const readPolicy = endpoint("pdp", "GET", `${POLICIES}/{id}`, {
-  params: z.object({ id: z.string() }),
+  params: z.object({ id: sentId }),
   query: z.strictObject({ version: policyVersion.optional() }),
   reply: policyRow.omit({ status: true }).extend({
     text: z.string(),

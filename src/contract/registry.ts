@@ -273,7 +273,7 @@ export const deleteMcpTool = endpoint("membership", "DELETE", `${MCP}/tools/{too
 /** Most tools that are retired at once. */
 export const MOST_RETIRED = 5_000;
 export const retireMcpTools = endpoint("membership", "POST", `${MCP}/tools/retire`, {
-  body: z.strictObject({ tool_ids: z.array(plainText(1, 1024)).min(1).max(MOST_RETIRED), reason }),
+  body: z.strictObject({ tool_ids: z.array(nodeId).min(1).max(MOST_RETIRED), reason }),
   /** Those that are there and the caller's own; retired before or by this. */
   reply: z.object({ retired: z.array(z.string()) }),
   ...editing,
@@ -290,7 +290,7 @@ export const affectedCapabilities = endpoint("membership", "POST", `${MCP}/tools
   body: z.strictObject({
     /** What each would become: the digest of its next definition; null: it is retired. */
     tools: z
-      .array(z.strictObject({ tool_id: plainText(1, 1024), definition_digest: digest.nullable() }))
+      .array(z.strictObject({ tool_id: nodeId, definition_digest: digest.nullable() }))
       .min(1)
       .max(MOST_ASKED_TOOLS),
   }),

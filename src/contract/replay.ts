@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { reasons } from "./authzen.ts";
 import { endpoint, withoutAgents } from "./endpoint.ts";
-import { decisionId, plainText, timestamp } from "./ids.ts";
+import { decisionId, plainText, sentId, timestamp } from "./ids.ts";
 import { mayEdit, mayView, POLICIES, examinedRefusals, policyRefusals, policyVersion } from "./policies.ts";
 
 /** Recorded decisions, made again by another version: many at once, or a single one. */
@@ -59,7 +59,7 @@ export const startReplay = endpoint("pdp", "POST", `${POLICIES}/replay`, {
 
 export const replayState = z.enum(["running", "done", "stopped", "failed"]);
 export const readReplay = endpoint("pdp", "GET", `${POLICIES}/replay/{id}`, {
-  params: z.object({ id: z.string() }),
+  params: z.object({ id: sentId }),
   reply: z.object({
     replay_id: z.string(),
     version: z.string(),
@@ -81,7 +81,7 @@ export const readReplay = endpoint("pdp", "GET", `${POLICIES}/replay/{id}`, {
 });
 
 export const stopReplay = endpoint("pdp", "DELETE", `${POLICIES}/replay/{id}`, {
-  params: z.object({ id: z.string() }),
+  params: z.object({ id: sentId }),
   reply: z.undefined(),
   status: 204,
   ...mayEdit,

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { endpoint } from "./endpoint.ts";
+import { plainText } from "./ids.ts";
 
 /** The gateway's route table: what a request would meet, and taking up a changed file. */
 
@@ -7,8 +8,8 @@ import { endpoint } from "./endpoint.ts";
 const explainedSubject = z.strictObject({
   /** Identity of the caller's own tenant, e.g. `person:ben`. */
   id: z.string().regex(/^[\x21-\x7e]{1,256}$/, "must be 1-256 printable characters"),
-  agent: z.string().min(1).max(256).optional(),
-  client_id: z.string().min(1).max(256).optional(),
+  agent: plainText(1, 256).optional(),
+  client_id: plainText(1, 256).optional(),
   acr: z.enum(["strong", "phishing_resistant"]).optional(),
   amr: z.array(z.string().max(32)).max(16).optional(),
   /** Seconds since 1970. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { endpoint } from "./endpoint.ts";
-import { pageCursor } from "./ids.ts";
+import { pageCursor, plainText, sentId } from "./ids.ts";
 
 /** The browser's session at the gateway. */
 
@@ -61,7 +61,7 @@ const sessionRow = z.object({
 export const sessionListQuery = z.strictObject({
   /** true: of the whole tenant, with the right to see them. */
   all: flag,
-  subject: z.string().min(1).max(256).optional(),
+  subject: plainText(1, 256).optional(),
   limit: z
     .string()
     .regex(/^(?:[1-9][0-9]?|1[0-9]{2}|200)$/, "must be from 1 to 200")
@@ -70,7 +70,7 @@ export const sessionListQuery = z.strictObject({
   cursor: pageCursor.optional(),
 });
 
-export const sessionsOfQuery = z.strictObject({ subject: z.string().min(1).max(256) });
+export const sessionsOfQuery = z.strictObject({ subject: plainText(1, 256) });
 
 export const listSessions = endpoint("gateway", "GET", "/api/v1/sessions", {
   query: sessionListQuery,
@@ -81,7 +81,7 @@ export const listSessions = endpoint("gateway", "GET", "/api/v1/sessions", {
 });
 
 export const endSession = endpoint("gateway", "DELETE", "/api/v1/sessions/{id}", {
-  params: z.object({ id: z.string() }),
+  params: z.object({ id: sentId }),
   reply: z.object({ sessions_ended: z.number().int() }),
   auth: "session",
   problems: ["csrf_failed", "step_up_required", "decision_unavailable", "not_found", "session_store_unavailable"],

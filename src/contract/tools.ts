@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { endpoint, withoutAgents } from "./endpoint.ts";
-import { queryNumber } from "./ids.ts";
+import { nodeId, plainText, queryNumber } from "./ids.ts";
 import { reasons, type Reason } from "./authzen.ts";
 import { reserveRefusals } from "./reservations.ts";
 import { switchedOff } from "./switched-off.ts";
@@ -32,7 +32,10 @@ const listQuery = z.strictObject({
     .meta({ type: "integer", minimum: 1, maximum: 500 }),
   cursor: z.string().optional(),
 });
-const view = z.object({ view: z.string() });
+const viewName = plainText(1, 200);
+/** Of what no tool is called the handler says so. */
+const toolName = plainText(1, 128);
+const view = z.object({ view: viewName });
 const withAgents = { auth: "bearer", agents: "decided" } as const;
 const list = {
   query: listQuery,
@@ -91,9 +94,9 @@ export const viewToolRpc = endpoint("crud", "POST", "/mcp/{view}/jsonrpc", {
 const toolArguments = anyMembers.optional();
 /** A tool by its name, or an operation by its system, the kind of object that it is about, and the action. */
 const executeAsk = z.union([
-  z.strictObject({ tool: z.string().min(1).max(128), arguments: toolArguments }),
+  z.strictObject({ tool: toolName, arguments: toolArguments }),
   z.strictObject({
-    system: z.string().min(1).max(128),
+    system: plainText(1, 128),
     object_type: z.string().min(1).max(64).optional(),
     action: z.string().min(1).max(64),
     params: toolArguments,
@@ -212,7 +215,12 @@ export const toolExplanation = z.object({
 export type ToolExplanation = z.infer<typeof toolExplanation>;
 
 export const explainTool = endpoint("crud", "GET", "/mcp/tools/explain", {
-  query: z.strictObject({ tool: z.string(), view: z.string().optional(), user_id: z.string().optional(), agent_id: z.string().optional() }),
+  query: z.strictObject({
+    tool: toolName,
+    view: viewName.or(z.literal("")).optional(),
+    user_id: nodeId.optional(),
+    agent_id: nodeId.optional(),
+  }),
   reply: toolExplanation,
   ...withAgents,
   scope: ["mcp.tools.discovery"],

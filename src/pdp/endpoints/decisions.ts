@@ -124,7 +124,7 @@ export const serveDecisions = (router: Router<Caller>, parts: DecisionsParts): v
       ...given({ correlationId: ofCorrelation }),
       ...(isExact ? wanted : { parts: wanted }),
       ...(all ? {} : { subject: caller.sub }),
-      agent: caller.agent,
+      ...given({ agent: caller.agent }),
       ...(decision === undefined ? {} : { decision: decision === "true" }),
       ...(enforced === "any" ? {} : { enforced: enforced === "true" }),
       after,
