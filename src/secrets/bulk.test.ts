@@ -131,3 +131,59 @@ suite("numbers in a bulk", () => {
     assert.equal((await send("1.10", `"plan":"${String(plan)}"`))["code"], undefined);
   });
 });
+
+suite("an operation of a bulk as the contract has it: op and uri alone", () => {
+  const uri = stores.KVv2;
+  const bulk = async (t: TestContext) => {
+    const store = await startKvDouble(t, "openbao");
+    const at = await testSecrets(t, { more: [kvProvider(kvServer({ URL: store.url, TOKEN: store.rootToken }))] });
+    const send = async (path: string, body: unknown): Promise<Json> =>
+      (await (await at.send(ada, "POST", `/api/secrets${path}`, { body })).json()) as Json;
+    return {
+      send,
+      run: async (...operations: readonly Json[]) => (await send("/bulk", { operations }))["results"] as readonly Json[],
+      read: async (version: number) => {
+        const found = await at.send(ada, "GET", `/api/secrets/value?uri=${encodeURIComponent(`${uri}?version=${version}`)}`);
+        return (await found.json()) as Json;
+      },
+    };
+  };
+
+  test("restores and destroys the version that its uri names, and no other", async (t) => {
+    const { send, run, read } = await bulk(t);
+    for (const k of ["one", "two"]) await send("", { uri, value: { k } });
+    await run({ op: "delete", uri });
+    assert.equal((await read(2))["code"], "version_deleted");
+    const [restored] = await run({ op: "undelete", uri: `${uri}?version=2` });
+    assert.deepEqual([restored?.["status"], restored?.["uri"]], [200, `${uri}?version=2`]);
+    assert.deepEqual((await read(2))["value"], { k: "two" });
+    const [destroyed] = await run({ op: "destroy", uri: `${uri}?version=1` });
+    assert.equal(destroyed?.["status"], 200);
+    assert.deepEqual([(await read(1))["code"], (await read(2))["value"]], ["version_destroyed", { k: "two" }]);
+  });
+
+  test("names its secret however early it is refused, but for a uri that is none", async (t) => {
+    const { run } = await bulk(t);
+    const results = await run(
+      { op: "set", uri },
+      { op: "rotate", uri },
+      { op: "undelete", uri },
+      { op: "undelete", uri: `${uri}#k?version=1` },
+      { op: "destroy", uri, versions: "all" },
+      { op: "set", uri: `${uri}?version=1`, value: { k: 1 } },
+      { op: "set", uri: "no secret", value: 1 },
+    );
+    assert.deepEqual(
+      results.map(({ code, uri: named }) => [code, named]),
+      [
+        ["invalid_body", uri],
+        ["invalid_body", uri],
+        ["versions_required", uri],
+        ["fragment_not_allowed", `${uri}#k?version=1`],
+        ["versions_required", uri],
+        ["uri_version_not_allowed", `${uri}?version=1`],
+        ["uri_syntax", undefined],
+      ],
+    );
+  });
+});

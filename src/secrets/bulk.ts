@@ -8,7 +8,7 @@ import { createBases, type Bases } from "./bulk-bases.ts";
 import { removeAct, rotateAct, settleAct, writeAct, type Act } from "./acts.ts";
 import { decisionOf, type OperationCorridor, type Who } from "./perform.ts";
 import type { RemovedSecret, SecretProvider } from "./providers/secret-provider.ts";
-import { formatPrefix } from "./secret-uri.ts";
+import { formatPrefix, parseSecretUri } from "./secret-uri.ts";
 import { markOf, SecretValue } from "./secret-value.ts";
 import type { SecretRef } from "./tenant-guard.ts";
 import type { SchemeTable } from "./uri-schemes.ts";
@@ -23,7 +23,15 @@ interface Done extends Pick<RemovedSecret, "made" | "stands"> {
   readonly version?: number;
 }
 
-const actOf = (schemes: SchemeTable, item: Item): Act<Done> => {
+/** The contract's item names the version that it restores or destroys in its URI. */
+const withVersions = (schemes: SchemeTable, item: Item): Item => {
+  if ((item.op !== "undelete" && item.op !== "destroy") || item.versions !== undefined) return item;
+  const { id, version } = parseSecretUri(item.uri, schemes);
+  return version === undefined ? item : { ...item, uri: id, versions: [version] };
+};
+
+const actOf = (schemes: SchemeTable, asked: Item): Act<Done> => {
+  const item = withVersions(schemes, asked);
   const answering = <R>(act: Act<R>, done: (result: R) => Done): Act<Done> => ({
     ...act,
     act: async (...at) => done(await act.act(...at)),
@@ -83,8 +91,9 @@ const inOrder = async (
   for (const [index, item] of body.operations.entries()) {
     const result: Omit<Result, "status"> = { index, op: item.op };
     try {
+      // A URI that is none is not answered: it may hold a pasted secret.
+      result.uri = parseSecretUri(item.uri, parts.schemes).canonical;
       const ask = askOf(parts, item, index, who);
-      result.uri = ask.uri.canonical;
       results.push({ ...result, ...(await work(ask)) });
     } catch (error) {
       const problem = asProblem(error);
