@@ -1,6 +1,6 @@
 import { STATUS_CODES } from "node:http";
 import type { Problem } from "#contract/problem.ts";
-import { asProblem, problemResponse } from "#http/problem-body.ts";
+import { asProblem, logLevelOf, problemResponse } from "#http/problem-body.ts";
 import { isScimPath, scimRefusal } from "#http/scim-refusal.ts";
 import type { Span, Tracing } from "#telemetry/tracing.ts";
 import type { Answer } from "./answer.ts";
@@ -116,8 +116,9 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
   };
 
   const fail = (problem: Problem, inbound: Inbound, endpoint: string): Response => {
-    if (problem.status >= 500)
-      parts.log.error("http_rejected", {
+    const level = logLevelOf(problem.status);
+    if (level !== undefined)
+      parts.log[level]("http_rejected", {
         correlation_id: inbound.correlationId,
         endpoint,
         code: problem.code,

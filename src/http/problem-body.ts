@@ -38,5 +38,8 @@ export const problemResponse = (problem: Problem, correlationId: string): Respon
   return new TextResponse(JSON.stringify(problemBody(problem, correlationId)), { status: problem.status, headers });
 };
 
+/** How a refusal is logged; undefined: it is not. That a part cannot do something (501) is documented: nobody has to look at it. */
+export const logLevelOf = (status: number): "error" | "info" | undefined => (status < 500 ? undefined : status === 501 ? "info" : "error");
+
 /** Anything thrown, as a `Problem`; what is not one is `internal`, and its text stays inside. */
 export const asProblem = (error: unknown): Problem => (error instanceof Problem ? error : new Problem("internal", { cause: error }));

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { ask } from "#contract/ask.ts";
 import { endpoint } from "#contract/endpoint.ts";
 import { Problem } from "#contract/problem.ts";
-import { silentLog } from "#telemetry/log.ts";
+import { createLog, silentLog } from "#telemetry/log.ts";
 import { answer, createRouter } from "./serve.ts";
 
 const putThing = endpoint("crud", "PUT", "/things/{id}", {
@@ -114,3 +114,38 @@ test("ask fills the path, reads the reply and throws the problem of a refusal", 
     (error: unknown) => error instanceof Problem && error.code === "unauthenticated",
   );
 });
+
+for (const [code, level] of [
+  ["not_supported", "info"],
+  ["store_unavailable", "error"],
+  ["conflict", undefined],
+] as const)
+  test(`a refusal ${code} is logged as ${level ?? "nothing"}`, async () => {
+    const lines: string[] = [];
+    const log = createLog({
+      level: "debug",
+      service: "test",
+      version: "0",
+      environment: "test",
+      write: (line) => void lines.push((JSON.parse(line) as { level: string }).level),
+    });
+    const refusing = createRouter<string>({
+      shareOf: (caller) => caller,
+      name: "test",
+      log,
+      validateReplies: true,
+      maxBodyBytes: 1000,
+      authenticate: async () => "",
+    });
+    const shape = endpoint("crud", "GET", "/refused", {
+      reply: z.object({}),
+      auth: "none",
+      problems: ["not_supported", "store_unavailable", "conflict"],
+      summary: "Refuses.",
+    });
+    refusing.serve(shape, async () => {
+      throw new Problem(code);
+    });
+    await refusing.fetch(new Request("http://localhost/refused"));
+    assert.deepEqual(lines, level === undefined ? [] : [level]);
+  });

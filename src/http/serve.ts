@@ -8,7 +8,7 @@ import type { Log } from "#telemetry/log.ts";
 import { noTracing, type Tracing } from "#telemetry/tracing.ts";
 import { createBodyShares, withShare, type BodyShare } from "./body-shares.ts";
 import { correlationIdOf } from "./correlation-id.ts";
-import { asProblem, problemResponse } from "./problem-body.ts";
+import { asProblem, logLevelOf, problemResponse } from "./problem-body.ts";
 import { readBytes } from "./read-bytes.ts";
 import { parseStrictJson } from "./strict-json.ts";
 import { TextResponse } from "./text-response.ts";
@@ -178,8 +178,9 @@ export const createRouter = <C>(options: RouterOptions<C>): Router<C> => {
 
   const fail = (error: unknown, correlationId: string, endpoint?: AnyEndpoint): Response => {
     const problem = endpoint === undefined ? asProblem(error) : declared(asProblem(error), endpoint);
-    if (problem.status >= 500)
-      options.log.error("http_rejected", { correlation_id: correlationId, code: problem.code, cause: problem.options.cause });
+    const level = logLevelOf(problem.status);
+    if (level !== undefined)
+      options.log[level]("http_rejected", { correlation_id: correlationId, code: problem.code, cause: problem.options.cause });
     return problemResponse(problem, correlationId);
   };
 

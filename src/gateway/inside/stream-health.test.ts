@@ -47,6 +47,11 @@ test("a stream of health tells each 15 s, ends after an hour as others do, and l
     await made.settle();
   }
   assert.equal(made.heard.filter((part) => part.kind === "message" && part.event === "health").length, 240);
+  const { streams = [] } = made.last() as { readonly streams?: readonly { readonly name: string; readonly head: number }[] };
+  assert.deepEqual(
+    streams.map(({ name }) => name),
+    ["config", "workflow", "activity"],
+  );
   assert.deepEqual([made.registry.open, made.watching.size], [1, 1]);
   t.mock.timers.tick(15_000);
   await made.ended;

@@ -36,7 +36,7 @@ export const createStreamHealth = (parts: StreamHealthParts) => {
     const isUp = await parts.isUpstreamUp();
     const heads = isFresh
       ? await Promise.all(
-          (["config", "activity"] as const).map(async (name) => ({ name, head: Number(await parts.bus.head(tenant, name)) })),
+          (["config", "workflow", "activity"] as const).map(async (name) => ({ name, head: Number(await parts.bus.head(tenant, name)) })),
         )
       : [];
     return {
