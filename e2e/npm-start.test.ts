@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { findFreePorts } from "#testing/free-port.ts";
 import { until } from "#testing/until.ts";
+import { fetchToken } from "./tokens.ts";
 
 const root = join(import.meta.dirname, "..");
 const commands = {
@@ -19,7 +20,8 @@ const commands = {
 const start = async (t: TestContext, by: keyof typeof commands, environment: Readonly<Record<string, string>> = {}) => {
   const data = await mkdtemp(join(tmpdir(), "sallyport-npm-"));
   const [file, ...args] = commands[by];
-  const child = spawn(file, [...args, "--data", data, "--port", String(await findFreePorts())], {
+  const port = await findFreePorts();
+  const child = spawn(file, [...args, "--data", data, "--port", String(port)], {
     cwd: root,
     env: { ...process.env, ENVIRONMENT: "test", NODE_TEST_CONTEXT: undefined, ...environment },
     stdio: ["ignore", "pipe", "pipe"],
@@ -34,7 +36,7 @@ const start = async (t: TestContext, by: keyof typeof commands, environment: Rea
     await ended;
     await rm(data, { recursive: true, force: true });
   });
-  return { child, ended, output: () => output };
+  return { child, ended, port, data, output: () => output };
 };
 
 test("whatever ends npm start ends the house with it", { skip: process.platform === "win32", timeout: 120_000 }, async (t) => {
@@ -69,3 +71,41 @@ test(
     assert.match(house.output(), /SIGINT: stopping .*\nStopped\. Nothing acknowledged was lost\./);
   },
 );
+
+const events = [
+  "mcp_tools_list_start",
+  "mcp_tools_list_complete",
+  "mcp_jsonrpc_call",
+  "mcp_jsonrpc_complete",
+  "mcp_jsonrpc_error",
+  "mcp_jsonrpc_forbidden",
+];
+
+test("npm start shows the events of the tool protocol, and no line for each request", { timeout: 120_000 }, async (t) => {
+  const house = await start(t, "run.mjs");
+  await until(house.output, (said) => said.includes("Sallyport is ready"), 100_000);
+  const ben = await fetchToken(house.port, { user: "ben", data: house.data });
+  const post = (body: string): Promise<Response> =>
+    fetch(`http://localhost:${house.port}/api/crud/mcp/jsonrpc`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${ben}`, "content-type": "application/json" },
+      body,
+    });
+  const call = (method: string, params: unknown = {}): Promise<Response> =>
+    post(JSON.stringify({ jsonrpc: "2.0", id: "1", method, params }));
+  await call("tools/list");
+  await call("tools/call", { name: "system.health" });
+  await call("tools/call", { name: "people.demo.update_salary", arguments: { id: "e1", salary: 1 } });
+  await call("Tools/List");
+  await post("{ no message");
+  await until(house.output, (said) => events.every((event) => said.includes(`"event":"${event}"`)));
+  const lines = house
+    .output()
+    .split("\n")
+    .flatMap((line) => (line.startsWith("{") ? [JSON.parse(line) as { event: string; data_code?: string; duration_ms?: number }] : []));
+  assert.deepEqual(
+    lines.filter(({ event, duration_ms: ms }) => event === "mcp_jsonrpc_error" && typeof ms !== "number"),
+    [],
+  );
+  assert.ok(!lines.some(({ event }) => event === "http_request"));
+});

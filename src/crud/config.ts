@@ -20,12 +20,17 @@ export const crudSettings = {
     default: "false",
   }),
   maxTools: setting("MCP_MAX_TOOLS", integer(1, 100_000).optional(), {
-    description: "Most tools in the catalogue, health not counted; the first in order stay, the rest cannot be called. Unset: no cap.",
+    description: "Most tools in the catalogue, health counted; the first in order stay, the rest cannot be called. Unset: no cap.",
     unit: "tools",
   }),
   loopbackOnlyHealth: setting("MCP_LOOPBACK_ONLY_HEALTH", flag(), {
     description: "Of this house's own tools give health alone (no workflow.*, no sallyport.local.*).",
     default: "false",
+  }),
+  protocolLogLevel: setting("MCP_LOG_LEVEL", z.enum(["debug", "info", "warn", "error", "silent"]).optional(), {
+    description:
+      "Least severe log line of the tool protocol: its events mcp_tools_list_* and mcp_jsonrpc_* are info and warn. Unset: LOG_LEVEL.",
+    npmStart: "info",
   }),
   callTimeoutMs: setting("MCP_CALL_TIMEOUT_MS", integer(100, 600_000), {
     description: "Longest that one tool call may take.",

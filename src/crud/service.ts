@@ -174,9 +174,12 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   const subjectRef: Watch["subjectRef"] = ({ tenant, sub }) => references.refOf(database, logOf(tenant), sub).catch(() => undefined);
   const kills = await openKillSwitches({ database, change, log, now });
   const cursorsOf = { secrets: parts.houseSecrets, now };
+  /** Of the protocol's own events, which a development house shows where it shows no line for each request. */
+  const protocolLog = log.child({}, config.protocolLogLevel);
   const deskParts: ToolDeskParts = {
     ...parts,
     ...config,
+    log: protocolLog,
     ...membershipParts,
     ...secretParts,
     kills,
@@ -202,7 +205,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     maxBodyBytes: config.maxBodyBytes,
   });
 
-  const watch: Watch = { log, metrics, subjectRef };
+  const watch: Watch = { log: protocolLog, metrics, subjectRef };
   createContractDialect(router, { ...watch, desk, maxBodyBytes: config.maxBodyBytes });
   serveExecute(router, { ...watch, desk });
   const toolsOf: PublisherParts["toolsOf"] = (system, tenant) =>

@@ -6,8 +6,10 @@ export interface Log {
   info(event: string, fields?: Readonly<Record<string, unknown>>): void;
   warn(event: string, fields?: Readonly<Record<string, unknown>>): void;
   error(event: string, fields?: Readonly<Record<string, unknown>>): void;
-  child(fields: Readonly<Record<string, unknown>>): Log;
+  child(fields: Readonly<Record<string, unknown>>, level?: LogLevel): Log;
 }
+
+export type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "silent";
 
 const credentials: readonly RegExp[] = [
   /eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}(?:\.[A-Za-z0-9_-]*){1,3}/g,
@@ -56,7 +58,7 @@ export const redact = (value: unknown, depth = 0): unknown => {
 };
 
 export interface LogOptions {
-  readonly level: "trace" | "debug" | "info" | "warn" | "error" | "silent";
+  readonly level: LogLevel;
   readonly service: string;
   readonly version: string;
   readonly environment: string;
@@ -112,7 +114,7 @@ const wrap = (logger: pino.Logger, flush: () => void): Log => {
     info: at("info"),
     warn: at("warn"),
     error: at("error"),
-    child: (fields) => wrap(logger.child(redact(fields) as object), flush),
+    child: (fields, level) => wrap(logger.child(redact(fields) as object, level === undefined ? {} : { level }), flush),
   };
 };
 

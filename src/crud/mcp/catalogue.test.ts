@@ -51,8 +51,20 @@ test("a name that is taken costs the second tool, never the catalogue", () => {
   assert.equal(findTool(snapshot, "a_x_t")?.digest, "a.x.t");
 });
 
-test("the cap keeps the first in order, health not counted, and the rest cannot be called", () => {
-  const snapshot = build([health, tool("a.x.c"), tool("a.x.a"), tool("a.x.b")], emptyToolsDocument, { maxTools: 2 });
+test("the cap keeps the first in order, what is built in counted, and the rest cannot be called", () => {
+  const find = tool("system.find_tools", { isBuiltIn: true });
+  const searched: ToolsDocument = { ...emptyToolsDocument, views: [{ ...view, name: "v", search: true, filters: noFilter }] };
+  for (const [maxTools, document, expected] of [
+    [2, emptyToolsDocument, ["system.health", "a.x.a"]],
+    [1, emptyToolsDocument, ["system.health"]],
+    [3, searched, ["system.health", "system.find_tools", "a.x.a"]],
+    [1, searched, ["system.health"]],
+  ] as const) {
+    const { order, dropped } = build([health, find, tool("a.x.c"), tool("a.x.a"), tool("a.x.b")], document, { maxTools });
+    assert.deepEqual(order, expected);
+    assert.equal(dropped.length, 3 - order.filter((name) => name.startsWith("a.")).length);
+  }
+  const snapshot = build([health, tool("a.x.c"), tool("a.x.a"), tool("a.x.b")], emptyToolsDocument, { maxTools: 3 });
   assert.deepEqual(snapshot.order, ["system.health", "a.x.a", "a.x.b"]);
   assert.equal(findTool(snapshot, "a.x.c"), undefined);
   assert.deepEqual(snapshot.dropped, [{ name: "a.x.c", reason: "max_tools" }]);

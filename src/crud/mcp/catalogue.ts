@@ -1,4 +1,5 @@
 import { microFromUsd } from "#contract/ids.ts";
+import { houseTools } from "#decide/pairs.ts";
 import type { ToolsDocument } from "#crud/documents/tools-document.ts";
 import { sha256Of } from "./digest.ts";
 import type { Definition, Tool } from "./tool.ts";
@@ -68,13 +69,20 @@ export const buildSnapshot = (input: CatalogueInput): Snapshot => {
       else taken.add(tool.name).add(tool.underscore);
       return !isTaken;
     });
-  const builtIn = unique.filter((tool) => tool.isBuiltIn);
   const others = unique.filter((tool) => !tool.isBuiltIn);
-  const all = [...builtIn, ...others.slice(0, input.maxTools ?? others.length)];
-  for (const tool of others.slice(input.maxTools ?? others.length)) dropped.push({ name: tool.name, reason: "max_tools" });
-  const views = buildViews(all, input.document, input.systems);
-  // A tool of the house that no view has is none.
-  const kept = all.filter((tool) => !tool.isBuiltIn || [...views.values()].some((view) => view.tools.has(tool.name)));
+  /** With so many tools that are not built in. */
+  const gather = (most: number) => {
+    const builtIn = unique.filter((tool) => tool.isBuiltIn && (tool.name === houseTools.health || most > 0));
+    const all = [...builtIn, ...others.slice(0, most)];
+    const views = buildViews(all, input.document, input.systems);
+    // A tool of the house that no view has is none.
+    return { most, views, kept: all.filter((tool) => !tool.isBuiltIn || [...views.values()].some((view) => view.tools.has(tool.name))) };
+  };
+  // What is built in counts: health always, the search where a view has it.
+  const { maxTools = Number.POSITIVE_INFINITY } = input;
+  let { most, views, kept } = gather(Math.min(others.length, maxTools - 1));
+  while (kept.length > maxTools && most > 0) ({ most, views, kept } = gather(most - 1));
+  for (const tool of others.slice(most)) dropped.push({ name: tool.name, reason: "max_tools" });
   return {
     revision: sha256Of({
       // All that a list shows or is decided by.

@@ -12,7 +12,7 @@ import { parseStrictJson } from "#http/strict-json.ts";
 import { leftOut, leftOutMeta } from "./catalogue.ts";
 import type { ToolReply } from "./call/tool-call.ts";
 import type { Watch } from "./protocol-log.ts";
-import { watchRpc } from "./protocol-log.ts";
+import { sinceMs, watchRpc } from "./protocol-log.ts";
 import { contractStatus, errorData, messageOf, rpcCodeOf } from "./rpc-fault.ts";
 import type { Tool } from "./tool.ts";
 import { scopes, type ToolDesk, type Visit } from "./tool-desk.ts";
@@ -137,6 +137,7 @@ export const createContractDialect = (router: Router<Caller>, parts: ContractDia
       return answerError(problem, null, correlationId, rpcCodes.refused);
     }
     let envelope: Envelope;
+    const started = performance.now();
     try {
       envelope = parseEnvelope(await readMessage(request, parts.maxBodyBytes));
     } catch (error) {
@@ -147,6 +148,7 @@ export const createContractDialect = (router: Router<Caller>, parts: ContractDia
         view: viewName,
         code: envelopeCode(problem),
         data_code: problem.code,
+        duration_ms: sinceMs(started),
       });
       return answerError(problem, null, correlationId, envelopeCode(problem));
     }

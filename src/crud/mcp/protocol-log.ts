@@ -29,7 +29,7 @@ const baseOf = async (protocol: Protocol, watch: Watch): Promise<Readonly<Record
   dialect: protocol.dialect,
 });
 
-const sinceMs = (started: number): number => Math.round(performance.now() - started);
+export const sinceMs = (started: number): number => Math.round(performance.now() - started);
 
 /** A list: one start, and one complete if it succeeds. */
 export const watchList = async <T extends { readonly tools: readonly unknown[] }>(

@@ -53,12 +53,13 @@ const lookAtSystems = async ({ settings, addresses, commandLine, configFolders }
       requiresTls: settings.house.environment === "production",
     },
   });
-  const { maxTools = tools } = settings.crud;
-  const cut = `MCP_MAX_TOOLS is ${maxTools}, and the systems here have ${tools} tools, those of external servers not counted: the last ${tools - maxTools} by name are not in the catalogue and cannot be called`;
+  // Health is one of them.
+  const { maxTools = tools + 1 } = settings.crud;
+  const cut = `MCP_MAX_TOOLS is ${maxTools}, and the systems here have ${tools} tools, those of external servers not counted: the last ${tools + 1 - maxTools} by name are not in the catalogue and cannot be called`;
   return [
     ...loaded.map((file) => ok("config", file)),
     ...degraded.flatMap(degradedLines).map((line) => warn("config", line)),
-    ...(tools > maxTools ? [warn("config", cut)] : []),
+    ...(tools >= maxTools ? [warn("config", cut)] : []),
   ];
 };
 
