@@ -151,11 +151,11 @@ const askedFor = (row: EndpointRow, importId: string): Readonly<Record<string, r
 
 const texts: Readonly<Record<string, string>> = {
   createSystem: system("mine")
-    .replaceAll(/Quokka title|quokka-host|quokka-secret/g, "mine")
+    .replaceAll(/Quokka title|quokka-host|quokka-secret|quokka_get/g, "mine")
     .replaceAll("group:quokka", "person:ada")
     .replaceAll("tenant:acme", "tenant:globex"),
   putSystem: system("den")
-    .replaceAll(/Quokka title|quokka-host|quokka-secret/g, "mine")
+    .replaceAll(/Quokka title|quokka-host|quokka-secret|quokka_get/g, "mine")
     .replaceAll("group:quokka", "person:ada")
     .replaceAll("tenant:acme", "tenant:globex"),
   putToolsDocument: "apiVersion: tools/v1\nviews: []\noverrides: {}\n",
