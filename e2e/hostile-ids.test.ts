@@ -81,7 +81,11 @@ const idsOf = ({ endpoint }: EndpointRow): readonly Place[] =>
     );
   });
 
-const rows = endpointTable.map((row) => ({ row, ids: idsOf(row) })).filter(({ ids }) => ids.length > 0);
+/** Those that read come first: what others make of a provider's subject would be found. */
+const rows = endpointTable
+  .map((row) => ({ row, ids: idsOf(row) }))
+  .filter(({ ids }) => ids.length > 0)
+  .toSorted((one, other) => Number(one.row.endpoint.method !== "GET") - Number(other.row.endpoint.method !== "GET"));
 
 const ask = async (
   { name, endpoint }: EndpointRow,
