@@ -59,6 +59,7 @@ test("every person and agent, asking the gateway with a token of their own, is a
   assert.ok(rows.length > 100 && stepUp.length > 3);
   const differ: string[] = [];
   for (const [at, column] of columns.entries()) {
+    if ("isBeyondDemo" in column) continue;
     const compare = (name: string, reply: EvaluationReply | undefined): void => {
       const got = reply === undefined ? "nothing" : cellOf(reply);
       const cell = wanted.get(name)?.[at];

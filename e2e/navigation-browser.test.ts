@@ -43,7 +43,7 @@ const asks: readonly (readonly [type: string, action: string, ids: readonly (str
   ["plugin.route", "view", ["acme.hello"], "YYY--"],
   ["plugin.widget", "view", ["acme.hello:Hello"], "YYY--"],
   ["plugins", "view_all", [undefined], "Y----"],
-  ["plugins", "manage", [undefined], "Y----"],
+  ["plugins", "manage", [undefined], "-----"],
   ["workflows", "view_all", [undefined], "YYY--"],
   ["workflows", "execute_quick", [undefined], "YY---"],
   ["workflows", "start", ["grant_access"], "YY---"],

@@ -397,6 +397,6 @@ export const reloadConfig = endpoint("crud", "POST", "/config/reload", {
     taken: z.array(z.string()),
     degraded: z.array(z.object({ name: z.string(), errors: z.array(configFault) })),
   }),
-  ...mayWrite("config/write"),
+  ...mayWrite("deployment/reload_config"),
   summary: "Take up what changed in the configuration folders, as a start would.",
 });

@@ -65,6 +65,7 @@ export const policyRow = z.object({
 
 /** Whom the endpoints about policies let in. */
 export const mayView = withoutAgents({ decision: "policies/view" });
+export const mayViewAll = withoutAgents({ decision: "policies/view_all" });
 export const mayEdit = withoutAgents({ decision: "policies/edit" });
 export const mayActivate = withoutAgents({ decision: "policies/activate" });
 export const policyRefusals = ["insufficient_scope", "not_supported"] as const;
@@ -90,7 +91,7 @@ export const validatePolicies = endpoint("pdp", "POST", `${POLICIES}/validate`, 
     version: policyVersion.optional(),
   }),
   reply: policyReport,
-  ...mayView,
+  ...mayViewAll,
   problems: [...examinedRefusals, "not_found"],
   summary: "Parse, validate and lint policies and run their cases; nothing is stored.",
 });
@@ -103,7 +104,7 @@ export const testPolicies = endpoint("pdp", "POST", `${POLICIES}/test`, {
     cases: z.array(z.unknown()).max(1000).optional(),
   }),
   reply: caseResults,
-  ...mayView,
+  ...mayViewAll,
   problems: [...examinedRefusals, "not_found", "policy_invalid"],
   summary: "Run cases on policies; nothing is stored.",
 });

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { reasons } from "./authzen.ts";
 import { endpoint, withoutAgents } from "./endpoint.ts";
 import { decisionId, plainText, sentId, timestamp } from "./ids.ts";
-import { mayEdit, mayView, POLICIES, examinedRefusals, policyRefusals, policyVersion } from "./policies.ts";
+import { mayView, POLICIES, examinedRefusals, policyRefusals, policyVersion } from "./policies.ts";
 
 /** Recorded decisions, made again by another version: many at once, or a single one. */
 
@@ -52,7 +52,7 @@ export const startReplay = endpoint("pdp", "POST", `${POLICIES}/replay`, {
   }),
   reply: z.object({ replay_id: z.string() }),
   status: 202,
-  ...mayEdit,
+  ...mayView,
   problems: [...examinedRefusals, "not_found", "policy_invalid", "too_many"],
   summary: "Decide recorded decisions of the tenant again by another version, in the background.",
 });
@@ -84,7 +84,7 @@ export const stopReplay = endpoint("pdp", "DELETE", `${POLICIES}/replay/{id}`, {
   params: z.object({ id: sentId }),
   reply: z.undefined(),
   status: 204,
-  ...mayEdit,
+  ...mayView,
   problems: [...policyRefusals, "not_found"],
   summary: "Stop a replay; what it found so far stays readable.",
 });

@@ -5,7 +5,7 @@ import {
   examinedRefusals,
   mayActivate,
   mayEdit,
-  mayView,
+  mayViewAll,
   POLICIES,
   policyFileChanges,
   policyRefusals,
@@ -60,7 +60,7 @@ export const listRollouts = endpoint("pdp", "GET", `${POLICIES}/rollouts`, {
     cursor: pageCursor.optional(),
   }),
   reply: z.object({ rollouts: z.array(rollout), nextCursor: z.string().optional() }),
-  ...mayView,
+  ...mayViewAll,
   problems: [...policyRefusals, "invalid_cursor"],
   summary: "Versions, newest first. The ETag names the state of the rollout, for If-Match.",
 });
@@ -82,7 +82,7 @@ export const createRollout = endpoint("pdp", "POST", `${POLICIES}/rollouts`, {
 export const readRollout = endpoint("pdp", "GET", `${POLICIES}/rollouts/{version}`, {
   params: version,
   reply: rollout.extend({ files: z.record(z.string(), z.string()), report: policyReport }),
-  ...mayView,
+  ...mayViewAll,
   problems: [...policyRefusals, "not_found"],
   summary: "A version with its files and its report.",
 });
@@ -101,7 +101,7 @@ export const rolloutMatrix = endpoint("pdp", "GET", `${POLICIES}/rollouts/{versi
   /** `active`, or another version. */
   query: z.strictObject({ against: z.literal("active").or(policyVersion).default("active") }),
   reply: matrixDifference,
-  ...mayView,
+  ...mayViewAll,
   problems: [...examinedRefusals, "not_found", "policy_invalid"],
   summary: "Cells of the matrix that a version changes.",
 });
@@ -117,7 +117,7 @@ export const rolloutDifferences = endpoint("pdp", "GET", `${POLICIES}/rollouts/{
     /** Of the caller's tenant. */
     classes: z.array(differenceClass),
   }),
-  ...mayView,
+  ...mayViewAll,
   problems: [...policyRefusals, "not_found"],
   summary: "What a version in shadow decided differently from the active one.",
 });

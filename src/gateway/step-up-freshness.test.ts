@@ -42,7 +42,7 @@ const needSignIn = {
 @obligation("mfa")
 forbid (
   principal,
-  action in [Action::"policies:view", Action::"policies:edit", Action::"budgets:view_tenant", Action::"decisions:view_all"],
+  action in [Action::"policies:view", Action::"policies:view_all", Action::"policies:edit", Action::"budgets:view_tenant", Action::"decisions:view_all"],
   resource
 )
 unless { context.mfa };

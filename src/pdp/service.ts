@@ -18,6 +18,7 @@ import { readMetadataKey } from "./endpoints/metadata-key.ts";
 import type { Pep } from "./endpoints/parse-ask.ts";
 import { parsePdpBody } from "./endpoints/parse-body.ts";
 import { servePolicies, servePolicy } from "./endpoints/policies.ts";
+import { createPolicySight } from "./endpoints/policy-sight.ts";
 import { serveReplays } from "./endpoints/replays.ts";
 import { withRequestId } from "./endpoints/request-id.ts";
 import { createRequirePair } from "./endpoints/require-pair.ts";
@@ -90,7 +91,7 @@ const serveAdministration = (router: Router<Caller>, shared: ReturnType<typeof s
   const rollouts = createRollouts({ ...shared, compareMatrix: createMatrixComparer(examiner, now) });
   const shadow = createShadow({ ...shared, sample, random: Math.random });
   const replays = createReplays({ ...shared, keepDays: shared.config.recordDays });
-  const served = { ...shared, requirePair, guard, rollouts, shadow, replays };
+  const served = { ...shared, requirePair, guard, sightOf: createPolicySight(shared), rollouts, shadow, replays };
   servePolicies(router, served);
   serveRollouts(router, served);
   serveReplays(router, served);

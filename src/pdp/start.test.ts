@@ -207,7 +207,7 @@ test("policies of whom a case is not met, or that lock everybody out, do not dec
   const parts = { database, change: (await graphWorld(database)).change };
   const files = await readPolicyFolder(policyFolder);
   const { active } = await importBundle(parts, files, true);
-  const without = (files["administration.cedar"] ?? "").replace('Action::"policies:activate",', "");
+  const without = (files["administration.cedar"] ?? "").replace('Action::"deployment_act",', "");
   const wrong = `${files["cases/pages.yaml"]}\n- name: dan sees all\n  given: { subject: person:dan }\n  ask: { action: view_all, resource: pages }\n  expect: { decision: true }\n`;
   for (const [name, text, says] of [
     ["administration.cedar", without, /denies policies\/activate to every person/],

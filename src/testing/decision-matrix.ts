@@ -27,6 +27,26 @@ process.on("exit", () => rmSync(policyFolder, { recursive: true, force: true }))
 
 export const matrixFile = new URL("../pdp/lifecycle/matrix/matrix.txt", import.meta.url);
 
+/** The column that the demo world has nobody for. */
+export const putGlobexAdmin = async ({ put }: Pick<GraphWorld, "put">): Promise<void> => {
+  const [person, account] = ["person:globex-admin", "account:globex-admin@globex"];
+  const of = { name: "Gus Globex", tenant_id: "tenant:globex" } as const;
+  await put(
+    { ...of, id: person, kind: "Person", props: { email: "gus@globex.example" } },
+    {
+      ...of,
+      id: account,
+      kind: "Account",
+      props: { login: "gus", system: "directory" },
+    },
+  );
+  await put(
+    { kind: "BELONGS_TO", src: person, dst: account },
+    { kind: "MEMBER_OF", src: account, dst: "tenant:globex" },
+    { kind: "MEMBER_OF", src: person, dst: "role:administrator" },
+  );
+};
+
 /** The engine over the policy files and the demo world's real graph. */
 const demoDecisionPoint = async (
   t: Pick<TestContext, "after">,
@@ -47,7 +67,7 @@ const demoDecisionPoint = async (
 /** The matrix of the policy files over the demo world's real graph, and the facts that it was drawn on. */
 export const drawDemoMatrix = async (t: Pick<TestContext, "after">): Promise<{ readonly matrix: string; readonly facts: string }> => {
   const asked: (readonly [FactAsk, Facts])[] = [];
-  const { decisionPoint } = await demoDecisionPoint(t, (facts) => ({
+  const { decisionPoint, world } = await demoDecisionPoint(t, (facts) => ({
     ...facts,
     gather: async (asks) => {
       const gathered = await facts.gather(asks);
@@ -55,6 +75,7 @@ export const drawDemoMatrix = async (t: Pick<TestContext, "after">): Promise<{ r
       return gathered;
     },
   }));
+  await putGlobexAdmin(world);
   const matrix = drawMatrix(await askMatrix(decisionPoint, matrixDecisions, () => new Date()));
   return { matrix, facts: writeMatrixFacts(asked) };
 };

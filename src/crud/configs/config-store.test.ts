@@ -267,7 +267,7 @@ test("what does not fit is refused with every fault at its place, and changes no
       "output:",
     ],
     ["another tenant", document({ tenants: "tenants: [tenant:acme, tenant:globex]" }), /tenant:globex, which is not yours/, "tenants:"],
-    ["all tenants", document({ tenants: "" }), /other tenants of this house/],
+    ["all tenants", document({ tenants: "" }), /serve every tenant/],
     ["not the writer's", document({ tenants: "tenants: [tenant:globex]" }), /not yours/, "tenants:"],
     ["an anchor", good.replace("Staff book", "&a Staff"), /anchors/, "title:"],
     ["a tab bomb", `a: ${"[".repeat(3000)}`, /nested deeper/],
@@ -351,7 +351,7 @@ test("each right is asked for, each scope needed, and another tenant's system is
     ["GET", "/config/tools/versions", "config:read", "config.read"],
     ["GET", "/config/tools/versions/1", "config:read", "config.read"],
     ["POST", "/config/tools/rollback", "config:write", "config.write", { version: 1 }],
-    ["POST", "/config/reload", "config:write", "config.write"],
+    ["POST", "/config/reload", "deployment:reload_config", "config.write"],
   ];
   for (const [method, path, pair, scope, body] of requests) {
     const sent = body === undefined ? (method === "POST" || method === "PUT" ? { raw: document() } : {}) : { body };
@@ -392,6 +392,57 @@ test("each right is asked for, each scope needed, and another tenant's system is
   );
   assert.equal((await ask("POST", "/config/tools/rollback", { body: { version: 1 } })).status, 200);
   assert.equal((await house.request("/mcp/mine/tools/list")).status, 404);
+});
+
+test("what serves other tenants too is changed by who runs the deployment, signed in strongly; who does not is refused at each way", async (t) => {
+  const house = await crudHouse(t);
+  const ask = client(house);
+  const stepUp = { decision: false, reason: "step_up_required", obligations: [{ id: "mfa", type: "step-up", properties: {} }] } as const;
+  const wide = document({ tenants: "tenants: [tenant:acme, tenant:globex]" });
+  const views = "apiVersion: tools/v1\nviews:\n  - { name: all, filters: { provider: [people] } }\n";
+  const ways: readonly (readonly [what: string, method: string, path: string, sent: object])[] = [
+    ["from several tenants to one", "PUT", "/config/systems/staff.book", { raw: document() }],
+    ["a text of the same tenants", "PUT", "/config/systems/staff.book", { raw: `${wide}# more\n` }],
+    ["from several tenants to all", "PUT", "/config/systems/staff.book", { raw: document({ tenants: "" }) }],
+    ["rolled back", "POST", "/config/systems/staff.book/rollback", { body: { version: 1 } }],
+    ["taken away", "DELETE", "/config/systems/staff.book", {}],
+    ["a new one for all", "POST", "/config/systems", { raw: document({ instance: "all", tenants: "" }) }],
+    ["a view that names no tenant", "PUT", "/config/tools", { raw: views }],
+  ];
+  const made = async () => {
+    assert.equal((await ask("POST", "/config/systems", { raw: document() })).status, 201);
+    house.verdicts.set("deployment:edit_systems", stepUp).set("deployment:edit_views", stepUp);
+    const strong = await ask("PUT", "/config/systems/staff.book", { raw: wide });
+    assert.deepEqual([strong.status, strong.body.code], [401, "step_up_required"], "from one tenant to several");
+    const tried = await ask("PUT", "/config/systems/staff.book?dryRun=true", { raw: wide });
+    assert.deepEqual([tried.status, tried.body.valid], [200, true], "a try shows what it would do");
+    house.verdicts.set("deployment:edit_systems", true).set("deployment:edit_views", true);
+    assert.equal((await ask("PUT", "/config/systems/staff.book", { raw: wide })).status, 200);
+  };
+  await made();
+  for (const [verdict, code] of [
+    [false, "cross_tenant"],
+    [stepUp, "step_up_required"],
+  ] as const) {
+    house.verdicts.set("deployment:edit_systems", verdict).set("deployment:edit_views", verdict);
+    for (const [what, method, path, sent] of ways)
+      for (const as of verdict === false ? [ada, eve] : [ada]) {
+        const { status, body } = await ask(method, path, { ...sent, as });
+        const said = body.code === "unprocessable" ? body.errors.map((one: { code?: string }) => one.code) : [body.code];
+        assert.ok(said.includes(code) || (as === eve && status === 404), `${what}: ${JSON.stringify(body)}`);
+      }
+  }
+  assert.deepEqual((await ask("GET", "/config/systems/staff.book")).body.version, 2);
+  house.verdicts.set("deployment:edit_systems", true).set("deployment:edit_views", true);
+  for (const [what, method, path, sent] of ways.filter(([, method]) => method !== "DELETE")) {
+    const { status, body } = await ask(method, path, sent);
+    assert.ok(status < 300 || body.detail?.includes("already"), `${what}: ${JSON.stringify(body)}`);
+  }
+  // Of the own tenant alone again, it goes back to no version that served others too.
+  assert.equal((await ask("PUT", "/config/systems/staff.book", { raw: `${document()}# own\n` })).status, 200);
+  house.verdicts.set("deployment:edit_systems", false);
+  const back = await ask("POST", "/config/systems/staff.book/rollback", { body: { version: 2 } });
+  assert.deepEqual([back.status, back.body.errors.map((one: { code?: string }) => one.code)], [422, ["cross_tenant"]]);
 });
 
 test("versions of a time when the name was another tenant's end no list of versions early", async (t) => {

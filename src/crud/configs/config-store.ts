@@ -46,7 +46,7 @@ export const openConfigStore = async (parts: ConfigStoreParts) => {
   const write = async (asked: ConfigWrite): Promise<Written> => {
     await lookFirst();
     const others = await othersOf(asked.by);
-    const [written] = await make([await planner.plan(asked, others)], others);
+    const [written] = await make([await planner.plan(asked)], others);
     if (written === undefined) throw new TypeError("what is planned is written");
     return written;
   };
@@ -62,9 +62,9 @@ export const openConfigStore = async (parts: ConfigStoreParts) => {
     for (const asked of changes) {
       await pause();
       try {
-        plans.push(await planner.plan(asked, others, coming));
+        plans.push(await planner.plan(asked, coming));
       } catch (error) {
-        if (!(error instanceof Problem) || error.status >= 500) {
+        if (!(error instanceof Problem) || error.status >= 500 || error.code === "step_up_required") {
           for (const { good } of plans) good?.discard();
           throw error;
         }

@@ -52,7 +52,7 @@ export interface Prepared extends Place {
   readonly secrets: readonly string[];
   /** Networks that it leads to and does not allow. */
   readonly unlisted?: readonly string[];
-  /** What is asked of a document only as it is published; `tenant`'s own alone may change, where the house has others. */
+  /** What is asked of a document only as it is published; `cross_tenant`: it reaches beyond the tenant. */
   check(by: Publisher): Promise<readonly Fault[]>;
   /** Its tests, operation by operation; a document without has none. */
   readonly tests?: readonly OperationTest[];
@@ -83,12 +83,9 @@ export interface ConfigKind {
   absent(name: string): Place;
 }
 
-const foreign = (tenants: readonly string[] | null, { tenant, others }: { readonly tenant: string; readonly others: readonly string[] }) =>
-  (tenants ?? [tenant, ...others]).filter((one) => one !== tenant);
-
-/** True where it serves nobody but the writer's own tenant. */
-export const isOwn = (tenants: readonly string[] | null, by: { readonly tenant: string; readonly others: readonly string[] }): boolean =>
-  foreign(tenants, by).length === 0;
+/** True where it serves nobody but the tenant, now and later: what names no tenant serves all that will ever be. */
+export const isOwn = (tenants: readonly string[] | null, tenant: string): boolean =>
+  tenants !== null && tenants.every((one) => one === tenant);
 
 const hostsOf = ({ document }: SystemFile): readonly string[] => {
   if (document.kind === "http") return [document.baseUrl, ...(document.auth.type === "oauth2_client" ? [document.auth.tokenUrl] : [])];
@@ -166,11 +163,8 @@ export const systemKind = (parts: {
       secrets: secretsOf(file),
       unlisted: compiled.kind === "tools" ? (compiled.unlisted ?? []) : [],
       check: async (by) => {
-        const others = foreign(tenants, by);
-        const whose =
-          tenants === null
-            ? "names no tenant: it would serve other tenants of this house too"
-            : `names ${others.join(", ")}, which is not yours`;
+        const others = tenants?.filter((one) => one !== by.tenant).join(", ");
+        const whose = others === undefined ? "names no tenant: it would serve every tenant" : `names ${others}, which is not yours`;
         const wall = yaml.fault(["tenants"], whose, { code: "cross_tenant", hint: `tenants: [${by.tenant}]` });
         const lost =
           tenants?.includes(by.tenant) === false ? [yaml.fault(["tenants"], `does not name ${by.tenant}: you would not see it again`)] : [];
@@ -180,7 +174,8 @@ export const systemKind = (parts: {
           if (wrong !== undefined) failed.push(yaml.fault(test.path, `${test.name}: ${wrong}`, { code: "tests_failed" }));
         }
         return [
-          ...(others.length > 0 ? [wall] : lost),
+          ...(isOwn(tenants, by.tenant) ? [] : [wall]),
+          ...lost,
           ...(await checkOwner(by)),
           ...(await commandFault(file, parts.findCommand)),
           ...failed,
@@ -237,7 +232,7 @@ export const toolsKind = (parts: {
           const said = `needs tools of one system alone: these are of ${systems.map((name) => name.slice(0, -1)).join(", ")}`;
           return systems.length < 2 ? [] : [yaml.fault(["views", index, "prefix"], said)];
         });
-        if (unclear.length > 0 || by.others.length === 0) return unclear;
+        if (unclear.length > 0) return unclear;
         const before = parts.held();
         const viewsOf = ({ views }: ToolsDocument) => new Map(views.map((view) => [view.name, view]));
         const [had, has] = [viewsOf(before), viewsOf({ ...value, views: [...value.views, ...layer.views] })];
@@ -249,7 +244,7 @@ export const toolsKind = (parts: {
         for (const name of new Set([...had.keys(), ...has.keys()])) {
           const both = [had.get(name), has.get(name)];
           if (JSON.stringify(both[0]) === JSON.stringify(both[1])) continue;
-          const isWalled = both.every((view) => view === undefined || (view.tenants.length > 0 && isOwn(view.tenants, by)));
+          const isWalled = both.every((view) => view === undefined || (view.tenants.length > 0 && isOwn(view.tenants, by.tenant)));
           const index = value.views.findIndex((view) => view.name === name);
           if (!isWalled) tell(["views", ...(index === -1 ? [] : [index, "tenants"])], `changes the view ${name}, which is for`);
         }
@@ -260,7 +255,7 @@ export const toolsKind = (parts: {
           const tenants = tool === undefined ? by.tenantsOfSystem(systemOfTool(name)) : (tool.tenants ?? null);
           // It would be in force the moment that another tenant publishes such a system.
           if (tenants === undefined) told.push(yaml.fault(["overrides", name], UNSEEN, { code: "cross_tenant" }));
-          else if (!isOwn(tenants, by)) tell(["overrides", name], `changes ${name}, which serves`);
+          else if (!isOwn(tenants, by.tenant)) tell(["overrides", name], `changes ${name}, which serves`);
         }
         return told;
       },

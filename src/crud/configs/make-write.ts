@@ -20,7 +20,7 @@ export const createMaker = (
   const { database, change, log } = parts;
 
   const commit = async (sql: TransactionSql, planned: Planned, others: readonly string[]) => {
-    const { asked, op, good, base, written } = planned;
+    const { asked, live, op, good, base, written } = planned;
     const { kind, text, by, restored } = asked;
     const { name, diff } = written;
     await lockConfig(sql);
@@ -29,6 +29,9 @@ export const createMaker = (
     if (kind === "tools" && head?.version !== base?.version) throw new Problem("stale_version");
     requireTags(asked, head?.version === base?.version ? base : head);
     if (asked.name === undefined && head !== undefined && head.text !== null) throw new Problem("already_exists");
+    // Whom it serves decided whether the writer may change it.
+    const isSame = kind === "tools" || String(head?.tenants) === String(live?.tenants);
+    if (head !== undefined && head.text !== null && !isSame) throw new Problem("stale_version", { headers: { etag: etagOf(head) } });
     const all = [by.tenant, ...others];
     const audience = good === undefined ? (head?.tenants ?? null) : audienceOf(kind, text, good, all);
     const version = await putVersion(sql, {

@@ -12,7 +12,7 @@ import { keyOf, type KindName } from "./held-object.ts";
 import { isOwn, isPrepared, type Document, type Prepared } from "./kinds.ts";
 import { readFrom, sees, tenantsOf as tenantsOfObject, type ConfigStoreParts, type ServingObjects } from "./serving-objects.ts";
 import type { ConfigOp, Writer } from "./tell.ts";
-import type { TenantsOfSystem } from "./publisher.ts";
+import type { Publisher, TenantsOfSystem } from "./publisher.ts";
 import { digestOf, etagOf, type StoredVersion } from "./version-store.ts";
 
 /** A change that somebody asks for. */
@@ -27,6 +27,8 @@ export interface ConfigWrite {
   /** Reads what came with it, which is all that it may refer to; absent: files of the version before and of the folders. */
   readonly read?: ReadReference;
   readonly by: Writer;
+  /** Why the writer may not change what serves other tenants too, or reaches the host; `undefined`: it may. Asked only of such a change. */
+  readonly reachRefusal: () => Promise<Problem | undefined>;
   readonly reason: string | undefined;
   readonly ifMatch: string | null;
   readonly ifNoneMatch: string | null;
@@ -53,6 +55,8 @@ export interface Written {
 /** A change that was looked at and may be made. */
 export interface Planned {
   readonly asked: ConfigWrite;
+  /** What was in force as it was looked at. */
+  readonly live: StoredVersion | undefined;
   readonly written: Written;
   readonly op: ConfigOp;
   /** Undefined: it is taken away. */
@@ -86,6 +90,26 @@ export const refuse = (faults: readonly Fault[]): Problem => {
       ? "stale_version"
       : "unprocessable";
   return new Problem(code, { errors: faults });
+};
+
+/** A fault that stands only against who may not change what reaches beyond its own tenant. */
+const isWall = ({ code }: Fault): boolean => code === "cross_tenant";
+
+/**
+ * The faults that stand against the change. Throws `cross_tenant` where what is in force serves others too and the writer may not change
+ * that; `step_up_required` where a strong sign-in is all that lacks. A try needs none: it shows what the change would do.
+ */
+const withinReach = async (asked: ConfigWrite, faults: readonly Fault[], isShared: boolean): Promise<readonly Fault[]> => {
+  if (!isShared && !faults.some(isWall)) return faults;
+  const refusal = await asked.reachRefusal();
+  const others = faults.filter((fault) => !isWall(fault));
+  if (refusal === undefined || (refusal.code === "step_up_required" && (asked.isDryRun || others.length > 0))) return others;
+  if (refusal.code === "step_up_required") throw refusal;
+  if (isShared)
+    throw new Problem("cross_tenant", {
+      detail: "It serves other tenants too: who runs the deployment (role:platform) changes it, or its file in the configuration folder.",
+    });
+  return faults;
 };
 
 /** The faults of a refusal, each with the file that it is of. */
@@ -132,10 +156,10 @@ export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) 
   };
 
   /** What a change would do. Throws as `write`; what it read is let go then. `coming`: systems that the same act publishes. */
-  const plan = async (given: ConfigWrite, others: readonly string[], coming: readonly string[] = []): Promise<Planned> => {
+  const plan = async (given: ConfigWrite, coming: readonly string[] = []): Promise<Planned> => {
     const { kind, by, restored, isDryRun } = given;
     const tenantsOf: TenantsOfSystem = (name) => (coming.includes(name) ? [by.tenant] : tenantsOfSystem(name));
-    const wall = { tenant: by.tenant, others, tenantsOfSystem: tenantsOf };
+    const publisher: Publisher = { tenant: by.tenant, tenantsOfSystem: tenantsOf, correlationId: by.correlationId };
     const known = given.name === undefined ? undefined : held.get(keyOf(kind, given.name));
     const refs = restored?.refs ?? known?.head?.refs ?? {};
     const read: ReadReference =
@@ -151,7 +175,7 @@ export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) 
     const base = before === undefined ? undefined : share.objectFor(before, by.tenant).head;
     const digest = digestOf(text, good?.refs ?? {});
     const isSame = live !== undefined && text !== null && live.digest === digest;
-    const faults = prepared === undefined || isSame ? [] : await faultsOf(prepared, { ...wall, correlationId: by.correlationId });
+    const found = prepared === undefined || isSame ? [] : await faultsOf(prepared, publisher);
     // Of another tenant's object nothing is said: not even that the name is taken, where a change is asked for.
     if (asked.name !== undefined && text === null) requireObject(kind, name, by.tenant);
     try {
@@ -161,10 +185,10 @@ export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) 
           sees(live.tenants, by.tenant) ? { detail: `${name}: its next version is PUT /config/systems/${name}.` } : {},
         );
       if (before !== undefined && live !== undefined && !sees(tenantsOfObject(before), by.tenant)) throw new Problem("not_found");
-      if (live !== undefined && kind !== "tools" && !isSame && !isOwn(live.tenants, wall))
-        throw new Problem("cross_tenant", {
-          detail: "It serves other tenants of this house too: its file in the configuration folder changes it.",
-        });
+      const isShared = live !== undefined && kind !== "tools" && !isSame && !isOwn(live.tenants, by.tenant);
+      const inReach = await withinReach(asked, found, isShared);
+      // What could not be prepared is never written, whatever its writer may.
+      const faults = good === undefined && inReach.length === 0 ? found : inReach;
       if (text === null && live === undefined) throw new Problem("not_found");
       requireTags(asked, base, isSame);
       if (faults.length > 0 && !isDryRun) throw refuse(faults);
@@ -196,6 +220,7 @@ export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) 
       };
       return {
         asked,
+        live,
         op,
         good,
         base,

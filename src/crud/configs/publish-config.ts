@@ -2,6 +2,7 @@ import type { SealedCursors } from "#authn/sealed-cursors.ts";
 import type { ConfigWritten } from "#contract/configs.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Decider } from "#decide/decider.ts";
+import { refusalOfAct, type DeploymentAction } from "#decide/deployment-acts.ts";
 import type { ExternalSystem } from "#crud/mcp/external-system.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
 import { createTurns } from "#http/turns.ts";
@@ -14,7 +15,7 @@ import { writerOf, type Asked, type Writer } from "./tell.ts";
 
 export interface PublisherParts {
   readonly store: ConfigStore;
-  readonly decider: Pick<Decider, "require">;
+  readonly decider: Pick<Decider, "require" | "decide" | "refusal">;
   /** The last name, version or place of the page before. */
   readonly cursors: SealedCursors<string>;
   /** Tools of a system that the tenant sees. */
@@ -30,6 +31,11 @@ const pause = createTurns(10);
 
 /** How long who publishes a server waits to hear what it offers, milliseconds. */
 const MOST_ASKED_MS = 5000;
+
+/** A change as an endpoint asks for it. */
+export type AskedWrite = Omit<ConfigWrite, "reachRefusal">;
+
+const actOf: Readonly<Record<ConfigWrite["kind"], DeploymentAction>> = { system: "edit_systems", tools: "edit_views" };
 
 /** How every endpoint changes configuration: asked for by its pair, written, made known to the graph. */
 export const createConfigPublisher = (parts: PublisherParts) => {
@@ -72,22 +78,39 @@ export const createConfigPublisher = (parts: PublisherParts) => {
     const missing = await tellSecrets(asked, written);
     if (change.isDryRun) return { ...written, warnings: [...written.warnings, ...missing] };
     const { caller, correlationId } = asked;
-    const { about = {} } = store.list("system", caller.tenant).find(({ name }) => name === written.name)?.prepared ?? {};
+    const { about = {}, tenants } = store.list("system", caller.tenant).find(({ name }) => name === written.name)?.prepared ?? {};
+    const isShared = tenants === null;
+    // The same text again writes nothing; in the deployment's name it makes nothing known either.
+    if (isShared && (await change.reachRefusal()) !== undefined) return { ...written, warnings: [...written.warnings, ...missing] };
     const { tools, unheard } = await servedTools(written.name, caller.tenant);
-    const told = await register({ caller, correlationId, about, system: written.name, removed: written.diff.tools_removed, tools });
+    const system = { system: written.name, about, isShared };
+    const told = await register({ caller, correlationId, ...system, removed: written.diff.tools_removed, tools });
     return { ...written, warnings: [...written.warnings, ...unheard, ...told, ...missing] };
+  };
+  const withReach = (asked: Asked, change: AskedWrite): ConfigWrite => {
+    let refusal: Promise<Problem | undefined> | undefined;
+    return { ...change, reachRefusal: () => (refusal ??= refusalOfAct(decider, asked, actOf[change.kind])) };
   };
   return {
     ...parts,
-    /** Throws `access_denied`. */
-    require: async ({ caller, correlationId }: Asked, type: "system" | "config", action: string, id: string): Promise<Writer> => {
+    /** Throws `access_denied`, `step_up_required`. */
+    require: async (
+      { caller, correlationId }: Asked,
+      type: "system" | "config" | "deployment",
+      action: string,
+      id: string,
+    ): Promise<Writer> => {
       const { decisionId } = await decider.require(caller, { type, action, id }, correlationId);
       return writerOf(caller, correlationId, decisionId);
     },
     /** Throws as the store's `write`. */
-    publish: async (asked: Asked, change: ConfigWrite): Promise<Written> => tell(asked, change, await store.write(change)),
+    publish: async (asked: Asked, sent: AskedWrite): Promise<Written> => {
+      const change = withReach(asked, sent);
+      return tell(asked, change, await store.write(change));
+    },
     /** Throws as the store's `writeAll`. */
-    publishAll: async (asked: Asked, changes: readonly ConfigWrite[]): Promise<readonly Written[]> => {
+    publishAll: async (asked: Asked, sent: readonly AskedWrite[]): Promise<readonly Written[]> => {
+      const changes = sent.map((change) => withReach(asked, change));
       const written = await store.writeAll(changes);
       const told: Written[] = [];
       for (const [at, change] of changes.entries()) {

@@ -1,10 +1,9 @@
 /** Whom a system serves, by its name: null is everybody, undefined a system that is not known. */
 export type TenantsOfSystem = (name: string) => readonly string[] | null | undefined;
 
-/** For whom a document is published, and who else there is. */
+/** For whom a document is published. */
 export interface Publisher {
   readonly tenant: string;
-  readonly others: readonly string[];
   readonly tenantsOfSystem: TenantsOfSystem;
   readonly correlationId: string;
 }

@@ -26,6 +26,8 @@ export interface Published extends Asked {
   readonly removed: readonly string[];
   /** The caller has approved these definitions. */
   readonly isApproved?: boolean;
+  /** It serves every tenant, so the graph knows it as shared; whether the caller may do that has been decided. */
+  readonly isShared?: boolean;
 }
 
 const absent = (error: unknown): undefined => {
@@ -74,14 +76,17 @@ function* batches(tools: readonly Tool[], state: "approved" | "proposed"): Gener
 export const createToolRegistrar =
   (parts: RegisterParts) =>
   async (published: Published): Promise<readonly string[]> => {
-    const { caller, correlationId, system, about, tools, removed, isApproved = false } = published;
+    const { caller, correlationId, system, about, tools, removed, isApproved = false, isShared = false } = published;
     const warnings: string[] = [];
     const mayApproveDefinitions = async (): Promise<boolean> => {
       const decided = await parts.decider.decide(caller, { type: "tool", action: "approve_definition", id: system }, correlationId);
       return parts.decider.refusal(caller, decided) === undefined;
     };
     try {
-      const headers = await onBehalfOf(parts, { ...caller, scopes: ["membership.read", "membership.registry"] }, correlationId);
+      const asHouse = () => asService(parts, ["membership.registry"], correlationId);
+      const headers = isShared
+        ? await asHouse()
+        : await onBehalfOf(parts, { ...caller, scopes: ["membership.read", "membership.registry"] }, correlationId);
       const reason = isApproved ? `Approved by ${caller.sub}` : "Published by its system";
       for (let from = 0; from < removed.length; from += MOST_RETIRED)
         await ask(parts.membership, retireMcpTools, { body: { tool_ids: removed.slice(from, from + MOST_RETIRED), reason }, headers });
@@ -107,7 +112,7 @@ export const createToolRegistrar =
           headers,
         }));
       // Who owns a system need not be who keeps the registry: what they approved is said in the house's own name.
-      const said = known === undefined ? headers : await asService(parts, ["membership.registry"], correlationId);
+      const said = known === undefined ? headers : await asHouse();
       for (const batch of batches(tools, mayApprove ? "approved" : "proposed"))
         await ask(parts.membership, putMcpTools, {
           params: { service_id: service.id },

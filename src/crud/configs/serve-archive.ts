@@ -9,10 +9,9 @@ import type { Router } from "#http/serve.ts";
 import type { ReadReference } from "#crud/systems/load-systems.ts";
 import { archivePieces, unpackInTurns, type ArchivedFile } from "./archive.ts";
 import type { ConfigStore } from "./config-store.ts";
-import type { ConfigWrite } from "./plan-write.ts";
 import { keyOf, type KindName } from "./held-object.ts";
 import { fileOf } from "./kinds.ts";
-import type { ConfigPublisher } from "./publish-config.ts";
+import type { AskedWrite, ConfigPublisher } from "./publish-config.ts";
 import { digestOf, etagOf } from "./version-store.ts";
 
 const TAR = "application/x-tar";
@@ -138,7 +137,7 @@ export const serveArchive = (router: Router<Caller>, publisher: ConfigPublisher)
     const conditionOf = yours === null ? () => ({ ifMatch: null, ifNoneMatch: null }) : conditionsOf(store, call.caller.tenant, yours);
     const change = { by, reason: query.reason, read, isDryRun };
     // The tools document speaks of systems, so it comes behind them.
-    const changes: readonly ConfigWrite[] = objects
+    const changes: readonly AskedWrite[] = objects
       .toSorted((one, other) => (one.kind < other.kind ? -1 : 1))
       .map((object) => ({ ...object, ...change, ...conditionOf(object.kind, object.name) }));
     try {

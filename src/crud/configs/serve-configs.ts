@@ -27,9 +27,8 @@ import { readBytes } from "#http/read-bytes.ts";
 import { answer, type Router } from "#http/serve.ts";
 import { plainText } from "#crud/documents/plain-text.ts";
 import { switchedOffBy, type KillSwitches } from "#crud/mcp/kill-switches.ts";
-import type { ConfigWrite } from "./plan-write.ts";
 import { keyOf, type KindName } from "./held-object.ts";
-import type { ConfigPublisher } from "./publish-config.ts";
+import type { AskedWrite, ConfigPublisher } from "./publish-config.ts";
 import { rowOf, showObject, stateOf, tagOf } from "./show-object.ts";
 import type { Asked, Writer } from "./tell.ts";
 import { etagOf, type StoredVersion, type VersionRow } from "./version-store.ts";
@@ -83,7 +82,7 @@ export const serveConfigs = (router: Router<Caller>, publisher: ConfigPublisher,
   type Change = Asked & { readonly request: Request; readonly query: { readonly dryRun: string; readonly reason?: string | undefined } };
   const publish = async (
     call: Change,
-    change: Pick<ConfigWrite, "kind" | "name" | "text" | "restored" | "by"> & { readonly reason?: string | undefined },
+    change: Pick<AskedWrite, "kind" | "name" | "text" | "restored" | "by"> & { readonly reason?: string | undefined },
   ) => {
     const { request, query } = call;
     const written = await publisher.publish(call, {
@@ -195,7 +194,7 @@ export const serveConfigs = (router: Router<Caller>, publisher: ConfigPublisher,
   router.serve(rollBackToolsDocument, (call) => rollBack(call, "tools", "tools"));
 
   router.serve(reloadConfig, async (call) => {
-    const by = await require(call, "config", "write", "folders");
+    const by = await require(call, "deployment", "reload_config", "folders");
     const taken = await store.takeFiles(by);
     const { tenant } = call.caller;
     const there = configObjectKinds.flatMap((kind) => store.list(kind, tenant));

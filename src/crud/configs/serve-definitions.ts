@@ -27,6 +27,7 @@ import {
 import type { Tool } from "#crud/mcp/tool.ts";
 import type { ConfigStore } from "./config-store.ts";
 import type { HeldObject } from "./held-object.ts";
+import { refusalOfAct } from "#decide/deployment-acts.ts";
 import { isOwn } from "./kinds.ts";
 import type { createToolRegistrar } from "./register-tools.ts";
 import { configEntry, writerOf, type Asked } from "./tell.ts";
@@ -108,13 +109,16 @@ export const serveDefinitions = (router: Router<Caller>, parts: DefinitionEndpoi
     return { ...rowOf(stored, system), approved, served, diff };
   });
 
-  /** Who sees the system; throws `cross_tenant` where those are others too. */
-  const requireOwn = async ({ head }: HeldObject, { tenant }: Caller): Promise<readonly string[]> => {
-    const all = await parts.tenants();
+  /** Who sees the system. Throws `cross_tenant` where those are others too and the caller may not answer for them, `step_up_required`. */
+  const requireReach = async (asked: Asked, { head }: HeldObject): Promise<readonly string[]> => {
     const tenants = head?.tenants ?? null;
-    if (!isOwn(tenants, { tenant, others: all.filter((one) => one !== tenant) }))
-      throw new Problem("cross_tenant", { detail: "Its system serves other tenants of this house too." });
-    return tenants ?? all;
+    const refusal = isOwn(tenants, asked.caller.tenant) ? undefined : await refusalOfAct(decider, asked, "edit_systems");
+    if (refusal?.code === "access_denied")
+      throw new Problem("cross_tenant", {
+        detail: "Its system serves other tenants too: who runs the deployment (role:platform) answers.",
+      });
+    if (refusal !== undefined) throw refusal;
+    return tenants ?? (await parts.tenants());
   };
   /** Makes what was approved known to the graph, by name and digest: what is served with another definition by now nobody has approved. */
   const registerApproved = async ({ caller, correlationId }: Asked, system: HeldObject, approved: ReadonlyMap<string, string | null>) => {
@@ -133,7 +137,7 @@ export const serveDefinitions = (router: Router<Caller>, parts: DefinitionEndpoi
     digest: string | undefined,
   ) => {
     const { stored, system, by } = await enter(call);
-    const tenants = await requireOwn(system, call.caller);
+    const tenants = await requireReach(call, system);
     await change(async (sql) => {
       const decided = await decideDefinition(sql, { tool: stored.tool, to, digest, by: by.subject, reason });
       if (!decided)
@@ -161,7 +165,7 @@ export const serveDefinitions = (router: Router<Caller>, parts: DefinitionEndpoi
     const { decisionId } = await decider.require(caller, askOf(params.name, isOwner(system)), correlationId);
     if (system === undefined) throw new Problem("not_found");
     const by = writerOf(caller, correlationId, decisionId);
-    const tenants = await requireOwn(system, caller);
+    const tenants = await requireReach(call, system);
     const approved = await change(async (sql) => {
       const waiting = await approveWaiting(sql, { system: system.name, ...body, by: by.subject });
       if (waiting === undefined) throw new Problem("conflict", { detail: "Other definitions wait by now: look again." });

@@ -13,12 +13,12 @@ import { findNewestDraft } from "#pdp/lifecycle/rollout/version-store.ts";
 import type { Policy } from "#pdp/bundle/policies.ts";
 import type { Serving } from "./serving.ts";
 
-type PolicyEndpoints = Pick<Serving, "guard" | "rollouts" | "examiner" | "engines" | "database">;
+type PolicyEndpoints = Pick<Serving, "guard" | "rollouts" | "examiner" | "engines" | "database" | "sightOf">;
 
 const rowOf = ({ id, file, line, effect, description }: Policy) => ({ id, file, line, effect, description });
 
 const rowsOf = (policies: readonly Policy[], status: "active" | "shadow" | "draft", version: string) =>
-  policies.map((policy) => ({ ...rowOf(policy), status, version }));
+  policies.map((policy) => ({ policy, status, version }));
 
 /** Policies of a version that another one does not have, or has otherwise. */
 const differing = (bundle: Bundle, from: Bundle): readonly Policy[] =>
@@ -44,7 +44,7 @@ const parseCases = (sent: readonly unknown[]): readonly PolicyCase[] => {
 };
 
 /** Policies as they stand, and files looked at without being stored. Before `{id}`, whose place their words would take. */
-export const servePolicies = (router: Router<Caller>, { guard, rollouts, examiner, engines, database }: PolicyEndpoints): void => {
+export const servePolicies = (router: Router<Caller>, { guard, rollouts, examiner, engines, database, sightOf }: PolicyEndpoints): void => {
   router.serve(policySchema, async (call) => {
     await guard(call, "view");
     const { version, engine } = engines.current();
@@ -62,12 +62,12 @@ export const servePolicies = (router: Router<Caller>, { guard, rollouts, examine
   });
 
   router.serve(validatePolicies, async (call) => {
-    await guard(call, "view");
+    await guard(call, "view_all");
     return rollouts.reportOf(await rollouts.filesOf(call.body));
   });
 
   router.serve(testPolicies, async (call) => {
-    await guard(call, "view");
+    await guard(call, "view_all");
     const cases = call.body.cases === undefined ? undefined : parseCases(call.body.cases);
     const tested = await examiner.ask("cases", { files: await rollouts.filesOf(call.body), cases }, "in turn");
     if ("faults" in tested) throw new Problem("policy_invalid", { errors: tested.faults });
@@ -85,19 +85,25 @@ export const servePolicies = (router: Router<Caller>, { guard, rollouts, examine
       ...(shadow === undefined ? [] : rowsOf(differing(shadow.engine.bundle, active), "shadow", shadow.version)),
       ...(draft === undefined || drafted === undefined ? [] : rowsOf(differing(drafted, active), "draft", draft.version)),
     ];
-    return { version, policies: all.filter(({ status }) => call.query.status === undefined || status === call.query.status) };
+    const wanted = all.filter(({ status }) => call.query.status === undefined || status === call.query.status);
+    const shown = new Set(await (await sightOf(call.caller)).shown(wanted.map(({ policy }) => policy)));
+    return {
+      version,
+      policies: wanted.flatMap(({ policy, ...row }) => (shown.has(policy) ? [{ ...rowOf(policy), ...row }] : [])),
+    };
   });
 };
 
 /** One policy by its id; served after every other path below `policies/`. */
-export const servePolicy = (router: Router<Caller>, { guard, rollouts, examiner, engines }: PolicyEndpoints): void => {
+export const servePolicy = (router: Router<Caller>, { guard, rollouts, examiner, engines, sightOf }: PolicyEndpoints): void => {
   router.serve(readPolicy, async (call) => {
     await guard(call, "view");
     const current = engines.current();
     const version = call.query.version === undefined ? current.version : (await rollouts.requireVersion(call.query.version)).version;
     const bundle =
       version === current.version ? current.engine.bundle : await bundleOf(examiner, (await rollouts.contentOf(version)).files);
-    const policy = bundle?.policies.get(call.params.id);
+    const found = bundle?.policies.get(call.params.id);
+    const [policy] = found === undefined ? [] : await (await sightOf(call.caller)).shown([found]);
     if (policy === undefined) throw new Problem("not_found", { detail: "There is no such policy in this version." });
     const { text, obligations, advice, reason, requestable } = policy;
     return answer(

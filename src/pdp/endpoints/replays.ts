@@ -8,17 +8,18 @@ import { differences, outcomeOf } from "#pdp/lifecycle/compare/outcome.ts";
 import { decideAgain } from "#pdp/lifecycle/replay/decide-again.ts";
 import { replayTools as decideToolsAgain } from "#pdp/lifecycle/replay/replay-tools.ts";
 import { given } from "./given.ts";
+import { quietly } from "./policy-sight.ts";
 import type { Serving } from "./serving.ts";
 
-type ReplayEndpoints = Pick<Serving, "guard" | "rollouts" | "replays" | "records" | "engines" | "viewers" | "pepOf" | "now">;
+type ReplayEndpoints = Pick<Serving, "guard" | "sightOf" | "rollouts" | "replays" | "records" | "engines" | "viewers" | "pepOf" | "now">;
 
 /** Recorded decisions decided again: many in the background, or one. */
 export const serveReplays = (router: Router<Caller>, parts: ReplayEndpoints): void => {
   const { guard, rollouts, replays, records, engines } = parts;
 
   router.serve(startReplay, async (call) => {
-    const admin = await guard(call, "edit");
-    const { version } = await rollouts.requireAskable(call.body.version);
+    const admin = await guard(call, "view");
+    const { version } = await quietly(await parts.sightOf(call.caller), rollouts.requireAskable(call.body.version));
     // Decisions made from now on, this one among them, are none of those to be decided again.
     const filter = { ...given(call.body.filter), to: call.body.filter.to ?? parts.now().toISOString() };
     return { replay_id: await replays.start(admin, call.caller.tenant, { version, filter, most: call.body.limit }) };
@@ -30,7 +31,11 @@ export const serveReplays = (router: Router<Caller>, parts: ReplayEndpoints): vo
     const { classes, before: _before, tries: _tries, ...counts } = progress;
     // Counts stand without the samples: a sign-in that would show them is not asked for.
     const sees = await admin.seesDecisions();
-    const kinds = Object.values(classes).toSorted((a, b) => b.count - a.count);
+    const { isWhole } = await parts.sightOf(call.caller);
+    const unnamed = <S extends { readonly policies: string[] }>(side: S): S => (isWhole ? side : { ...side, policies: [] });
+    const kinds = Object.values(classes)
+      .toSorted((a, b) => b.count - a.count)
+      .map((kind) => ({ ...kind, active: unnamed(kind.active), other: unnamed(kind.other) }));
     return {
       replay_id: id,
       version,
@@ -41,7 +46,7 @@ export const serveReplays = (router: Router<Caller>, parts: ReplayEndpoints): vo
   });
 
   router.serve(stopReplay, async (call) => {
-    await replays.stop(await guard(call, "edit"), call.params.id, call.caller.tenant);
+    await replays.stop(await guard(call, "view"), call.params.id, call.caller.tenant);
     return undefined;
   });
 
@@ -63,7 +68,10 @@ export const serveReplays = (router: Router<Caller>, parts: ReplayEndpoints): vo
     if (viewer !== "full" && (viewer !== "own" || body?.version !== undefined))
       await parts.viewers.refuse(parts.pepOf(caller), params.id, correlationId, wanted);
     const current = engines.current();
-    const version = body?.version === undefined ? current.version : (await rollouts.requireAskable(body.version)).version;
+    const version =
+      body?.version === undefined
+        ? current.version
+        : (await quietly(await parts.sightOf(caller), rollouts.requireAskable(body.version))).version;
     const engine = version === current.version ? current.engine : await engines.of(version);
     const now = engine === undefined ? undefined : decideAgain(recorded, facts, engine, records.emptyContext);
     if (now === undefined) throw new Problem("not_replayable");

@@ -25,7 +25,7 @@ export const serveRollouts = (router: Router<Caller>, { guard, rollouts, shadow,
   const ifMatchOf = (request: Request): string | null => tagsOf(request.headers, "if-match");
 
   router.serve(listRollouts, async (call) => {
-    await guard(call, "view");
+    await guard(call, "view_all");
     const { state, limit, cursor } = call.query;
     const bound = `rollouts ${call.caller.sub} ${state ?? ""}`;
     const before = cursor === undefined ? undefined : BigInt(cursors.open(cursor, bound).index);
@@ -40,7 +40,7 @@ export const serveRollouts = (router: Router<Caller>, { guard, rollouts, shadow,
   });
 
   router.serve(readRollout, async (call) => {
-    await guard(call, "view");
+    await guard(call, "view_all");
     const stored = await rollouts.requireVersion(call.params.version);
     const { files, report } = await rollouts.contentOf(stored.version);
     return answer({ ...shownVersion(stored), files: shownFiles(files), report }, { headers: await tagNow() });
@@ -52,12 +52,12 @@ export const serveRollouts = (router: Router<Caller>, { guard, rollouts, shadow,
   });
 
   router.serve(rolloutMatrix, async (call) => {
-    await guard(call, "view");
+    await guard(call, "view_all");
     return answer(await rollouts.matrix(call.params.version, call.query.against), { headers: await tagNow() });
   });
 
   router.serve(rolloutDifferences, async (call) => {
-    const admin = await guard(call, "view");
+    const admin = await guard(call, "view_all");
     const { version } = await rollouts.requireVersion(call.params.version);
     const { classes, ...totals } = await shadow.read(version, call.caller.tenant);
     // Counts stand without the samples: a sign-in that would show them is not asked for.

@@ -16,6 +16,7 @@ import type { ListPosition } from "#pdp/records/list-calls.ts";
 import type { CandidateSource } from "#pdp/search/candidate-source.ts";
 import type { Vocabulary } from "#pdp/vocabulary.ts";
 import type { Pep } from "./parse-ask.ts";
+import type { PolicySight } from "./policy-sight.ts";
 import type { RequirePair } from "./require-pair.ts";
 
 /** What endpoints here are served with: each names what it takes of it. */
@@ -36,6 +37,7 @@ export interface Serving extends Pick<ServiceParts, "database" | "metrics" | "no
   readonly shadow: Shadow;
   // Of the embedded engine alone.
   readonly guard: GuardAdministration;
+  readonly sightOf: (caller: Caller) => Promise<PolicySight>;
   readonly rollouts: Rollouts;
   readonly replays: Replays;
   readonly examiner: Examiner;

@@ -6,13 +6,19 @@ import { requireScope, type Caller } from "#authn/caller.ts";
 import { rightsToAsk } from "#pdp/lifecycle/what-if/rights-to-ask.ts";
 import { askWhatIf, type WhatIfParts } from "#pdp/lifecycle/what-if/what-if.ts";
 import { createAskRights, type AskRightsParts } from "./ask-rights.ts";
+import { quietly } from "./policy-sight.ts";
 import type { Serving } from "./serving.ts";
 
-type WhatIfEndpoint = WhatIfParts & AskRightsParts & Pick<Serving, "guard" | "requirePair" | "rollouts" | "engines" | "viewers" | "pepOf">;
+type WhatIfEndpoint = WhatIfParts &
+  AskRightsParts &
+  Pick<Serving, "guard" | "sightOf" | "requirePair" | "rollouts" | "engines" | "viewers" | "pepOf">;
+
+const viewsDecisions = { type: "decisions", action: "view_all" } as const;
+const viewsPolicies = { type: "policies", action: "view" } as const;
 
 /**
- * What a change would give and take, for who may see every decision of the tenant, or could make the change to its own rights; by
- * another version for who may see policies too.
+ * What a change would give and take, for who may see every decision of the tenant or its policies, or could make the change to its own
+ * rights; by another version for who may see policies, naming those that the caller sees. Whom it is about is of the caller's tenant.
  */
 export const serveWhatIf = (router: Router<Caller>, parts: WhatIfEndpoint): void => {
   const askRights = createAskRights(parts);
@@ -23,13 +29,21 @@ export const serveWhatIf = (router: Router<Caller>, parts: WhatIfEndpoint): void
     const tenant = pep.isHouse ? (body.tenant_id ?? caller.tenant) : caller.tenant;
     if (tenant === "*") throw new Problem("tenant_required");
     const isOpen = await parts.viewers.seesAll(pep);
-    const wanting = isOpen ? [] : await rightsToAsk(caller, body, { askRights, facts: parts.facts });
+    const [sees, reads] = isOpen ? [] : await askRights(caller, [viewsDecisions, viewsPolicies]);
+    const wanting =
+      isOpen || (sees === "denied" && reads === "granted") ? [] : await rightsToAsk(caller, body, { askRights, facts: parts.facts });
     if (wanting.length > 0 && isService(caller)) requireScope(caller, ["pdp.decisions.read"]);
     for (const right of wanting) await parts.requirePair(caller, right, call.correlationId);
     const active = parts.engines.current();
     if (body.version === undefined) return askWhatIf(parts, body, tenant, active, active);
     await parts.guard(call, "view");
-    const { version } = await parts.rollouts.requireAskable(body.version);
-    return askWhatIf(parts, body, tenant, active, await parts.rollouts.versionOf(version));
+    const sight = await parts.sightOf(caller);
+    const { version } = await quietly(sight, parts.rollouts.requireAskable(body.version));
+    const next = await parts.rollouts.versionOf(version);
+    const reply = await askWhatIf(parts, body, tenant, active, next);
+    const policies = [active, next].flatMap(({ engine }) => [...engine.bundle.policies.values()]);
+    const shown = new Set((await sight.shown(policies)).map(({ id }) => id));
+    const named = (rows: typeof reply.gained) => rows.map(({ via, ...row }) => ({ ...row, via: via.filter((id) => shown.has(id)) }));
+    return { ...reply, gained: named(reply.gained), lost: named(reply.lost) };
   });
 };

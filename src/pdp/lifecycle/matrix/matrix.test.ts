@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { EvaluationReply } from "#contract/authzen.ts";
 import { pdpWorld } from "#testing/pdp.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
-import { drawDemoMatrix, matrixFile, policyFolder } from "#testing/decision-matrix.ts";
+import { drawDemoMatrix, matrixFile, policyFolder, putGlobexAdmin } from "#testing/decision-matrix.ts";
 import { readBundle } from "#pdp/bundle/bundle.ts";
 import { readPolicyFolder } from "#pdp/bundle/policy-files.ts";
 import { createCedar } from "#pdp/cedar.ts";
@@ -33,6 +33,7 @@ test("drawn on the facts that are kept, the matrix is the same", async () => {
 
 test("what only services of the house can ask is answered over HTTP, with their tokens, what matrix.txt says", async (t) => {
   const world = await pdpWorld(t);
+  await putGlobexAdmin(world.world);
   const lines = (await readFile(matrixFile, "utf8")).split("\n").slice(3, -1);
   const wanted = new Map(lines.map((line) => line.replace(/ \|$/, "").split(" | ")).map(([name = "", ...cells]) => [name, cells]));
   const rows = matrixRows(matrixDecisions).filter((row) => row.could === true || row.assigned === true || row.props !== undefined);

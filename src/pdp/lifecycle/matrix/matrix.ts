@@ -2,7 +2,10 @@ import { houseAsk, vouchesNothing, type Ask, type Properties } from "#pdp/ask.ts
 import type { DecisionPoint, Verdict } from "#pdp/decision-point.ts";
 import { houseTools, pairs } from "#decide/pairs.ts";
 
-/** Who asks, by column: the five persons of the demo world, and three of them through an agent. */
+/**
+ * Who asks, by column: the five persons of the demo world, three of them through an agent, and one whom the demo world does not have: an
+ * administrator of a tenant that is not the operator's.
+ */
 export const columns = [
   { name: "ada", subject: "person:ada" },
   { name: "ben", subject: "person:ben" },
@@ -12,6 +15,7 @@ export const columns = [
   { name: "ben+hr", subject: "person:ben", agent: "agent:hr-assistant" },
   { name: "ben+rep", subject: "person:ben", agent: "agent:reporter" },
   { name: "cleo+rep", subject: "person:cleo", agent: "agent:reporter" },
+  { name: "admin", subject: "person:globex-admin", tenant: "tenant:globex", isBeyondDemo: true },
 ] as const;
 
 type Column = (typeof columns)[number];

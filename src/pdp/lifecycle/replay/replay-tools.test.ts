@@ -63,7 +63,7 @@ test("recorded calls of a tool are decided again as the tool would be, and only 
   const engine = createEngine(
     readBundle({
       ...files,
-      [schema]: files[schema]?.replace("props?: { kind?: String }", "props?: { kind?: String, destructive?: Bool }") ?? "",
+      [schema]: files[schema]?.replace("props?: { kind?: String,", "props?: { kind?: String, destructive?: Bool,") ?? "",
       [policies]: `${files[policies]}
 @id("nothing-destructive")
 @description("Nobody calls what destroys")

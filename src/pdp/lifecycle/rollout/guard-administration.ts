@@ -9,10 +9,12 @@ import type { Version } from "#pdp/engines.ts";
 import type { Viewers } from "#pdp/explain/viewer.ts";
 import type { Changer } from "./tell.ts";
 
-export type AdministrationRight = "view" | "edit" | "activate";
+/** `view`: as far as policies speak of the caller's tenant. */
+export type AdministrationRight = "view" | "view_all" | "edit" | "activate";
 
 const scopes: Readonly<Record<AdministrationRight, string>> = {
   view: "pdp.policies.read",
+  view_all: "pdp.policies.read",
   edit: "pdp.policies.write",
   activate: "pdp.policies.activate",
 };

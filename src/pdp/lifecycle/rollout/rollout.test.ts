@@ -162,7 +162,7 @@ test("states are left only by their own doors", async (t) => {
     world.service.fetch(
       new Request(`http://localhost:8082/access/v1/policies${path}`, {
         method: "DELETE",
-        headers: { authorization: `Bearer ${await world.personToken("ada")}` },
+        headers: { authorization: `Bearer ${await world.personToken("ada", { acr: "strong" })}` },
       }),
     );
   const refused: readonly (readonly [what: string, answer: Promise<Response>, status: number, code: string])[] = [
@@ -349,7 +349,7 @@ test("a person needs the pair, whatever scopes the token has; a service needs th
     ["/rollouts/v1/matrix", undefined, "pdp.policies.read"],
     ["/rollouts/v1/differences", undefined, "pdp.policies.read"],
     ["/rollouts", { files: {}, message: "x" }, "pdp.policies.write"],
-    ["/replay", { version: "v1" }, "pdp.policies.write"],
+    ["/replay", { version: "v1" }, "pdp.policies.read"],
     ["/rollouts/v1/promote", { to: "shadow" }, "pdp.policies.activate"],
     ["/rollouts/v1/rollback", {}, "pdp.policies.activate"],
   ];
