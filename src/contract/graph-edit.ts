@@ -21,6 +21,8 @@ const nodeMembers = {
   /** Of a tool, resource or prompt: digest of the definition in force. */
   digest: plainText(1, 128).optional(),
   props: props.prefault({}),
+  /** `null`: shared by all tenants, which who runs the deployment alone writes. */
+  tenant_id: z.null().optional(),
 };
 /** A node as it is sent; its tenant is the caller's. */
 const nodeBody = z.strictObject({ ...nodeMembers, reason });

@@ -191,11 +191,11 @@ export interface ServeOptions {
   readonly identity?: TestIdentity;
 }
 
-/** The membership service over the demo world, with real tokens and a decider by rule (all permitted unless given). */
+/** The membership service over the demo world, with real tokens and a decider by rule (all of a tenant's own permitted unless given). */
 export const servedWorld = async (t: Pick<TestContext, "after">, database: Database, options: ServeOptions = {}): Promise<ServedWorld> => {
   const world = await graphWorld(database);
   const identity = options.identity ?? testIdentity();
-  const { decider, asked } = deciderBy(options.rule ?? (() => true));
+  const { decider, asked } = deciderBy(options.rule ?? (({ type }) => type !== "deployment"));
   const service = await createMembership({
     config: settings(options.environment ?? {}),
     ...(options.signIns === undefined ? {} : { signIns: options.signIns }),

@@ -5,8 +5,17 @@ import { dropEdges, lockEdge } from "#membership/graph/drop-edge.ts";
 import { dropNode } from "#membership/graph/drop-node.ts";
 import { edgeKindNames, isEdgeKind, isNodeKind, nodeKindNames, type EdgeKind } from "#membership/graph/kinds.ts";
 import { putEdge, type EdgeDraft } from "#membership/graph/put-edge.ts";
-import { lockNodes, present, putNode, type NodeDraft, type KeptNode, type NodeRow, type Outcome } from "#membership/graph/put-node.ts";
-import type { TenantScope } from "#membership/graph/tenant-scope.ts";
+import {
+  HOUSE_SYSTEM,
+  lockNodes,
+  present,
+  putNode,
+  type NodeDraft,
+  type KeptNode,
+  type NodeRow,
+  type Outcome,
+} from "#membership/graph/put-node.ts";
+import { mayWriteShared, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
 
 /** What may be done to the graph in one step, as it is sent. */
@@ -25,10 +34,10 @@ const unknownKind = (known: readonly string[]): Problem => {
 /** The tenant whose part a writer writes; the house itself writes what is shared. */
 export const tenantOfWriter = (scope: TenantScope): string | null => (scope.tenant === "*" ? null : scope.tenant);
 
-/** Throws `unprocessable` for a kind that there is not. */
+/** Of the tenant, unless it says that it is shared. Throws `unprocessable` for a kind that there is not. */
 export const nodeDraftOf = (sent: SentNode, tenantId: string | null): NodeDraft => {
   if (!isNodeKind(sent.kind)) throw unknownKind(nodeKindNames);
-  return { ...sent, kind: sent.kind, tenant_id: tenantId };
+  return { ...sent, kind: sent.kind, tenant_id: sent.tenant_id === null ? null : tenantId };
 };
 
 /** A kept node as it would be written again: what it does not have is left out. */
@@ -50,9 +59,10 @@ export const edgeDraftOf = ({ expires_at, ...sent }: SentEdge): EdgeDraft => ({
 /** The writer may know that the node is there. */
 export const isSeen = ({ tenant }: TenantScope, { tenant_id: own }: NodeRow): boolean => tenant === "*" || own === null || own === tenant;
 
-/** Throws `access_denied` for what is shared. */
-export const requireOwn = ({ tenant }: TenantScope, { tenant_id: own }: NodeRow): void => {
-  if (tenant !== "*" && own === null) throw new Problem("access_denied", { detail: "What is shared is changed by the house alone." });
+/** Throws `access_denied` for what is shared, unless the writer may write that too; what came with the deployment itself stays its own. */
+export const requireOwn = (scope: TenantScope, { tenant_id: own, system }: NodeRow): void => {
+  if (own !== null || (mayWriteShared(scope) && (scope.tenant === "*" || system !== HOUSE_SYSTEM))) return;
+  throw new Problem("access_denied", { detail: "What is shared is changed by who runs the deployment (role:platform) alone." });
 };
 
 /** The writer's own node, locked. Throws `not_found` for what is not there or not theirs to see, `access_denied` for what is shared. */

@@ -27,12 +27,13 @@ export const serveGraphEdit = (room: MembershipRoom): void => {
     const isNew = request.headers.get("if-none-match")?.trim() === "*";
     const tags = isNew ? undefined : requireTags(request);
     const { value, version } = await writeAs(room, act(call, "graph_put_node", params.id, reason), async (tx, scope) => {
+      const draftOf = () => nodeDraftOf({ ...body, id: params.id }, tenantOfWriter(scope));
       if (tags !== undefined) requireTag(tags, await requireOwnNode(tx.sql, scope, params.id));
       else {
         const held = (await lockNodes(tx.sql, [params.id])).get(params.id);
-        if (held !== undefined && held.tenant_id === tenantOfWriter(scope)) refuseHeld(held);
+        if (held !== undefined && held.tenant_id === draftOf().tenant_id) refuseHeld(held);
       }
-      const outcome = await putNode(tx, nodeDraftOf({ ...body, id: params.id }, tenantOfWriter(scope)), scope);
+      const outcome = await putNode(tx, draftOf(), scope);
       return { value: { outcome, row: await requireOwnNode(tx.sql, scope, params.id) } };
     });
     return written(value.row, version, statusOf(value.outcome));

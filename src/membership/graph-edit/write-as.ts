@@ -1,7 +1,9 @@
+import { Problem } from "#contract/problem.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
 import type { Asking } from "#membership/asking.ts";
 import { actorOf, doneEntry, type Actor } from "#membership/delegations/acts.ts";
-import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
+import { refusalOfAct } from "#decide/deployment-acts.ts";
+import { tenantScopeOf, type SharedReach, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction, Written } from "#membership/graph/write.ts";
 import { holdsPlatform, RoleRefused, type RoleRight } from "#membership/roles/role-watch.ts";
 import type { MembershipRoom } from "#membership/room.ts";
@@ -30,6 +32,9 @@ export const actOn =
     reason,
   });
 
+/** Types of acts that write what is shared too, for who runs the deployment. */
+const sharing: ReadonlySet<string> = new Set(["graph", "registry", "policybindings"]);
+
 const entryOf = (act: GraphAct, actor: Actor, tenant: string): EntryDraft =>
   doneEntry({
     tenant,
@@ -55,27 +60,42 @@ const requireAct = async (
 /**
  * The act as one version of the graph, with its audit entry in the same commit; `also` are entries beside it, `entries` others in its
  * place. Where it shows that the act changes who holds a role, nothing is written, `roles/assign` is asked for, and it is done again
- * (`role:platform` is changed by its holders alone); a file may do so only through groups that are marked for it.
+ * (`role:platform` is changed by its holders alone); a file may do so only through groups that are marked for it. Where it shows that
+ * the act writes what is shared, the same with `deployment/edit_graph`.
  */
 export const writeAs = async <T>(
   room: MembershipRoom,
   act: GraphAct,
   work: (tx: GraphTransaction, scope: TenantScope, actor: Actor) => Promise<Written<T> & { readonly also?: Written<T>["entries"] }>,
 ): Promise<{ readonly value: T; readonly version: bigint }> => {
+  const shared: SharedReach = { isPermitted: false, wasWanted: false };
   const write = async (pair: GraphAct["pair"], roles: RoleRight) => {
-    const { scope, actor } = await requireAct(room, act, pair);
+    const { scope: own, actor } = await requireAct(room, act, pair);
+    const scope = sharing.has(act.pair[0]) ? { ...own, shared } : own;
     const tenantId = tenantOfWriter(scope);
     return room.write({ ...actor.by, source: act.source ?? actor.by.source, tenantId, roles }, async (tx) => {
       const { also = () => [], ...written } = await work(tx, scope, actor);
       return { entries: (version) => [...(tenantId === null ? [] : [entryOf(act, actor, tenantId)]), ...also(version)], ...written };
     });
   };
-  if (act.source === "import") return write(act.pair, "provision");
+  const writeWithin = async (pair: GraphAct["pair"], roles: RoleRight) => {
+    try {
+      return await write(pair, roles);
+    } catch (error) {
+      if (shared.isPermitted || !shared.wasWanted || !(error instanceof Problem)) throw error;
+      const refusal = await refusalOfAct(room.decider, act, "edit_graph");
+      // Who may not at all is told which row it is.
+      if (refusal !== undefined) throw refusal.code === "step_up_required" ? refusal : error;
+      shared.isPermitted = true;
+      return write(pair, roles);
+    }
+  };
+  if (act.source === "import") return writeWithin(act.pair, "provision");
   try {
-    return await write(act.pair, "none");
+    return await writeWithin(act.pair, "none");
   } catch (error) {
     if (!(error instanceof RoleRefused)) throw error;
-    return write(["roles", "assign"], (await holdsPlatform(room.database, act.caller.sub)) ? "platform" : "assign");
+    return writeWithin(["roles", "assign"], (await holdsPlatform(room.database, act.caller.sub)) ? "platform" : "assign");
   }
 };
 

@@ -2,7 +2,7 @@ import { Problem } from "#contract/problem.ts";
 import { statement, type Sql } from "#store/database.ts";
 import type { EdgeKind } from "./kinds.ts";
 import { unexpired } from "./sql-parts.ts";
-import type { TenantScope } from "./tenant-scope.ts";
+import { mayWriteShared, type TenantScope } from "./tenant-scope.ts";
 import type { GraphTransaction } from "./write.ts";
 
 /** An edge as it is kept. */
@@ -99,8 +99,8 @@ export const dropEdges = async (
 ): Promise<void> => {
   if (rows.some(({ kind }) => kind === "DELEGATES_TO"))
     throw new Problem("edge_not_allowed", { detail: "A delegation is revoked at /api/v1/delegations; its record stays." });
-  if (scope.tenant !== "*" && rows.some(({ tenant_id }) => tenant_id === null))
-    throw new Problem("access_denied", { detail: "What is shared is parted by the house alone." });
+  if (rows.some(({ tenant_id }) => tenant_id === null) && !mayWriteShared(scope))
+    throw new Problem("access_denied", { detail: "What is shared is parted by who runs the deployment (role:platform) alone." });
   await tx.sql.run(DELETE, [rows.map(({ id }) => id)]);
   const controlled = rows.filter(({ kind, src }) => kind === "CONTROLLED_BY" && !mayOrphan.has(src));
   const agents = [...new Set(controlled.map(({ src }) => src))];

@@ -10,7 +10,7 @@ import { recordPut, requireOutcomes, type Outcome, type RowsPut } from "./put-no
 import { leadsBack } from "./rings.ts";
 import { problemOfRows, type Place, type RowRefusal } from "./row-refusal.ts";
 import { unexpired } from "./sql-parts.ts";
-import { wholeGraph, type TenantScope } from "./tenant-scope.ts";
+import { mayWriteShared, wholeGraph, type TenantScope } from "./tenant-scope.ts";
 import type { GraphTransaction } from "./write.ts";
 
 export interface EdgeDraft {
@@ -107,9 +107,12 @@ const joinFaults = (scope: TenantScope, draft: EdgeDraft, ends: ReadonlyMap<stri
   if (isAcross || (row.sameTenant === true && from.tenant_id !== to.tenant_id))
     return [{ code: "cross_tenant", path: "/dst", message: `${draft.kind} does not leave the tenant.` }];
   if (scope.tenant !== "*" && from.tenant_id === null) {
-    if (to.tenant_id === null) return [{ code: "access_denied", path: "/src", message: "What is shared is joined by the house alone." }];
+    if (to.tenant_id === null && !mayWriteShared(scope))
+      return [
+        { code: "access_denied", path: "/src", message: "What is shared is joined by who runs the deployment (role:platform) alone." },
+      ];
     // Whatever a shared identity may do, or whoever has a shared role, is so for every tenant: none of them gives it rights.
-    if (row.fromShared !== true && (identityKinds.includes(from.kind) || from.kind === "BusinessRole"))
+    if (to.tenant_id !== null && row.fromShared !== true && (identityKinds.includes(from.kind) || from.kind === "BusinessRole"))
       return [{ code: "access_denied", path: "/src", message: "A shared identity or role is given nothing by one tenant." }];
   }
   const props = row.props.safeParse(draft.props ?? {});

@@ -6,7 +6,7 @@ import { statement, type Sql } from "#store/database.ts";
 import { isSqlFault } from "#store/sql-fault.ts";
 import { nodeKindRow, statesOf, type NodeKind } from "./kinds.ts";
 import { problemOfRows, type Place, type RowRefusal } from "./row-refusal.ts";
-import { wholeGraph, type TenantScope } from "./tenant-scope.ts";
+import { mayWriteShared, wholeGraph, type TenantScope } from "./tenant-scope.ts";
 import type { GraphTransaction } from "./write.ts";
 
 export interface NodeDraft {
@@ -149,9 +149,13 @@ export const recordPut = (
 export const lockNodes = async (sql: Sql, ids: readonly string[]): Promise<ReadonlyMap<string, KeptNode>> =>
   new Map((await sql.run(FIND, [ids])).map((row) => [row.id, row]));
 
+/** The system of what comes with the deployment itself: its services, roles and tools, which no request changes. */
+export const HOUSE_SYSTEM = "sallyport";
+
 /** Why a writer may not have this draft take the place of what is there. Of another tenant's node only that the id is taken. */
 const placeRefusal = (scope: TenantScope, draft: NodeDraft, held: NodeRow | undefined): Omit<RowRefusal, "at"> | undefined => {
-  if (scope.tenant !== "*" && draft.tenant_id !== scope.tenant)
+  const isShared = draft.tenant_id === null && mayWriteShared(scope);
+  if (scope.tenant !== "*" && draft.tenant_id !== scope.tenant && !isShared)
     return { code: "access_denied", path: "/tenant_id", message: "must be the caller's own tenant" };
   // A client is an agent wherever its tokens are shown, in every tenant: none of them makes another's sign-in an agent's.
   const clientId = draft.kind === "AIAgent" ? draft.props?.["client_id"] : undefined;
@@ -164,7 +168,7 @@ const placeRefusal = (scope: TenantScope, draft: NodeDraft, held: NodeRow | unde
       message: "an agent's client is its own id, agent:...; another is the operator's to name",
     };
   if (held === undefined) return undefined;
-  if (scope.tenant !== "*" && held.tenant_id !== scope.tenant)
+  if (scope.tenant !== "*" && held.tenant_id !== scope.tenant && !(isShared && held.tenant_id === null && held.system !== HOUSE_SYSTEM))
     return { code: "already_exists", path: "/id", message: "is taken, and not by this tenant" };
   if (held.kind !== draft.kind) return { code: "conflict", path: "/kind", message: `a node keeps its kind: this one is a ${held.kind}` };
   if (held.tenant_id !== draft.tenant_id) return { code: "conflict", path: "/tenant_id", message: "a node keeps its tenant" };

@@ -7,8 +7,23 @@ declare const checked: unique symbol;
 export interface TenantScope {
   /** A tenant's id, or `*` for the house's own services. */
   readonly tenant: string;
+  /** Of one write, where who runs the deployment may write what is shared too. */
+  readonly shared?: SharedReach | undefined;
   readonly [checked]: true;
 }
+
+/** Whether a write may change what is shared, and whether it wanted to. */
+export interface SharedReach {
+  isPermitted: boolean;
+  wasWanted: boolean;
+}
+
+/** Whether what belongs to no tenant may be written; that it was wanted is noted for who asks for the right. */
+export const mayWriteShared = ({ tenant, shared }: TenantScope): boolean => {
+  if (tenant === "*") return true;
+  if (shared !== undefined) shared.wasWanted = true;
+  return shared?.isPermitted === true;
+};
 
 /** A tenant's own part, for work on behalf of it inside a write. */
 export const scopeOfTenant = (tenant: string): TenantScope => ({ tenant }) as TenantScope;
