@@ -29,7 +29,8 @@ const fetchToken = async ({ token, as, port }: Asking): Promise<string> => {
   const held = token ?? process.env["SALLYPORT_TOKEN"];
   if (held !== undefined && held !== "") return held;
   try {
-    return await requestToken({ user: as, port, data: "" });
+    // What commands do is the deployment's: it wants a strong sign-in.
+    return await requestToken({ user: as, port, data: "", acr: "strong" });
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     const own = "Without the demo, and at an OpenID provider of your own, put an access token of an administrator in SALLYPORT_TOKEN";

@@ -32,9 +32,14 @@ export const useStanding = (ask: Ask): Standing => {
 
 export const useCan = (ask: Ask): Can => useStanding(ask).can;
 
-/** Shows its children only while they are allowed; they are not in the document otherwise. */
-export const Gate = ({ ask, children }: { readonly ask: Ask; readonly children: ReactNode }): ReactNode =>
-  useCan(ask) === "allowed" ? children : null;
+/**
+ * Shows its children only while they are allowed, or would be after a stronger sign-in, to which the act itself leads; they are not in
+ * the document otherwise.
+ */
+export const Gate = ({ ask, children }: { readonly ask: Ask; readonly children: ReactNode }): ReactNode => {
+  const { can, isStepUp } = useStanding(ask);
+  return can === "allowed" || isStepUp ? children : null;
+};
 
 /** True while a question on screen has no usable answer. */
 export const useIsAnyUnknown = (): boolean => {

@@ -128,7 +128,9 @@ export const PolicyListPage = (): ReactElement => {
     >
       <DoneNotice>{fact}</DoneNotice>
       <div className="sp-stack">
-        <VersionList />
+        <Gate ask={{ type: "policies", action: "view_all" }}>
+          <VersionList />
+        </Gate>
         <RuleList />
       </div>
     </Page>

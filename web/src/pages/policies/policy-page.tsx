@@ -72,14 +72,16 @@ export const PolicyPage = (): ReactElement => {
           </Link>
           {policy === undefined ? null : (
             <>
-              <Link
-                className="sp-link"
-                to="/policies/versions/$version"
-                params={{ version: policy.version }}
-                search={{ file: policy.file }}
-              >
-                {policyWords.one.openVersion}
-              </Link>
+              <Gate ask={{ type: "policies", action: "view_all" }}>
+                <Link
+                  className="sp-link"
+                  to="/policies/versions/$version"
+                  params={{ version: policy.version }}
+                  search={{ file: policy.file }}
+                >
+                  {policyWords.one.openVersion}
+                </Link>
+              </Gate>
               <Gate ask={{ type: "policies", action: "edit" }}>
                 <Link className="sp-link" to="/policies/versions/new" search={{ from: policy.version, file: policy.file }}>
                   {policyWords.one.edit}

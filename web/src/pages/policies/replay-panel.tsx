@@ -15,7 +15,7 @@ import { ClassList } from "./class-list.tsx";
 import { emptyReplay, replayAskOf, type ReplayFields } from "./replay-ask.ts";
 
 const route = getRouteApi("/policies/versions/$version");
-const edit = { type: "policies", action: "edit" };
+const view = { type: "policies", action: "view" };
 
 const Form = ({ version, onStarted }: { readonly version: string; readonly onStarted: (id: string) => void }): ReactElement => {
   const [fields, setFields] = useState<ReplayFields>(emptyReplay);
@@ -117,7 +117,7 @@ const Running = ({ id, onAgain }: { readonly id: string; readonly onAgain: () =>
           )}
           {replay.truncated ? <p className="sp-small sp-dim">{text.truncated}</p> : null}
           {stopping.isError ? <Failure error={stopping.error} /> : null}
-          <Gate ask={edit}>
+          <Gate ask={view}>
             <div className="sp-actions">
               {replay.state === "running" ? (
                 <ActButton variant="default" isBusy={stopping.isPending} onClick={() => stopping.mutate()}>
@@ -146,7 +146,7 @@ export const VersionReplayPanel = ({ version }: { readonly version: string }): R
       <div className="sp-stack">
         <p className="sp-dim">{policyWords.replay.lead}</p>
         {replay === undefined ? (
-          <Gate ask={edit}>
+          <Gate ask={view}>
             <Form version={version} onStarted={show} />
           </Gate>
         ) : (

@@ -15,7 +15,7 @@ import {
   type ReadSystem,
   type VersionRow,
 } from "../../api/systems.ts";
-import { Gate, useCan } from "../../decisions/use-can.ts";
+import { useCan, useStanding } from "../../decisions/use-can.ts";
 import { useDraft } from "../../session/use-draft.ts";
 import { formatMoment, visibleText } from "../../strings/format.ts";
 import { words } from "../../strings/en.ts";
@@ -31,6 +31,7 @@ import { OffBy } from "../../ui/switched-off.tsx";
 import { ConfigFaults } from "./config-faults.tsx";
 import { ConflictPanel } from "./conflict-panel.tsx";
 import { EffectsView, NameList } from "./effects-view.tsx";
+import { isShared } from "./is-shared.ts";
 import { PublishAgain } from "./publish-again.tsx";
 import { PublishDialog } from "./publish-dialog.tsx";
 import { ReasonedDialog } from "./reasoned-dialog.tsx";
@@ -39,6 +40,7 @@ import { SaidNotice, useSay } from "./said.tsx";
 import { StateChip } from "./state-chip.tsx";
 import { draftShape, emptyDraft, isOverOlder, withText } from "./system-draft.ts";
 import { SwitchActs } from "./switch-acts.tsx";
+import { SystemGate } from "./system-gate.tsx";
 import { SystemEditor } from "./system-editor.tsx";
 import { toolsOf } from "./tools-of.ts";
 import { ToolsPanel } from "./tools-panel.tsx";
@@ -113,7 +115,8 @@ const Editing = ({ system }: { readonly system: ReadSystem }): ReactElement => {
   const { act } = route.useSearch();
   const navigate = route.useNavigate();
   const can = useCan(edit);
-  const mayEdit = can === "allowed";
+  const reach = useStanding({ type: "deployment", action: "edit_systems" });
+  const mayEdit = can === "allowed" && (!isShared(system.document) || reach.can === "allowed" || reach.isStepUp);
   const { name, version, etag, text: bytes } = system;
   const draft = useDraft(`system.${name}`, emptyDraft, draftShape);
   const [tried, setTried] = useState<Tried>();
@@ -253,14 +256,14 @@ export const SystemPage = (): ReactElement => {
           </Link>
           {system === undefined ? null : (
             <>
-              <Gate ask={edit}>
+              <SystemGate system={system} action="edit">
                 <Link className="sp-link" to="/systems/import" search={{ system: name }}>
                   {text.reimport}
                 </Link>
-              </Gate>
-              <Gate ask={{ type: "system", action: "delete" }}>
+              </SystemGate>
+              <SystemGate system={system} action="delete">
                 <Removal system={system} />
-              </Gate>
+              </SystemGate>
             </>
           )}
           <CopyButton label={words.common.copyLink} text={() => location.href} />

@@ -4,7 +4,6 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import type { ReactElement } from "react";
 import { useClient } from "../../api/client-context.ts";
 import { rollBackTo, rollbackQuery, versionPagesQuery, versionTextQuery, type ReadSystem, type VersionRow } from "../../api/systems.ts";
-import { Gate } from "../../decisions/use-can.ts";
 import { words } from "../../strings/en.ts";
 import { formatCount } from "../../strings/format.ts";
 import { systemWords } from "../../strings/systems.ts";
@@ -20,6 +19,7 @@ import { ConfigFaults } from "./config-faults.tsx";
 import { EffectsView } from "./effects-view.tsx";
 import { ReasonedDialog } from "./reasoned-dialog.tsx";
 import { useSay } from "./said.tsx";
+import { SystemGate } from "./system-gate.tsx";
 
 const route = getRouteApi("/systems/$name");
 const text = systemWords.versions;
@@ -79,11 +79,11 @@ export const VersionView = ({ version, ...props }: VersionsProps & { readonly ve
       aside={
         <div className="sp-actions">
           {isNewest ? null : (
-            <Gate ask={{ type: "system", action: "edit" }}>
+            <SystemGate system={system} action="edit">
               <Button variant="default" onClick={() => open("rollback")}>
                 {text.rollback}
               </Button>
-            </Gate>
+            </SystemGate>
           )}
           <Button variant="default" onClick={close}>
             {text.close}
