@@ -62,7 +62,7 @@ test("every operation answers alike to a signed-in session through the gateway a
     environment: {
       VAULTA_URL: bao.url,
       VAULTA_TOKEN: bao.rootToken,
-      TENANT_ALLOWED_MOUNTS: '{"tenant:acme":["yaml://secret","vaultA+kv2://kv-a"],"tenant:globex":["yaml://secret/globex"]}',
+      TENANT_ALLOWED_MOUNTS: '{"tenant:acme":["yaml://secret/e2e","vaultA+kv2://kv-a"],"tenant:globex":["yaml://secret/globex"]}',
       TENANT_SALT: "0123456789abcdef0123456789abcdef",
     },
   });

@@ -20,7 +20,7 @@ const acme = {
   delegation: ["delegation:ben-hr", "delegation:bxn-hr"],
   tenant: ["tenant:acme", "tenant:acmx"],
   tool: ["memory.demo.read_graph", "memory.demo.read_grxph"],
-  secret: ["yaml://secret/acme-only#key", "yaml://secret/acmx-only#key"],
+  secret: ["yaml://secret/acme/only#key", "yaml://secret/acmx/only#key"],
 } as const;
 
 /** What belongs to Acme alone and must not be in any answer to eve, unless she sent it herself. */

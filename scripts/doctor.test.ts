@@ -69,6 +69,11 @@ suite("npm run doctor", () => {
   test("settings that do not go together are faults too", async (t) => {
     const faults = faultsOf(await place(t).look({ TENANT_ALLOWED_MOUNTS: "yaml://secret" }));
     assert.match(faults.join("\n"), /settings TENANT_ALLOWED_MOUNTS: .*TENANT_ID/);
+    const overlapping = { TENANT_ALLOWED_MOUNTS: '{"tenant:a":["yaml://secret"],"tenant:b":["yaml://secret/b"]}' };
+    assert.match(
+      faultsOf(await place(t).look(overlapping)).join("\n"),
+      /"yaml:\/\/secret\/b" of tenant:b lies in "yaml:\/\/secret" of tenant:a/,
+    );
   });
 
   test("an old Node is a fault", async (t) => {

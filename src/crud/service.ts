@@ -74,6 +74,8 @@ export interface CrudParts {
   readonly housePorts: readonly number[];
   /** Every tenant of the house now. */
   readonly tenants: () => Promise<readonly string[]>;
+  /** Whose place a secret URI names: a tenant's, or `platform`; nobody's unless given. */
+  readonly secretOwner?: (uri: string) => string | undefined;
   readonly database: Database;
   readonly change: Change;
   readonly recorder: Recorder & { readonly references: References };
@@ -155,7 +157,14 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     database,
     change,
     kinds: {
-      system: systemKind({ sources, catalogue, findCommand, ownerFaults: createOwnerCheck(findNode), reader }),
+      system: systemKind({
+        sources,
+        catalogue,
+        findCommand,
+        ownerFaults: createOwnerCheck(findNode),
+        reader,
+        secretOwner: parts.secretOwner ?? (() => undefined),
+      }),
       tools: toolsKind({ catalogue, layer, hold: (document) => (toolsDocument = document), held: () => toolsDocument, reader }),
     },
     catalogue,

@@ -13,8 +13,9 @@ const demoSecretUri = "yaml://secret/people/demo#api_key";
 
 /** Where the demo tenants' secrets lie, for TENANT_ALLOWED_MOUNTS where nothing is set. */
 export const demoAllowedMounts = JSON.stringify({
-  "tenant:acme": ["yaml://secret"],
-  "tenant:globex": ["yaml://secret/globex", "yaml://secret/people"],
+  "tenant:acme": ["yaml://secret/acme"],
+  "tenant:globex": ["yaml://secret/globex"],
+  platform: ["yaml://secret/people"],
 });
 
 /** For TENANT_SALT where nothing is set: records of the demo name secrets, so that one can be looked for. The same at every start of a house. */

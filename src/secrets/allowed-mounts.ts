@@ -1,10 +1,11 @@
 import { tenantId } from "#contract/ids.ts";
 import { isObject } from "#contract/is-object.ts";
+import { PLATFORM } from "#contract/secret-schemes.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
 import { formatPrefix, parseSecretPrefix, type SecretPrefix } from "./secret-uri.ts";
 import { lowerAscii, type Scheme, type SchemeTable } from "./uri-schemes.ts";
 
-/** Tenant id to the places that are its. */
+/** Tenant id, or `PLATFORM`, to the places that are its. */
 export type AllowedMounts = ReadonlyMap<string, readonly SecretPrefix[]>;
 
 export interface AllowedMountsInput {
@@ -40,7 +41,8 @@ const readLists = (input: AllowedMountsInput, fault: (message: string) => void):
   }
   if (!isObject(value)) return [];
   return Object.entries(value).flatMap(([tenant, items]): [string, string[]][] => {
-    if (!tenantId.safeParse(tenant).success) fault(`"${tenant}" is not a tenant id: tenant:name`);
+    if (tenant !== PLATFORM && !tenantId.safeParse(tenant).success)
+      fault(`"${tenant}" is neither a tenant id (tenant:name) nor ${PLATFORM}`);
     if (Array.isArray(items) && items.every((item): item is string => typeof item === "string")) return [[tenant, items]];
     fault(`the mounts of "${tenant}" are not a list of text`);
     return [];
@@ -84,6 +86,26 @@ const doubleNames = (places: readonly SecretPrefix[], servers: AllowedMountsInpu
   return faults;
 };
 
+const isWithin = (one: readonly string[], other: readonly string[]): boolean => other.every((segment, at) => segment === one[at]);
+
+/** A place is of one tenant, or of the platform: in one that two had, the administrators of each would have the secrets of both. */
+const overlaps = (mounts: AllowedMounts, servers: AllowedMountsInput["servers"]): string[] => {
+  const all = [...mounts].flatMap(([owner, places]) =>
+    places.map((place) => ({ owner, place, store: servers.get(place.scheme) ?? place.scheme })),
+  );
+  return all.flatMap((one, at) =>
+    all.slice(at + 1).flatMap((other) => {
+      const [short, long] = one.place.segments.length <= other.place.segments.length ? [one, other] : [other, one];
+      const isOne = one.store === other.store && one.place.mount === other.place.mount;
+      if (one.owner === other.owner || !isOne || !isWithin(long.place.segments, short.place.segments)) return [];
+      return [
+        `"${formatPrefix(long.place)}" of ${long.owner} lies in "${formatPrefix(short.place)}" of ${short.owner}: give each a place of its ` +
+          `own; what systems for several tenants use lies at a place of "${PLATFORM}"`,
+      ];
+    }),
+  );
+};
+
 /** Reads TENANT_ALLOWED_MOUNTS with TENANT_ID; all faults at once. Empty or unset: no tenant has a mount. */
 export const parseAllowedMounts = (input: AllowedMountsInput): { readonly mounts: AllowedMounts; readonly faults: readonly Fault[] } => {
   const faults: Fault[] = [];
@@ -104,6 +126,6 @@ export const parseAllowedMounts = (input: AllowedMountsInput): { readonly mounts
     }
     mounts.set(tenant, [...places.values()]);
   }
-  for (const message of doubleNames([...mounts.values()].flat(), input.servers)) fault(message);
+  for (const message of [...doubleNames([...mounts.values()].flat(), input.servers), ...overlaps(mounts, input.servers)]) fault(message);
   return { mounts, faults };
 };

@@ -128,7 +128,7 @@ test("the audit of secrets is for whoever may read it, in the own tenant, with t
   assert.deepEqual((JSON.parse((await audit({}, eve)).text) as Page).items, []);
   assert.deepEqual(
     at.asked.filter(({ ask, tenant }) => ask.action === "read_audit" && tenant === "tenant:globex").map(({ ask }) => ask.id),
-    ["yaml://secret/globex", "yaml://secret/people"],
+    ["vaulta+kv2://kv-globex"],
   );
   const bare = await open(t, {});
   assert.match((await bare.audit({ uri: URI })).text, /TENANT_SALT/);

@@ -1,11 +1,13 @@
 import { z } from "zod";
 import { tenantId } from "#contract/ids.ts";
 import { commaList, flag, integer, setting, weakSecret, type Environment, type SettingsOf, type SettingTable } from "#contract/setting.ts";
+import { PLATFORM } from "#contract/secret-schemes.ts";
 import { secretWeakness } from "#contract/weak-secret.ts";
-import type { Fault } from "#contract/problem.ts";
+import { Problem, type Fault } from "#contract/problem.ts";
 import { createResourceRef, parseTenantSalt, type ResourceRef } from "#events/resource-ref.ts";
 import { parseAllowedMounts, type AllowedMounts } from "./allowed-mounts.ts";
-import { createNarrowPlaces, createTenantGuard, type NarrowPlaces, type TenantGuard } from "./tenant-guard.ts";
+import { createNarrowPlaces, createTenantGuard, ownerOf, type NarrowPlaces, type TenantGuard } from "./tenant-guard.ts";
+import { parseSecretUri, type SecretPrefix } from "./secret-uri.ts";
 import { placeOf, type KvServer } from "./providers/kvv2/kv-settings.ts";
 import { parseSchemeAliases, type Scheme, type SchemeTable } from "./uri-schemes.ts";
 
@@ -80,7 +82,7 @@ export const secretsSettings = {
   }),
   allowedMounts: setting("TENANT_ALLOWED_MOUNTS", z.string().optional(), {
     description:
-      "Where a tenant's secrets may lie: scheme://mount[/prefix...] as a comma list with TENANT_ID, or JSON of lists by tenant without. Unset: nothing is allowed.",
+      "Where a tenant's secrets may lie: scheme://mount[/prefix...] as a comma list with TENANT_ID, or JSON of lists by tenant without, and under platform what systems for several tenants use. No two overlap. Unset: nothing is allowed.",
   }),
   tenantSalt: setting("TENANT_SALT", salt, {
     description:
@@ -105,6 +107,7 @@ export interface SecretsPolicy {
   readonly schemes: SchemeTable;
   readonly guard: TenantGuard;
   readonly narrow: NarrowPlaces;
+  readonly isPlatform: (place: SecretPrefix) => boolean;
   readonly hasMounts: boolean;
   readonly tenantId: string | undefined;
   /** Whose secrets `service:anonymous` asks for, which a request without token then is. */
@@ -126,6 +129,7 @@ export const readSecretsPolicy = (
   servers: ReadonlyMap<Scheme, KvServer> = new Map(),
   /** Which stores they were found to be; by their addresses unless given. */
   stores: ReadonlyMap<Scheme, string> = new Map(),
+  operator: () => string | undefined = () => undefined,
 ): { readonly policy: SecretsPolicy; readonly mounts: AllowedMounts; readonly faults: readonly Fault[] } => {
   const isOpen = environment !== "production";
   const faults: Fault[] = [];
@@ -156,8 +160,9 @@ export const readSecretsPolicy = (
   return {
     policy: {
       schemes,
-      guard: createTenantGuard({ mounts, tenantId }),
-      narrow: createNarrowPlaces({ mounts, tenantId }),
+      guard: createTenantGuard({ mounts, tenantId, operator }),
+      narrow: createNarrowPlaces({ mounts, tenantId, operator }),
+      isPlatform: (place) => ownerOf(mounts, place) === PLATFORM,
       hasMounts: [...mounts.values()].some((places) => places.length > 0),
       tenantId,
       anonymousTenant: anonymousTenantOf(config, environment),
@@ -168,6 +173,23 @@ export const readSecretsPolicy = (
     },
     mounts,
     faults: [...faults, ...aliasFaults, ...mountFaults],
+  };
+};
+
+/** Whose place a secret URI names: a tenant's, or the platform's; `undefined`: nobody's, or it is none. */
+export const secretOwnerOf = (
+  config: SecretsConfig,
+  environment: Environment,
+  servers: ReadonlyMap<Scheme, KvServer>,
+): ((uri: string) => string | undefined) => {
+  const { policy, mounts } = readSecretsPolicy(config, environment, servers);
+  return (uri) => {
+    try {
+      return ownerOf(mounts, parseSecretUri(uri, policy.schemes));
+    } catch (error) {
+      if (error instanceof Problem) return undefined;
+      throw error;
+    }
   };
 };
 

@@ -42,6 +42,7 @@ const askOf = (asker: SecretAsker, ref: SecretRef, node: SecretNode, owner: stri
     path: node.segments.join("/"),
     key: node.key,
     whole_map: node.key === undefined,
+    platform: ref.isPlatform === true,
     owner,
   },
   context: {

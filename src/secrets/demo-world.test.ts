@@ -4,7 +4,7 @@ import { createDecider } from "#decide/decider.ts";
 import { testAudiences } from "#testing/identity.ts";
 import { pdpWorld } from "#testing/pdp.ts";
 import { testSecrets, type TestSecrets } from "#testing/secrets.ts";
-import { readDemoSecret, seedDemoSecret } from "#demo/secret.ts";
+import { demoAllowedMounts, readDemoSecret, seedDemoSecret } from "#demo/secret.ts";
 
 const DEMO = "yaml://secret/people/demo#api_key";
 const LIST = "people.demo.list_employees";
@@ -30,7 +30,8 @@ const open = async (t: TestContext): Promise<World> => {
     now: () => pdp.clock.now,
     timeoutMs: 10_000,
   });
-  const secrets = await testSecrets(t, { identity: pdp.identity, parts: { decider, peers: { pdp: pdp.service.fetch } } });
+  const settings = { TENANT_ALLOWED_MOUNTS: demoAllowedMounts, TENANT_SALT: "0123456789abcdef0123456789abcdef" };
+  const secrets = await testSecrets(t, { identity: pdp.identity, parts: { decider, peers: { pdp: pdp.service.fetch } }, settings });
   await seedDemoSecret(secrets.provider);
   const crud = createDecider({
     pdp: pdp.service.fetch,
@@ -111,7 +112,8 @@ suite("secrets under the demo's policies", () => {
       ["eve", 403],
     ] as const)
       assert.equal((await write(login, DEMO)).status, status, login);
-    assert.equal((await write("ben", "yaml://secret/payroll#key")).status, 403);
+    assert.equal((await write("ben", "yaml://secret/people/payroll#key")).status, 403);
+    assert.equal((await write("ben", "yaml://secret/acme/payroll#key")).status, 403);
   });
 
   test("the places of the tenant are told to ada and ben, with what each can; where none is set there are none", async (t) => {
@@ -122,9 +124,8 @@ suite("secrets under the demo's policies", () => {
       return response.status === 200 ? ((await response.json()) as { mounts: unknown }).mounts : await codeOf(response);
     };
     const acme = [
-      { uri: "yaml://secret", versions: false, writable: true },
-      { uri: "vaulta+kv2://kv-a", versions: true, writable: true },
-      { uri: "vaultb+kv2://kv-b", versions: true, writable: true },
+      { uri: "yaml://secret/acme", versions: false, writable: true },
+      { uri: "yaml://secret/people", versions: false, writable: true },
     ];
     assert.deepEqual(await mounts("ada"), acme);
     assert.deepEqual(await mounts("ben"), acme);

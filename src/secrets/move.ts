@@ -137,7 +137,7 @@ const record = (parts: SettleParts, move: Move, state: "done" | "failed", code?:
     const versions = move.source_version === null ? [] : [move.source_version];
     const end = { outcome: state === "done" ? "ok" : "refused", code, wanted: "deleted", versions } as const;
     const operation = { ...operations.move, purposes: ["delete"] } as const;
-    return { result: undefined, ...settledAct(move, operation, from, "move_id", end, parts.resourceRef) };
+    return { result: undefined, ...settledAct(move, operation, from, "move_id", end, parts) };
   });
 
 /** Ends the moves that a process left: the source is deleted where the target holds the same, else both stay as they are. */

@@ -189,7 +189,7 @@ export const createOperationCorridor = (parts: OperationCorridorParts): Operatio
     learned: (known: Pick<RecordedOperation, "statedPurpose" | "policyVersion">) => void,
   ): Promise<{ ref: SecretRef; permit: SecretPermit }> => {
     const { also = [], scope, showsValue } = ask.operation;
-    const ref = await tracing.span("tenant.guard", {}, async () => policy.guard(asker.tenant, ask.uri));
+    const ref = await tracing.span("tenant.guard", {}, async () => policy.guard(asker.tenant, ask.uri, asker.purpose === "execute"));
     if (policy.enforceScopes) for (const needed of [scope, ...also.map((one) => one.scope)]) requireScope(ask.caller, [needed]);
     const statedPurpose = requireValueReader(ask.operation, asker, ask.headers, policy);
     if (statedPurpose !== undefined) learned({ statedPurpose });
@@ -213,6 +213,7 @@ export const createOperationCorridor = (parts: OperationCorridorParts): Operatio
       operation: ask.operation,
       asker: { kind: "service", caller: ask.caller, purpose: ask.operation.purposes[0], tenant: ask.caller.tenant },
       uri: ask.uri,
+      isPlatform: policy.isPlatform(ask.uri),
       provider: provider.name,
       correlationId: ask.correlationId,
       cas: ask.cas,

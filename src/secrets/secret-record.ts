@@ -7,7 +7,7 @@ import type { SecretAsker } from "./asker.ts";
 import type { Changes } from "./changes.ts";
 import type { Operation } from "./operations.ts";
 import type { Intent, SecretProvider } from "./providers/secret-provider.ts";
-import type { SecretUri } from "./secret-uri.ts";
+import type { SecretPrefix, SecretUri } from "./secret-uri.ts";
 import type { Scheme, SchemeTable } from "./uri-schemes.ts";
 
 /** What one operation is, for its records: no path, no key, no value, no stated purpose. */
@@ -15,6 +15,7 @@ export interface RecordedOperation {
   readonly operation: Operation;
   readonly asker: SecretAsker;
   readonly uri: SecretUri;
+  readonly isPlatform?: boolean;
   readonly provider: string;
   readonly correlationId: string;
   readonly decisionId?: string;
@@ -48,6 +49,8 @@ const about = (recorded: RecordedOperation, ref: string | undefined) => ({
   policy_version: recorded.policyVersion,
   cas: recorded.cas,
   cached: false,
+  // For those alone who may read what happened to the platform's secrets.
+  ...(recorded.isPlatform === true ? { platform: true } : {}),
 });
 
 /** The audit entry of an operation, but for its outcome. */
@@ -138,6 +141,7 @@ export interface SettleParts {
   readonly changes: Changes;
   readonly change: Change;
   readonly resourceRef: ResourceRef | undefined;
+  readonly isPlatform?: (place: SecretPrefix) => boolean;
   readonly log: Log;
 }
 /** An act that another process began, for somebody. */
@@ -163,10 +167,11 @@ export const settledAct = (
   uri: SecretUri,
   named: "move_id" | "intent_id",
   { outcome, code, wanted, versions }: LeftEnd,
-  resourceRef: ResourceRef | undefined,
+  { resourceRef, isPlatform: isOfPlatform }: Pick<SettleParts, "resourceRef" | "isPlatform">,
 ): { readonly entries: readonly EntryDraft[]; readonly events: readonly EventDraft[] } => {
   const ref = resourceRef?.(left.tenant, uri);
   const correlationId = left.correlation_id ?? left.id;
+  const isPlatform = isOfPlatform?.(uri) === true;
   const { tenant } = left;
   const decisionId = left.decision_id ?? undefined;
   const data = {
@@ -177,6 +182,7 @@ export const settledAct = (
     fragment_present: uri.key !== undefined,
     versions: outcome === "refused" ? [] : versions,
     cached: false,
+    ...(isPlatform ? { platform: true } : {}),
   };
   const entry: EntryDraft = {
     tenant,

@@ -44,6 +44,12 @@ export interface AuditParts {
   readonly stopping: AbortSignal;
 }
 
+/** Why what happened is not for the caller; else whether what happened to the platform's secrets is, too. */
+interface Reader {
+  readonly refusal: Problem | undefined;
+  readonly seesPlatform: boolean;
+}
+
 const DEFAULT_LIMIT = 100;
 const MOST_OPS = 20;
 const IS_REFERENCE = /^sr1\./;
@@ -106,25 +112,39 @@ const readOps = (url: URL): ReadonlySet<string> | undefined => {
 export const serveAudit = (parts: AuditParts): void => {
   const { router, policy, decider, database, resourceRef } = parts;
 
-  /** Asked of each place that the tenant has: the log holds what happened at any of them. Throws `tenant_required`, `tenant_mismatch`, `tenant_mount`. */
-  const refusalOf = async (caller: Caller, correlationId: string, isBackground: boolean): Promise<Problem | undefined> => {
+  /**
+   * Asked of each place that the tenant has: the log holds what happened at any of them. Who may not read of the platform's places is told
+   * of the others. Throws `tenant_required`, `tenant_mismatch`, `tenant_mount`.
+   */
+  const lookAtReader = async (caller: Caller, correlationId: string, isBackground: boolean): Promise<Reader> => {
     const context = { caller_kind: actorKindOf(caller), ...(isBackground ? { background: true } : {}) };
-    const asks = policy.narrow(caller.tenant, undefined).map((place) => ({
+    const places = policy.narrow(caller.tenant, undefined);
+    const asks = places.map((place) => ({
       type: "secret",
       action: "read_audit",
       id: formatPrefix(place),
-      properties: { tenant: caller.tenant, scheme: place.scheme, mount: place.mount, path: place.segments.join("/"), whole_map: true },
+      properties: {
+        tenant: caller.tenant,
+        scheme: place.scheme,
+        mount: place.mount,
+        path: place.segments.join("/"),
+        whole_map: true,
+        platform: policy.isPlatform(place),
+      },
       context,
     }));
-    const answers = await decider.decideMany(caller, asks, correlationId, "deny_on_first_deny");
-    const refusal = answers.map((decided) => decider.refusal(caller, decided)).find((one) => one !== undefined);
-    if (refusal === undefined && answers.length !== asks.length)
-      return new Problem("decision_unavailable", { cause: "fewer answers than questions" });
-    return refusal;
+    const answers = await decider.decideMany(caller, asks, correlationId);
+    if (answers.length !== asks.length)
+      return { refusal: new Problem("decision_unavailable", { cause: "fewer answers than questions" }), seesPlatform: false };
+    const refusals = answers.map((decided) => decider.refusal(caller, decided));
+    const own = refusals.filter((_refusal, at) => places[at] !== undefined && !policy.isPlatform(places[at]));
+    const refusal = (own.length > 0 ? own : refusals).find((one) => one !== undefined);
+    return { refusal, seesPlatform: refusals.every((one) => one === undefined) && own.length < refusals.length };
   };
-  const requireReader = async (caller: Caller, correlationId: string): Promise<void> => {
-    const refusal = await refusalOf(caller, correlationId, false);
-    if (refusal !== undefined) throw refusal;
+  const requireReader = async (caller: Caller, correlationId: string): Promise<Reader> => {
+    const reader = await lookAtReader(caller, correlationId, false);
+    if (reader.refusal !== undefined) throw reader.refusal;
+    return reader;
   };
 
   const refsOf = (caller: Caller, query: { readonly uri?: string | undefined; readonly resource_ref?: string | undefined }) => {
@@ -153,7 +173,7 @@ export const serveAudit = (parts: AuditParts): void => {
   };
 
   router.serve(listSecretAudit, async ({ query, caller, correlationId }) => {
-    await requireReader(caller, correlationId);
+    const { seesPlatform } = await requireReader(caller, correlationId);
     const log = logOf(caller.tenant);
     const { cursor, limit = DEFAULT_LIMIT, ...wanted } = query;
     const bound = [caller.tenant, caller.sub, wanted];
@@ -162,7 +182,7 @@ export const serveAudit = (parts: AuditParts): void => {
     // Whoever has no reference has done nothing.
     const subjectRef =
       actor === undefined || IS_REFERENCE.test(actor) ? actor : ((await parts.references.find(database, log, actor)) ?? "none");
-    const filter = { ...wanted, subjectRef, resourceRefs: refsOf(caller, query) };
+    const filter = { ...wanted, subjectRef, resourceRefs: refsOf(caller, query), seesPlatform };
     const acts = await readSecretActs(database, log, filter, before, limit + 1);
     const page = acts.slice(0, limit);
     const last = page.at(-1);
@@ -199,7 +219,7 @@ export const serveAudit = (parts: AuditParts): void => {
     const url = new URL(request.url);
     const wanted = readOps(url);
     const places = readPlaces(caller, url);
-    await requireReader(caller, correlationId);
+    let reader = await requireReader(caller, correlationId);
     const ended = share.claim(caller);
     try {
       return await streamResponse({
@@ -209,11 +229,16 @@ export const serveAudit = (parts: AuditParts): void => {
         subject: caller.sub,
         seesAll: true,
         lastEventId: request.headers.get("last-event-id") ?? url.searchParams.get("last_event_id") ?? undefined,
-        only: ({ data: { op, places: at } }) =>
-          (wanted?.has(String(op)) ?? true) && (places === undefined || (Array.isArray(at) && at.some((one) => places.has(String(one))))),
-        present: async ({ data: { places: _places, ...shown } }) => shown,
+        only: ({ data: { op, platform, places: at } }) =>
+          (platform !== true || reader.seesPlatform) &&
+          (wanted?.has(String(op)) ?? true) &&
+          (places === undefined || (Array.isArray(at) && at.some((one) => places.has(String(one))))),
+        present: async ({ data: { places: _places, platform: _platform, ...shown } }) => shown,
         signal: AbortSignal.any([request.signal, parts.stopping]),
-        recheck: async () => (await refusalOf(caller, correlationId, true)) === undefined,
+        recheck: async () => {
+          reader = await lookAtReader(caller, correlationId, true);
+          return reader.refusal === undefined;
+        },
         reload: [listSecretAudit.path],
         ended,
       });

@@ -172,8 +172,8 @@ suite("secrets service", () => {
     });
   }
 
-  test("a workload in the tenant of a globex call reaches globex' mounts alone", async (t) => {
-    const at = await testSecrets(t);
+  test("a workload in the tenant of a globex call reaches globex' and the platform's mounts alone", async (t) => {
+    const at = await testSecrets(t, { settings: { TENANT_ALLOWED_MOUNTS: demoAllowedMounts } });
     at.records.set(PERMIT, { tenant: "tenant:globex" });
     assert.equal(await refusal(await getValue(at, "crud", "yaml://secret/acme#k", call())), "403 tenant_mount");
     assert.equal(await refusal(await getValue(at, "crud", DEMO, call())), "404 secret_not_found");

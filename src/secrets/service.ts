@@ -74,6 +74,8 @@ export interface SecretsParts {
   readonly change: Change;
   readonly publicOrigin: string;
   readonly environment: Environment;
+  /** The operator's tenant, whose people reach what is the platform's; `undefined`: there is none yet. */
+  readonly findOperator?: () => Promise<string | undefined>;
   /** Whether an address may read the metrics without a token; this machine always may. */
   readonly isScraperListed?: (address: string) => boolean;
   readonly log: Log;
@@ -104,7 +106,8 @@ const withVersion = (uri: SecretUri, text: string | undefined): SecretUri => {
 
 /** Throws `StartFaults` for settings that do not go together; `readSecretsPolicy` tells them before. */
 export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
-  const { policy, faults } = readSecretsPolicy(parts.config, parts.environment, parts.servers);
+  let operator: string | undefined;
+  const { policy, faults } = readSecretsPolicy(parts.config, parts.environment, parts.servers, undefined, () => operator);
   if (faults.length > 0) throw new StartFaults(faults);
   if (!policy.hasMounts) parts.log.warn("secrets_without_mounts", { hint: "TENANT_ALLOWED_MOUNTS is empty: every secret is refused" });
   if (policy.anonymousTenant !== undefined) parts.log.warn("secrets_without_auth", { hint: "SECRETS_API_REQUIRE_AUTH is false" });
@@ -142,10 +145,13 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
     log: parts.log,
   });
 
-  const authenticate: Authenticate = async (request, endpoint) =>
-    policy.anonymousTenant !== undefined && !request.headers.has("authorization")
+  const authenticate: Authenticate = async (request, endpoint) => {
+    // Once there is one it is never another.
+    operator ??= await parts.findOperator?.();
+    return policy.anonymousTenant !== undefined && !request.headers.has("authorization")
       ? anonymousOf(request, policy.anonymousTenant, parts.now())
       : parts.authenticate(request, policy.enforceScopes ? endpoint : { ...endpoint, scope: [] });
+  };
   const router = audits.marking(
     createRouter<Caller>({
       shareOf: bodyShareOf,
@@ -228,7 +234,15 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
       await changes.retry();
       await answers.forget();
       await intents.forget();
-      const settling = { providers, schemes: policy.schemes, changes, change: parts.change, resourceRef, log: parts.log };
+      const settling = {
+        providers,
+        schemes: policy.schemes,
+        changes,
+        change: parts.change,
+        resourceRef,
+        isPlatform: policy.isPlatform,
+        log: parts.log,
+      };
       await settleMoves({ ...settling, journal });
       await settleIntents({ ...settling, intents, metrics: parts.metrics });
     },

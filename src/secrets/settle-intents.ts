@@ -57,7 +57,7 @@ const lookAt = async (parts: SettleIntentParts, intent: OpenIntent, uri: SecretU
 };
 
 const settleOne = async (parts: SettleIntentParts, intent: OpenIntent): Promise<void> => {
-  const { intents, changes, log, resourceRef } = parts;
+  const { intents, changes, log } = parts;
   const uri = parseSecretUri(intent.uri, parts.schemes);
   const provider = parts.providers.get(uri.scheme);
   if (provider === undefined) throw new Problem("provider_not_configured");
@@ -77,7 +77,7 @@ const settleOne = async (parts: SettleIntentParts, intent: OpenIntent): Promise<
     );
   const end = { ...ends[state], wanted: intent.wanted, versions: intent.versions.map(Number) };
   // Recorded first: told twice after a crash in between, never not at all.
-  await parts.change(async () => ({ result: undefined, ...settledAct(intent, operation, uri, "intent_id", end, resourceRef) }));
+  await parts.change(async () => ({ result: undefined, ...settledAct(intent, operation, uri, "intent_id", end, parts) }));
   await intents.end(intent.id, state);
   log.warn("secret_intent_settled", { intent_id: intent.id, state });
 };

@@ -3,7 +3,7 @@ import { suite, test } from "node:test";
 import { Problem } from "#contract/problem.ts";
 import { parseAllowedMounts } from "./allowed-mounts.ts";
 import { parseSecretUri } from "./secret-uri.ts";
-import { createTenantGuard } from "./tenant-guard.ts";
+import { createNarrowPlaces, createTenantGuard } from "./tenant-guard.ts";
 import { parseSchemeAliases, type Scheme } from "./uri-schemes.ts";
 
 const { schemes } = parseSchemeAliases(["openbao+kv2=vaultA+kv2", "vault+kv2=vaultB+kv2"], "SECRETS_SCHEME_ALIASES");
@@ -68,8 +68,9 @@ suite("tenant guard", () => {
   });
 
   test("with mounts by tenant the token's tenant selects", () => {
-    const byTenant = guardOf('{"tenant:acme":["yaml://secret"],"tenant:globex":["yaml://secret/globex","yaml://secret/people"]}');
-    assert.equal(byTenant("tenant:acme", "yaml://secret/globex/x"), "allowed");
+    const byTenant = guardOf('{"tenant:acme":["yaml://secret/acme"],"tenant:globex":["yaml://secret/globex","yaml://secret/people"]}');
+    assert.equal(byTenant("tenant:acme", "yaml://secret/acme/x"), "allowed");
+    assert.equal(byTenant("tenant:acme", "yaml://secret/globex/x"), "tenant_mount");
     assert.equal(byTenant("tenant:globex", "yaml://secret/people/demo#api_key"), "allowed");
     assert.equal(byTenant("tenant:globex", "yaml://secret/peoples/demo"), "tenant_mount");
     assert.equal(byTenant("tenant:globex", "yaml://secret/acme"), "tenant_mount");
@@ -89,8 +90,8 @@ suite("TENANT_ALLOWED_MOUNTS", () => {
     ["JSON together with TENANT_ID", '{"tenant:a":["yaml://secret"]}', "tenant:a", /exclude each other/],
     ["broken JSON", '{"tenant:a":', undefined, /like JSON/],
     ["JSON of another shape", '{"tenant:a":"yaml://secret"}', undefined, /not a list/],
-    ["a bad tenant id", '{"a b":["yaml://secret"]}', undefined, /not a tenant id/],
-    ["a tenant that no token can name", '{"Tenant:Acme":["yaml://secret"]}', undefined, /not a tenant id/],
+    ["a bad tenant id", '{"a b":["yaml://secret"]}', undefined, /neither a tenant id/],
+    ["a tenant that no token can name", '{"Tenant:Acme":["yaml://secret"]}', undefined, /neither a tenant id/],
     ["an unknown scheme", "http://secret", "tenant:a", /uri_scheme/],
     ["a path that climbs", "yaml://secret/../x", "tenant:a", /uri_dot_segment/],
     ["a repeat", "yaml://secret,yaml://secret/", "tenant:a", /given twice/],
@@ -109,6 +110,64 @@ suite("TENANT_ALLOWED_MOUNTS", () => {
       );
     });
   }
+
+  const two = (a: string, b: string, other = "tenant:b"): string => JSON.stringify({ "tenant:a": [a], [other]: [b] });
+  const places: readonly (readonly [what: string, a: string, b: string, servers: ReadonlyMap<Scheme, string>, isRefused: boolean])[] = [
+    ["one place", "yaml://secret/x", "yaml://secret/x", twoServers, true],
+    ["one place with a slash at its end", "yaml://secret/x", "yaml://secret/x/", twoServers, true],
+    ["one place by a bare name", "yaml://secret", "secret/x", twoServers, true],
+    ["one place by another case of the scheme", "vaultA+kv2://kv-a", "VAULTA+KV2://kv-a", twoServers, true],
+    ["one place by an alias", "vaultA+kv2://kv-a/x", "openbao+kv2://kv-a/x", twoServers, true],
+    ["a place in another one", "yaml://secret/x/y", "yaml://secret/x", twoServers, true],
+    ["a place around another one", "yaml://secret", "yaml://secret/x/y", twoServers, true],
+    ["one mount of one server by two schemes", "vaultA+kv2://kv-a", "vaultB+kv2://kv-a/x", oneServer, true],
+    ["parts of one mount of one server by two schemes", "vaultA+kv2://kv-a/x", "vaultB+kv2://kv-a/y", oneServer, true],
+    ["mounts of one name on two servers", "vaultA+kv2://kv-a", "vaultB+kv2://kv-a", twoServers, false],
+    ["two mounts of one server", "vaultA+kv2://kv-a", "vaultA+kv2://kv-b", oneServer, false],
+    ["mounts that differ in case, which are two", "vaultA+kv2://kv-a", "vaultA+kv2://KV-A", oneServer, false],
+    ["places beside one another", "yaml://secret/x", "yaml://secret/y", twoServers, false],
+    ["places of which one begins as the other", "yaml://secret/x", "yaml://secret/xy", twoServers, false],
+  ];
+  for (const other of ["tenant:b", "platform"])
+    for (const [what, a, b, servers, isRefused] of places)
+      for (const text of [two(a, b, other), two(b, a, other)])
+        test(`${what}, of tenant:a and of ${other}, ${isRefused ? "is a start fault" : "is none"}: ${text}`, () => {
+          const { faults } = read(text, undefined, servers);
+          assert.equal(faults.length > 0, isRefused, JSON.stringify(faults));
+          for (const { path, message } of faults) {
+            assert.equal(path, "TENANT_ALLOWED_MOUNTS");
+            assert.match(message, /lies in ".*" of .*: give each a place of its own|would have two names/);
+          }
+        });
+
+  test("a percent-encoded place is none", () => {
+    assert.match(read(two("yaml://secret/x", "yaml://secret/%78")).faults[0]?.message ?? "", /uri_/);
+  });
+
+  test("what is the platform's is reached by the operator's tenant, and by the tool server for any tenant's call", () => {
+    const { mounts, faults } = read(
+      '{"tenant:acme":["yaml://secret/acme"],"tenant:globex":["yaml://secret/globex"],"platform":["yaml://secret/people"]}',
+    );
+    assert.deepEqual(faults, []);
+    const guard = createTenantGuard({ mounts, tenantId: undefined, operator: () => "tenant:acme" });
+    const narrow = createNarrowPlaces({ mounts, tenantId: undefined, operator: () => "tenant:acme" });
+    const reach = (tenant: string, uses: boolean): string => {
+      try {
+        return String(guard(tenant, parseSecretUri("yaml://secret/people/demo#k", schemes), uses).isPlatform);
+      } catch (error) {
+        return (error as Problem).code;
+      }
+    };
+    assert.deepEqual(
+      [reach("tenant:acme", false), reach("tenant:globex", false), reach("tenant:globex", true)],
+      ["true", "tenant_mount", "true"],
+    );
+    assert.equal(reach("platform", false), "tenant_required", "it is no tenant");
+    assert.equal(guard("tenant:acme", parseSecretUri("yaml://secret/acme/x", schemes)).isPlatform, undefined);
+    assert.deepEqual([narrow("tenant:acme", undefined).length, narrow("tenant:globex", undefined).length], [2, 1]);
+    const none = createTenantGuard({ mounts, tenantId: undefined });
+    assert.throws(() => none("tenant:acme", parseSecretUri("yaml://secret/people/demo#k", schemes)), { code: "tenant_mount" });
+  });
 
   test("all faults are told at once", () => {
     assert.equal(read("http://a,sys,yaml://other,vaultA+kv2://auth", "tenant:a", oneServer).faults.length, 4);

@@ -190,6 +190,8 @@ export const crudHouse = async (
   options: {
     readonly settings?: Record<string, string>;
     readonly tenants?: readonly string[];
+    /** Whose place a secret URI names. */
+    readonly secretOwner?: (uri: string) => string | undefined;
     /** Another house whose database this one shares, as a second process would. */
     readonly beside?: Pick<CrudHouse, "database">;
     readonly configFolder?: string;
@@ -265,6 +267,7 @@ export const crudHouse = async (
     placeholders: { DEMO_UPSTREAM_URL: `http://127.0.0.1:${upstream.port}` },
     housePorts: [8080, 8081, 8082, 8083, 8084, 8085],
     tenants: async () => options.tenants ?? ["tenant:acme", "tenant:globex"],
+    ...(options.secretOwner === undefined ? {} : { secretOwner: options.secretOwner }),
     database,
     change: (work) => database.transaction(async (sql) => (await work(sql)).result),
     recorder: {

@@ -207,7 +207,7 @@ export const testSecrets = async (
   };
   const { values, faults } = readSettings(secretsSettings, {
     TENANT_ALLOWED_MOUNTS:
-      '{"tenant:acme":["yaml://secret","vaultA+kv2://kv-a","vaultB+kv2://kv-b"],"tenant:globex":["yaml://secret/globex","yaml://secret/people"]}',
+      '{"tenant:acme":["yaml://secret","vaultA+kv2://kv-a","vaultB+kv2://kv-b"],"tenant:globex":["vaultA+kv2://kv-globex"]}',
     ...options.settings,
   });
   if (faults.length > 0) throw new Error(JSON.stringify(faults));
@@ -227,6 +227,7 @@ export const testSecrets = async (
     change,
     publicOrigin: "http://localhost:8080",
     environment,
+    findOperator: async () => "tenant:acme",
     log,
     metrics,
     now,

@@ -807,6 +807,34 @@ test("what keeps a call from a secret is a warning to who publishes, before and 
   assert.deepEqual([...new Set(house.asked.secrets.map(({ path }) => path))], ["/api/secrets/keys"], "no value is read");
 });
 
+test("a tenant's system names secrets of its tenant alone, one for several tenants those of the platform", async (t) => {
+  const owners: Readonly<Record<string, string>> = { acme: "tenant:acme", globex: "tenant:globex", people: "platform" };
+  const secretOwner = (uri: string): string | undefined => owners[/secret\/([a-z]+)\//.exec(uri)?.[1] ?? ""];
+  for (const [tenants, of, place, refused] of [
+    [["tenant:acme", "tenant:globex"], "tenants: [tenant:acme]", "acme", undefined],
+    [["tenant:acme", "tenant:globex"], "tenants: [tenant:acme]", "globex", "not yours"],
+    [["tenant:acme", "tenant:globex"], "tenants: [tenant:acme]", "people", "not yours"],
+    // What lies nowhere is a warning, as a place may be named later.
+    [["tenant:acme", "tenant:globex"], "tenants: [tenant:acme]", "nowhere", undefined],
+    [["tenant:acme", "tenant:globex"], "tenants: [tenant:acme, tenant:globex]", "acme", "not the platform's"],
+    [["tenant:acme", "tenant:globex"], "# of all", "globex", "not the platform's"],
+    [["tenant:acme"], "# of the only one", "people", undefined],
+  ] as const) {
+    const house = await crudHouse(t, { tenants, secretOwner });
+    const raw = document({ tenants: of }).replace("secret/people/demo", `secret/${place}/demo`);
+    for (const query of ["?dryRun=true", ""]) {
+      const { status, body } = await client(house)("PUT", `/config/systems/staff.book${query}`, { raw });
+      const faults = ((body.errors ?? []) as { path: string; message: string; code: string }[]).filter(({ path }) => path.includes("auth"));
+      assert.deepEqual(
+        faults.map(({ message, code }) => [message.replace("lies at a place that is ", ""), code]),
+        refused === undefined ? [] : [[refused, "foreign_secret"]],
+        `${of} ${place} ${query}: ${status} ${JSON.stringify(body)}`,
+      );
+      if (refused === undefined) assert.ok(status < 300, JSON.stringify(body));
+    }
+  }
+});
+
 test("an owner whom the graph does not know is a fault at its place, with the nearest who is there", async (t) => {
   const house = await crudHouse(t);
   const ask = client(house);

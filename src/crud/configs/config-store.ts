@@ -46,7 +46,7 @@ export const openConfigStore = async (parts: ConfigStoreParts) => {
   const write = async (asked: ConfigWrite): Promise<Written> => {
     await lookFirst();
     const others = await othersOf(asked.by);
-    const [written] = await make([await planner.plan(asked)], others);
+    const [written] = await make([await planner.plan(asked, others)], others);
     if (written === undefined) throw new TypeError("what is planned is written");
     return written;
   };
@@ -62,7 +62,7 @@ export const openConfigStore = async (parts: ConfigStoreParts) => {
     for (const asked of changes) {
       await pause();
       try {
-        plans.push(await planner.plan(asked, coming));
+        plans.push(await planner.plan(asked, others, coming));
       } catch (error) {
         if (!(error instanceof Problem) || error.status >= 500 || error.code === "step_up_required") {
           for (const { good } of plans) good?.discard();

@@ -1,6 +1,7 @@
 import type { ConfigObjectKind } from "#contract/configs.ts";
 import { createTurns } from "#http/turns.ts";
 import type { Fault } from "#contract/problem.ts";
+import { PLATFORM } from "#contract/secret-schemes.ts";
 import type { YamlDocument } from "#documents/yaml-document.ts";
 import type { ReadSystemText } from "#crud/systems/read-system-text.ts";
 import type { DocumentReader } from "#crud/documents/document-reader.ts";
@@ -96,6 +97,27 @@ const secretsOf = ({ document }: SystemFile): readonly string[] =>
     ? Object.entries(document.auth).flatMap(([key, value]) => (credentialMembers.has(key) ? [String(value)] : []))
     : [];
 
+/** Whose secrets a system may name: a tenant's system its tenant's, one for several tenants the platform's. Where there is one tenant, both. */
+const secretPlaces = (tenants: readonly string[] | null, by: Publisher): readonly string[] => {
+  if (by.others.length === 0) return [by.tenant, PLATFORM];
+  return [isOwn(tenants, by.tenant) ? by.tenant : PLATFORM];
+};
+
+/** Credentials that the system must not name, whoever publishes it: no call could use them. */
+const foreignSecrets = (
+  { document, yaml }: SystemFile,
+  allowed: readonly string[],
+  ownerOf: (uri: string) => string | undefined,
+): readonly Fault[] =>
+  document.kind !== "http"
+    ? []
+    : Object.entries(document.auth).flatMap(([key, value]) => {
+        const owner = credentialMembers.has(key) ? ownerOf(String(value)) : undefined;
+        if (owner === undefined || allowed.includes(owner)) return [];
+        const whose = `lies at a place that is not ${allowed[0] === PLATFORM ? "the platform's" : "yours"}`;
+        return [yaml.fault(["auth", key], whose, { code: "foreign_secret", hint: "TENANT_ALLOWED_MOUNTS names the places." })];
+      });
+
 /** Each may take as long as one call; so between two others have their turn. */
 const testsOf = (system: string, compiled: CompiledSystem): readonly OperationTest[] => {
   if (compiled.kind !== "tools") return [];
@@ -122,6 +144,8 @@ export const systemKind = (parts: {
   readonly findCommand: FindCommand;
   readonly ownerFaults: ReturnType<typeof createOwnerCheck>;
   readonly reader: DocumentReader;
+  /** Whose place a secret URI names: a tenant's, or `platform`; `undefined`: nobody's. */
+  readonly secretOwner: (uri: string) => string | undefined;
 }): ConfigKind => {
   const { sources, catalogue } = parts;
   const place = (name: string, prepared: PreparedSystem | undefined): Place => ({
@@ -177,6 +201,7 @@ export const systemKind = (parts: {
           ...(isOwn(tenants, by.tenant) ? [] : [wall]),
           ...lost,
           ...(await checkOwner(by)),
+          ...foreignSecrets(file, secretPlaces(tenants, by), parts.secretOwner),
           ...(await commandFault(file, parts.findCommand)),
           ...failed,
         ];

@@ -156,10 +156,10 @@ export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) 
   };
 
   /** What a change would do. Throws as `write`; what it read is let go then. `coming`: systems that the same act publishes. */
-  const plan = async (given: ConfigWrite, coming: readonly string[] = []): Promise<Planned> => {
+  const plan = async (given: ConfigWrite, others: readonly string[], coming: readonly string[] = []): Promise<Planned> => {
     const { kind, by, restored, isDryRun } = given;
     const tenantsOf: TenantsOfSystem = (name) => (coming.includes(name) ? [by.tenant] : tenantsOfSystem(name));
-    const publisher: Publisher = { tenant: by.tenant, tenantsOfSystem: tenantsOf, correlationId: by.correlationId };
+    const publisher: Publisher = { tenant: by.tenant, others, tenantsOfSystem: tenantsOf, correlationId: by.correlationId };
     const known = given.name === undefined ? undefined : held.get(keyOf(kind, given.name));
     const refs = restored?.refs ?? known?.head?.refs ?? {};
     const read: ReadReference =

@@ -1,9 +1,10 @@
 /** Whom a system serves, by its name: null is everybody, undefined a system that is not known. */
 export type TenantsOfSystem = (name: string) => readonly string[] | null | undefined;
 
-/** For whom a document is published. */
+/** For whom a document is published, and which other tenants there are. */
 export interface Publisher {
   readonly tenant: string;
+  readonly others: readonly string[];
   readonly tenantsOfSystem: TenantsOfSystem;
   readonly correlationId: string;
 }

@@ -6,7 +6,12 @@ import { statement, type Sql } from "#store/database.ts";
 export type SecretActsFilter = Pick<
   QueryOf<typeof listSecretAudit>,
   "op" | "outcome" | "agent" | "decision_id" | "correlation_id" | "since" | "until"
-> & { readonly subjectRef?: string | undefined; readonly resourceRefs?: readonly string[] | undefined };
+> & {
+  readonly subjectRef?: string | undefined;
+  readonly resourceRefs?: readonly string[] | undefined;
+  /** Acts on the platform's secrets too. */
+  readonly seesPlatform: boolean;
+};
 
 export interface SecretAct {
   readonly seq: bigint;
@@ -33,7 +38,7 @@ const ACTS = statement<SecretAct>(
      and ($2::bigint is null or seq < $2) and ($3::text is null or outcome = $3) and ($4::text is null or subject_ref = $4)
      and ($5::text is null or agent_id = $5) and ($6::text[] is null or resource_ref = any($6)) and ($7::text is null or decision_id = $7)
      and ($8::text is null or correlation_id = $8) and ($9::timestamptz is null or at >= $9) and ($10::timestamptz is null or at <= $10)
-     and ($11::text is null or entry -> 'data' ->> 'op' = $11)
+     and ($11::text is null or entry -> 'data' ->> 'op' = $11) and ($13 or entry -> 'data' ->> 'platform' is null)
    order by seq desc limit $12`,
 );
 
@@ -58,4 +63,5 @@ export const readSecretActs = (
     filter.until ?? null,
     filter.op ?? null,
     limit,
+    filter.seesPlatform,
   ]);

@@ -8,6 +8,7 @@ import { createKvClient, type KvClient } from "#secrets/providers/kvv2/kv-client
 import type { KvMemory } from "#secrets/providers/kvv2/kv-session.ts";
 import { createKvProvider, type FoundMounts } from "#secrets/providers/kvv2/kv-provider.ts";
 import { kvServersOf, type KvServer } from "#secrets/providers/kvv2/kv-settings.ts";
+import { findOperatorTenant } from "#membership/roles/operator-tenant.ts";
 import { readSecretsPolicy } from "#secrets/config.ts";
 import type { SecretPrefix } from "#secrets/secret-uri.ts";
 import type { SecretProvider } from "#secrets/providers/secret-provider.ts";
@@ -94,6 +95,7 @@ export const openSecrets = async (opening: Opening): Promise<void> => {
         config: opening.secretsConfig,
         servers,
         providers: [provider, ...(await openStores(opening, servers, [...mounts.values()].flat()))],
+        findOperator: () => findOperatorTenant(common.database),
         pdpTimeoutMs: settings.gateway.pdpTimeoutMs,
       }),
     ),
