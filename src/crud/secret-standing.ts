@@ -1,5 +1,6 @@
 import { ask, type Peer } from "#contract/ask.ts";
 import { Problem } from "#contract/problem.ts";
+import { PLATFORM } from "#contract/secret-schemes.ts";
 import { listSecretKeys } from "#contract/secret-listings.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { HouseIdentity } from "#authn/house-identity.ts";
@@ -10,6 +11,8 @@ export interface SecretStandingParts {
   readonly secretsAudience: string;
   readonly identity: Pick<HouseIdentity, "onBehalfOf">;
   readonly decider: Pick<Decider, "decideMany">;
+  /** Whose place a secret URI names. */
+  readonly secretOwner?: ((uri: string) => string | undefined) | undefined;
 }
 
 /** What keeps a call from a secret that its system names. */
@@ -61,7 +64,7 @@ export const secretStandings = async (
       type: "secret",
       action,
       id: withoutVersion(uri),
-      properties: { tenant: caller.tenant },
+      properties: { tenant: caller.tenant, platform: parts.secretOwner?.(uri) === PLATFORM },
       context: { showing: true, ...context },
     }));
   const [known, answers] = await Promise.all([

@@ -121,7 +121,13 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   const isProduction = parts.environment === "production";
   const housePorts = new Set(parts.housePorts);
   const membershipParts = { membership: peers.membership, membershipAudience: audiences.membership, identity: parts.identity };
-  const secretParts = { secrets: peers.secrets, secretsAudience: audiences.secrets, identity: parts.identity, decider };
+  const secretParts = {
+    secrets: peers.secrets,
+    secretsAudience: audiences.secrets,
+    identity: parts.identity,
+    decider,
+    secretOwner: parts.secretOwner,
+  };
 
   const [layer, uiDocument] = await Promise.all([loadToolsDocument(parts.configFolders.slice(1)), loadUiDocument(parts.configFolders)]);
   let toolsDocument = layer;
