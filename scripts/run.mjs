@@ -32,6 +32,10 @@ if (file === undefined) {
   process.exit(64);
 }
 
+// What this process was started with is in nobody's sight, where its Node can do that.
+if (task === "start" && typeof process.execve === "function" && process.features.typescript)
+  (await import("../src/house/hide-environment.ts")).hideEnvironment();
+
 /** Tasks that need nothing but what `npm ci --omit=dev` installs. */
 const productTasks = new Set(["start", "doctor", "token", "pdp", "graph", "admin", "config", "routes", "build-web"]);
 
@@ -113,13 +117,13 @@ install();
 /** A terminal sends Ctrl-C to a whole group, and we pass it on: twice would mean "now" to the house, so it has a group of its own. */
 const isApart = task === "start" && process.platform !== "win32";
 const child = spawn(findNode(), ["--disable-warning=ExperimentalWarning", join(root, file), ...rest], {
-  // The channel carries nothing: it breaks when this process ends, however it ends.
-  stdio: ["inherit", "inherit", "inherit", "ipc"],
+  stdio: "inherit",
   detached: isApart,
   cwd: root,
   env: {
     ...process.env,
     SALLYPORT_INVOKED_FROM: process.cwd(),
+    SALLYPORT_STARTED_BY: String(process.pid),
     // TypeScript is stripped and compiled once, not at each start; where the folder cannot be written Node does without.
     NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(root, ".cache", "compile"),
   },

@@ -1,12 +1,22 @@
 // `npm start`: a development house, for which the web client is built if it changed.
-import { parseCommandLine, type CommandLine } from "#house/command-line.ts";
-import { runHouse } from "#house/run-house.ts";
-import { npmStartEnvironment } from "#house/settings.ts";
-import { buildWebIfNeeded } from "./build-web.ts";
+import type { CommandLine } from "#house/command-line.ts";
+import { hideEnvironment } from "#house/hide-environment.ts";
 
-// Whoever started this process (`run.mjs`) is gone, and nobody could end it any more. A start that ends by itself is not held.
-process.once("disconnect", () => process.kill(process.pid, "SIGTERM"));
-process.channel?.unref();
+hideEnvironment();
+const { isAlive } = await import("#store/is-alive.ts");
+const { parseCommandLine } = await import("#house/command-line.ts");
+const { runHouse } = await import("#house/run-house.ts");
+const { npmStartEnvironment } = await import("#house/settings.ts");
+const { buildWebIfNeeded } = await import("./build-web.ts");
+
+const POLL_MS = 500;
+const starter = Number(process.env["SALLYPORT_STARTED_BY"] ?? process.ppid);
+// When the process that started this one (`run.mjs`) is gone, nobody could end it any more. A start that ends by itself is not held.
+const watch = setInterval(() => {
+  if (process.ppid === starter && isAlive(starter)) return;
+  clearInterval(watch);
+  process.kill(process.pid, "SIGTERM");
+}, POLL_MS).unref();
 
 /** Undefined where it asks for help, or for something that it does not know. */
 const readStart = (): CommandLine | undefined => {

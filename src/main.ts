@@ -1,4 +1,6 @@
 // The front door of the program.
-import { runHouse } from "./house/run-house.ts";
+import { hideEnvironment } from "./house/hide-environment.ts";
 
+hideEnvironment();
+const { runHouse } = await import("./house/run-house.ts");
 await runHouse();
