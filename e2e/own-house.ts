@@ -17,13 +17,21 @@ export const startOwnHouse = async (
     data,
     provider,
     environment = {},
-  }: { readonly port: number; readonly data: string; readonly provider: Provider; readonly environment?: Readonly<Record<string, string>> },
+    more = [],
+  }: {
+    readonly port: number;
+    readonly data: string;
+    readonly provider: Provider;
+    readonly environment?: Readonly<Record<string, string>>;
+    /** Further arguments of the program. */
+    readonly more?: readonly string[];
+  },
 ) => {
   const origin = `http://localhost:${port}`;
   const house = await startTestHouse({
     port,
     data,
-    arguments: ["--no-demo"],
+    arguments: ["--no-demo", ...more],
     environment: {
       OIDC_ISSUER: provider.issuer,
       OIDC_CLIENT_ID: provider.clientId,

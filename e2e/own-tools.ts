@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { rm } from "node:fs/promises";
+import { cp, mkdtemp, rm, symlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import type { TestContext } from "node:test";
 import { gunzipSync } from "node:zlib";
 import { cleanUp } from "#testing/clean-up.ts";
@@ -60,8 +62,21 @@ export const startOwnTools = async (t: TestContext) => {
   cleanUp(t, () => provider.stop());
   const who = ["--issuer", provider.issuer, "--subject", "ada-1", "--tenant", "acme", "--name", "Ada"];
   assert.equal((await runScript("admin.ts", ["first", ...who, "--data", data])).code, 0);
+  const configFolder = join(await mkdtemp(join(tmpdir(), "sallyport-own-config-")), "config");
+  cleanUp(t, () => rm(dirname(configFolder), { recursive: true, force: true }));
+  // What the demo allows to start, its operator allows too. Policies lie beside the shipped configuration.
+  const shipped = join(import.meta.dirname, "../config");
+  await cp(shipped, configFolder, { recursive: true });
+  await cp(join(shipped, "demo/servers.yaml"), join(configFolder, "servers.yaml"));
+  await symlink(join(shipped, "../src"), join(dirname(configFolder), "src"));
   const environment = { TENANT_ALLOWED_MOUNTS: '{"tenant:acme":["yaml://secret"]}' };
-  const { origin, signIn, call, as, exchange } = await startOwnHouse(t, { port, data, provider, environment });
+  const { origin, signIn, call, as, exchange } = await startOwnHouse(t, {
+    port,
+    data,
+    provider,
+    environment,
+    more: ["--config", configFolder],
+  });
   const upstream = await serverUpstream(t);
   upstream.answer = (_request, response) =>
     void response.writeHead(200, { "content-type": "application/json" }).end('{"id":7,"name":"Rex"}');

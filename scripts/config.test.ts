@@ -18,7 +18,8 @@ const commandOn = async (t: TestContext, ...more: Parameters<typeof crudHouse>[1
   const house = await crudHouse(t, { realEvents: true, tenants: ["tenant:acme"], ...more[0] });
   const { port, close } = await house.listen();
   cleanUp(t, () => close(0));
-  const token = await house.token({ sub: "person:ada", scopes: ["config.read", "config.write", "mcp.tools.discovery"] });
+  const scopes = ["config.read", "config.write", "mcp.tools.discovery"];
+  const token = await house.token({ sub: "person:ada", scopes, acr: "strong", authTime: Math.floor(Date.now() / 1000) });
   return {
     house,
     run: (...given: readonly string[]) =>
@@ -30,7 +31,7 @@ test("a house's configuration goes to a folder and an archive, and from there in
   const folder = await folderOf(t);
   const [dir, tar] = [join(folder, "out"), join(folder, "out.tar")];
   const from = await commandOn(t);
-  const to = await commandOn(t, { configFolder: await folderOf(t) });
+  const to = await commandOn(t, { configFolder: await folderOf(t), servers: "away" });
   // Systems for every tenant are among them.
   to.house.verdicts.set("deployment:edit_systems", true).set("deployment:edit_views", true);
   for (const target of [dir, tar]) {

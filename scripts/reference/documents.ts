@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { serversDocument } from "#crud/documents/servers-document.ts";
 import { toolsDocument } from "#crud/documents/tools-document.ts";
 import { uiDocument } from "#crud/documents/ui-document.ts";
 import { documentKinds } from "#crud/systems/system-document.ts";
@@ -22,6 +23,14 @@ const references: readonly Reference[] = [
     about: "`config/systems/<provider>.<instance>.yaml`, one file a system; its `kind` says how the system is reached.",
     kinds: documentKinds,
     shown: ["config/systems/sallyport.local.yaml", "config/demo/systems/people.demo.yaml", "config/demo/systems/memory.demo.yaml"],
+  },
+  {
+    name: "servers",
+    title: "Servers that may be started",
+    about:
+      "`config/servers.yaml`: the programs that systems of `kind: mcp` may start, each by a name. The operator's file: no API changes it; a start reads it.",
+    kinds: { "": serversDocument },
+    shown: ["config/demo/servers.yaml"],
   },
   {
     name: "tools",

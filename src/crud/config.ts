@@ -1,7 +1,6 @@
 import { z } from "zod";
 import type { Fault } from "#contract/problem.ts";
 import {
-  commaList,
   originList,
   flag,
   integer,
@@ -78,48 +77,21 @@ export const crudSettings = {
     description: "Refuse to change a configuration object without If-Match.",
     default: "false",
   }),
-  stdioAllow: setting("MCP_STDIO_ALLOW", commaList().optional(), {
+  stdioSandbox: setting("MCP_STDIO_SANDBOX", z.enum(["bubblewrap", "none"]).optional(), {
     description:
-      "Commands that external MCP systems may start: `node` or a bin of an installed dependency. Unset: in dev and test mcp-server-memory, else none.",
+      "How the MCP servers of servers.yaml run apart from this process. Unset: bubblewrap; where it does not work, a start in production is refused if a server is allowed, and dev and test go without, with a warning. none: refused in production.",
   }),
 } satisfies SettingTable;
 
 export type CrudConfig = SettingsOf<typeof crudSettings>;
 
-/** Commands that external systems may start. */
-export const allowedCommands = (config: Pick<CrudConfig, "stdioAllow">, environment: Environment): readonly string[] =>
-  config.stdioAllow ?? (environment === "production" ? [] : ["mcp-server-memory"]);
-
-/**
- * Programs that run whatever they are told: who may name one of them in a file may run anything. By name, without what a
- * system adds to it (`python3.13`, `bash.exe`).
- */
-const runners: ReadonlySet<string> = new Set(
-  (
-    "sh ash bash dash zsh ksh mksh fish csh tcsh rbash busybox toybox cmd powershell pwsh env nohup nice timeout setsid stdbuf xargs find parallel " +
-    "sudo su doas ssh script expect strace gdb watch make awk gawk sed vi vim ed node nodejs deno bun npm npx pnpm pnpx yarn yarnpkg tsx corepack " +
-    "python pypy pip pipx uv uvx conda poetry perl ruby gem bundle irb php lua luajit tclsh r rscript julia groovy jshell java jrunscript go cargo dotnet " +
-    "osascript docker podman nerdctl kubectl systemd-run vite"
-  ).split(" "),
-);
-
-const plainName = (command: string): string =>
-  (command.split(/[/\\]/).at(-1) ?? "")
-    .toLowerCase()
-    .replace(/\.(?:exe|cmd|bat|ps1|js|mjs|cjs)$/, "")
-    .replace(/[-._]?\d[\d.]*w?$/, "");
-
 /** What no single row can say. */
 export const crudFaults = (config: CrudConfig, environment: Environment): readonly Fault[] => {
   if (environment !== "production") return [];
-  const named = (config.stdioAllow ?? []).filter(
-    (command) => runners.has(plainName(command)) || !/^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(command),
-  );
+  const sandbox =
+    "must not be none where ENVIRONMENT is production: what a server of a tenant's system runs would read what this program reads";
   return [
-    ...named.map((command) => ({
-      path: "MCP_STDIO_ALLOW",
-      message: `${command} may not be started where ENVIRONMENT is production: name the servers themselves, not a path, a shell or an interpreter that runs anything`,
-    })),
+    ...(config.stdioSandbox === "none" ? [{ path: "MCP_STDIO_SANDBOX", message: sandbox }] : []),
     ...plainAddresses({ MCP_PUBLIC_URL: config.publicUrl }, environment),
     ...config.allowedOrigins.flatMap((origin) => plainAddresses({ MCP_ALLOWED_ORIGINS: origin }, environment)),
   ];

@@ -551,7 +551,7 @@ overrides: { people.demo.get_employee: { enabled: false } }
 });
 
 test("switches of the catalogue: a cap that is never silent, and health alone of the house's own tools", async (t) => {
-  const house = await crudHouse(t, { settings: { MCP_MAX_TOOLS: "3", MCP_LOOPBACK_ONLY_HEALTH: "true", MCP_STDIO_ALLOW: "node" } });
+  const house = await crudHouse(t, { settings: { MCP_MAX_TOOLS: "3", MCP_LOOPBACK_ONLY_HEALTH: "true" }, servers: "away" });
   assert.deepEqual(house.crud.catalogue.snapshot.order, ["system.health", ...peopleTools.slice(0, 2)]);
   const response = await house.request("/mcp/tools/list", { as: agent });
   assert.equal(response.headers.get("x-sallyport-truncated"), "kept=3;total=4");

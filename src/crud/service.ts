@@ -21,7 +21,7 @@ import type { Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Tracing } from "#telemetry/tracing.ts";
-import { allowedCommands, type CrudConfig } from "./config.ts";
+import type { CrudConfig } from "./config.ts";
 import { openConfigStore } from "./configs/config-store.ts";
 import { systemKind, toolsKind } from "./configs/kinds.ts";
 import { createFindNode } from "./configs/find-node.ts";
@@ -59,8 +59,8 @@ import { createListChanges } from "./mcp/standard/list-changes.ts";
 import type { Watch } from "./mcp/protocol-log.ts";
 import { createToolDesk, scopes, type ToolDeskParts } from "./mcp/tool-desk.ts";
 import { serveStreams } from "./streams.ts";
+import type { AllowedServers } from "./servers/allowed-servers.ts";
 import type { Placeholders } from "./systems/placeholders.ts";
-import { createCommandFinder } from "./upstream/installed-command.ts";
 import { serveUiConfig } from "./ui-config.ts";
 
 export interface CrudParts {
@@ -70,6 +70,8 @@ export interface CrudParts {
   readonly dataFolder: string;
   /** Settings that a system's file may name, e.g. `DEMO_UPSTREAM_URL`; a known one without a value switches its systems off. */
   readonly placeholders: Placeholders;
+  /** What systems may start as a child. */
+  readonly servers: AllowedServers;
   /** Ports of this house that no system may dial; the demo upstream's is not among them. */
   readonly housePorts: readonly number[];
   /** Every tenant of the house now. */
@@ -133,14 +135,12 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   let toolsDocument = layer;
   // Sources may change before the catalogue that is made of them is there.
   const hooks = { rebuild: (): void => {} };
-  const findCommand = createCommandFinder(allowedCommands(config, parts.environment));
   const sources = createSources({
     ...parts,
     ...membershipParts,
     housePorts,
     requiresTls: isProduction,
     withLoopback: !config.loopbackOnlyHealth,
-    findCommand,
     definitions: createDefinitions({ change, database, tenants }),
     lingerMs: config.callTimeoutMs,
     changed: () => hooks.rebuild(),
@@ -166,7 +166,6 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
       system: systemKind({
         sources,
         catalogue,
-        findCommand,
         ownerFaults: createOwnerCheck(findNode),
         reader,
         secretOwner: parts.secretOwner ?? (() => undefined),

@@ -11,6 +11,9 @@ import type { replayTools } from "#contract/replay-tools.ts";
 import { Problem, type ProblemCode } from "#contract/problem.ts";
 import { readSettings } from "#contract/setting.ts";
 import { crudSettings } from "#crud/config.ts";
+import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
+import { noServers, type AllowedServers } from "#crud/servers/allowed-servers.ts";
+import { openServers } from "#crud/servers/open-servers.ts";
 import { createCrud, type CrudParts, type CrudService } from "#crud/service.ts";
 import { createPeopleDirectory, type PeopleDirectory } from "#demo/people-directory.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
@@ -195,6 +198,8 @@ export const crudHouse = async (
     /** Another house whose database this one shares, as a second process would. */
     readonly beside?: Pick<CrudHouse, "database">;
     readonly configFolder?: string;
+    /** In place of what `servers.yaml` allows: nothing (`none`), or everything, none of which can be started (`away`). */
+    readonly servers?: "none" | "away";
     readonly now?: () => Date;
     /** The real bus, recorder and changes instead of recorded ones. */
     readonly realEvents?: boolean;
@@ -260,10 +265,24 @@ export const crudHouse = async (
   const requireAudit = (): void => {
     if (audit.isDown) throw new Problem("audit_unavailable");
   };
+  const config = readSettings(crudSettings, options.settings ?? {}).values;
+  const configFolders = [configFolder, join(configFolder, "demo")];
+  const away: AllowedServers = {
+    check: () => [],
+    launch: () => {
+      throw new UpstreamFault(new Problem("upstream_error"), "not_sent");
+    },
+  };
+  const serversOf = {
+    none: async () => noServers,
+    away: async () => away,
+    allowed: async () => (await openServers({ config, environment: "test", configFolders, dataFolder })).servers,
+  };
   const parts: CrudParts = {
-    config: readSettings(crudSettings, options.settings ?? {}).values,
-    configFolders: [configFolder, join(configFolder, "demo")],
+    config,
+    configFolders,
     dataFolder,
+    servers: await serversOf[options.servers ?? "allowed"](),
     placeholders: { DEMO_UPSTREAM_URL: `http://127.0.0.1:${upstream.port}` },
     housePorts: [8080, 8081, 8082, 8083, 8084, 8085],
     tenants: async () => options.tenants ?? ["tenant:acme", "tenant:globex"],

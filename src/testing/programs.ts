@@ -16,6 +16,7 @@ export type Program =
   | "tomcat10"
   | "traefik"
   | "bao"
+  | "bwrap"
   | "confluent-kafka"
   | "kafka";
 
@@ -29,6 +30,7 @@ const packages: Readonly<Record<Program, string | undefined>> = {
   slowhttptest: "slowhttptest",
   wrk: "wrk",
   tomcat10: "tomcat10",
+  bwrap: "bubblewrap",
   traefik: undefined,
   bao: undefined,
   "confluent-kafka": undefined,

@@ -589,7 +589,7 @@ test("a process that is killed between its commit and taking it up has published
       return isArmed ? new Promise(() => {}) : result;
     };
     // No external server: nothing but the write commits.
-    const house = await crudHouse({ after: () => {} }, { beside: { database: { ...database, transaction } }, settings: { MCP_STDIO_ALLOW: "none" } });
+    const house = await crudHouse({ after: () => {} }, { beside: { database: { ...database, transaction } }, servers: "away" });
     isArmed = true;
     await house.request("/config/systems", {
       raw: ${JSON.stringify(document())}, headers: { "content-type": "application/yaml" }, as: { sub: "person:ada", scopes: ["config.write"] },
@@ -600,7 +600,7 @@ test("a process that is killed between its commit and taking it up has published
   await assert.rejects(child.line(), /the child process ended/);
   const database = await createPglite({ dataFolder, log: silentLog });
   cleanUp(t, () => database[Symbol.asyncDispose]());
-  const house = await crudHouse(t, { beside: { database }, settings: { MCP_STDIO_ALLOW: "none" } });
+  const house = await crudHouse(t, { beside: { database }, servers: "away" });
   assert.ok(house.crud.catalogue.snapshot.tools.has("staff.book.get_one"));
   assert.deepEqual([(await client(house)("GET", "/config/systems/staff.book")).body.version], [1]);
 });
@@ -700,7 +700,7 @@ test("a dry run tells whose capability a changed definition switches off, and wh
 });
 
 test("tools that MCP_MAX_TOOLS leaves out are said to who publishes", async (t) => {
-  const house = await crudHouse(t, { settings: { MCP_MAX_TOOLS: "3", MCP_STDIO_ALLOW: "none" } });
+  const house = await crudHouse(t, { settings: { MCP_MAX_TOOLS: "3" }, servers: "away" });
   const { status, body } = await client(house)("POST", "/config/systems", { raw: document() });
   assert.equal(status, 201, JSON.stringify(body));
   assert.match(body.warnings[0], /MCP_MAX_TOOLS leaves \d+ tools? out/);

@@ -13,7 +13,8 @@ import { createPglite } from "#store/pglite.ts";
 import { packArchive } from "./archive.ts";
 
 const ada = { sub: "person:ada", scopes: ["config.read", "config.write"] };
-const settings = { CONFIG_MODE: "files", MCP_STDIO_ALLOW: "none" };
+const settings = { CONFIG_MODE: "files" };
+const inFiles = { settings, servers: "away" } as const;
 const document = (more: { readonly instance?: string; readonly says?: string; readonly schema?: string } = {}): string =>
   `# Written by hand; this line stays.
 apiVersion: systems/v1
@@ -54,7 +55,7 @@ const leftovers = async (folder: string): Promise<readonly string[]> =>
 
 test("what the API writes lies in the folder, byte for byte: a new system, a change, a roll back, one that is taken away, an archive", async (t) => {
   const folder = await folderOf(t);
-  const house = await crudHouse(t, { configFolder: folder, settings, realEvents: true });
+  const house = await crudHouse(t, { configFolder: folder, ...inFiles, realEvents: true });
   const file = join(folder, "systems", "staff.book.yaml");
   const second = document({ says: "Shows one of them." });
 
@@ -99,7 +100,7 @@ test("what the API writes lies in the folder, byte for byte: a new system, a cha
 
   // Nothing of it is news to the folder, to its own house nor to the next start.
   assert.deepEqual((await ask(house, "POST", "/config/reload")).body.taken, []);
-  const again = await crudHouse(t, { configFolder: folder, settings, beside: house, realEvents: true });
+  const again = await crudHouse(t, { configFolder: folder, ...inFiles, beside: house, realEvents: true });
   const { author, version, document: read } = (await ask(again, "GET", "/config/systems/staff.book")).body;
   assert.deepEqual([author, version, read.title], ["person:ada", 5, "Staff book"]);
   assert.deepEqual(await leftovers(folder), []);
@@ -107,7 +108,7 @@ test("what the API writes lies in the folder, byte for byte: a new system, a cha
 
 test("what lies in a further folder, a folder that nobody may write, and a link out of it are left alone, and the answer says where to go", async (t) => {
   const folder = await folderOf(t);
-  const house = await crudHouse(t, { configFolder: folder, settings });
+  const house = await crudHouse(t, { configFolder: folder, ...inFiles });
   const demo = join(folder, "demo", "systems", "people.demo.yaml");
   const before = await readFile(demo, "utf8");
   const changed = await ask(house, "PUT", "/config/systems/people.demo", yaml(`${before}# more\n`));
@@ -144,7 +145,7 @@ test("what lies in a further folder, a folder that nobody may write, and a link 
 
 test("a folder that lies where a file is to be is left alone, and the answer names it", async (t) => {
   const folder = await folderOf(t);
-  const house = await crudHouse(t, { configFolder: folder, settings, realEvents: true });
+  const house = await crudHouse(t, { configFolder: folder, ...inFiles, realEvents: true });
   await mkdir(join(folder, "systems", "staff.book.yaml"));
   const { status, body } = await ask(house, "POST", "/config/systems", yaml(document()));
   assert.deepEqual([status, body.code], [409, "managed_elsewhere"], JSON.stringify(body));
@@ -154,7 +155,12 @@ test("a folder that lies where a file is to be is left alone, and the answer nam
 
 test("a change by hand serves at once, a faulty one leaves the last good version, and one that nobody took up yet is not written over", async (t) => {
   const folder = await folderOf(t);
-  const house = await crudHouse(t, { configFolder: folder, settings: { ...settings, CONFIG_REQUIRE_IF_MATCH: "true" }, realEvents: true });
+  const house = await crudHouse(t, {
+    configFolder: folder,
+    ...inFiles,
+    settings: { ...settings, CONFIG_REQUIRE_IF_MATCH: "true" },
+    realEvents: true,
+  });
   const file = join(folder, "systems", "staff.book.yaml");
   await writeFile(file, document());
   await until(() => serves(house) === "Shows one.");
@@ -210,7 +216,7 @@ for (const [where, at, left] of [
 ] as const)
   test(`a write that breaks off ${where} leaves the old or the new, whole, and the next start makes file and version one`, async (t) => {
     const folder = await folderOf(t);
-    const { database } = await crudHouse(t, { settings });
+    const { database } = await crudHouse(t, inFiles);
     let isArmed = false;
     const breaks = (now: string): void => {
       if (isArmed && now === at) throw new Error("it breaks off");
@@ -231,11 +237,11 @@ for (const [where, at, left] of [
         return database.run(text, values);
       },
     };
-    const first = await crudHouse(t, { beside: { database: broken }, configFolder: folder, settings });
+    const first = await crudHouse(t, { beside: { database: broken }, configFolder: folder, ...inFiles });
     isArmed = true;
     await ask(first, "POST", "/config/systems", yaml(document()));
     await writeFile(join(folder, "systems", ".staff.book.yaml.0123456789abcdef.tmp"), "left by a kill");
-    assert.deepEqual(await found(await crudHouse(t, { beside: { database }, configFolder: folder, settings }), folder), left);
+    assert.deepEqual(await found(await crudHouse(t, { beside: { database }, configFolder: folder, ...inFiles }), folder), left);
   });
 
 test("a process that is killed between its commit and its file has published: the next start writes the file", async (t) => {
@@ -256,7 +262,7 @@ test("a process that is killed between its commit and its file has published: th
       return isArmed ? new Promise(() => {}) : result;
     };
     const house = await crudHouse({ after: () => {} }, {
-      beside: { database: { ...database, transaction } }, configFolder: ${JSON.stringify(folder)}, settings: ${JSON.stringify(settings)},
+      beside: { database: { ...database, transaction } }, configFolder: ${JSON.stringify(folder)}, ...${JSON.stringify(inFiles)},
     });
     isArmed = true;
     await house.request("/config/systems", {
@@ -269,5 +275,5 @@ test("a process that is killed between its commit and its file has published: th
   assert.deepEqual((await leftovers(folder)).length, 1, "it lay ready");
   const database = await createPglite({ dataFolder, log: silentLog });
   cleanUp(t, () => database[Symbol.asyncDispose]());
-  assert.deepEqual(await found(await crudHouse(t, { beside: { database }, configFolder: folder, settings }), folder), all);
+  assert.deepEqual(await found(await crudHouse(t, { beside: { database }, configFolder: folder, ...inFiles }), folder), all);
 });

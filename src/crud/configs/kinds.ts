@@ -12,11 +12,9 @@ import type { Snapshot } from "#crud/mcp/catalogue.ts";
 import type { ToolTest } from "#crud/mcp/tool.ts";
 import type { PreparedSystem, Sources } from "#crud/mcp/sources.ts";
 import type { CompiledSystem } from "#crud/systems/compile-system.ts";
-import { commandFault } from "#crud/systems/check-systems.ts";
 import { readSystem, type ReadReference, type References, type SystemFile } from "#crud/systems/load-systems.ts";
 import type { OwnerAt } from "#crud/systems/read-system-text.ts";
 import { credentialMembers } from "#crud/systems/system-document.ts";
-import type { FindCommand } from "#crud/upstream/installed-command.ts";
 import { prepareHealthy, type Refused } from "./healthy-operations.ts";
 import { systemOfTool, UNSEEN, type Publisher } from "./publisher.ts";
 import type { createOwnerCheck } from "./system-owner.ts";
@@ -141,7 +139,6 @@ const PIECE_MS = 8;
 export const systemKind = (parts: {
   readonly sources: Sources;
   readonly catalogue: Pick<CatalogueKeeper, "preview">;
-  readonly findCommand: FindCommand;
   readonly ownerFaults: ReturnType<typeof createOwnerCheck>;
   readonly reader: DocumentReader;
   /** Whose place a secret URI names: a tenant's, or `platform`; `undefined`: nobody's. */
@@ -202,7 +199,6 @@ export const systemKind = (parts: {
           ...lost,
           ...(await checkOwner(by)),
           ...foreignSecrets(file, secretPlaces(tenants, by), parts.secretOwner),
-          ...(await commandFault(file, parts.findCommand)),
           ...failed,
         ];
       },

@@ -92,19 +92,13 @@ test("a killed child is started again by the next call and keeps its memory", as
 });
 
 test("an answer that nobody can digest is refused as such, and its act is closed", async (t) => {
-  const kept = await mkdtemp(join(tmpdir(), "sallyport-memory-"));
-  t.after(() => rm(kept, { recursive: true, force: true }));
-  const memory = join(kept, "memory.jsonl");
-  await writeFile(memory, String.raw`{"type":"entity","name":"half \ud800","entityType":"x","observations":[]}` + "\n");
-  const configFolder = await withConfig(t, async (folder) => {
-    const file = join(folder, "demo/systems/memory.demo.yaml");
-    await writeFile(file, (await readFile(file, "utf8")).replace(`"\${TENANT_FOLDER}/memory.jsonl"`, memory));
-  });
-  const house = await crudHouse(t, { configFolder });
+  const house = await crudHouse(t);
   await until(
     () => memoryTools(house).length,
     (count) => count > 0,
   );
+  const memory = join(house.dataFolder, "systems/memory.demo/tenant%3Aacme/memory.jsonl");
+  await writeFile(memory, String.raw`{"type":"entity","name":"half \ud800","entityType":"x","observations":[]}` + "\n");
   house.membership.capabilities = ["memory.demo.read_graph"];
   const refused = await house.rpc(call("memory.demo.read_graph"), { as: agent });
   assert.equal(refused.body.error?.data.code, "output_invalid", JSON.stringify(refused.body));
@@ -350,10 +344,15 @@ test("the difference of a drifted definition is told by what it means for who ca
 });
 
 test("a dead upstream costs only its own tools", async (t) => {
-  const configFolder = await withConfig(t, async (folder) => {
-    const file = join(folder, "demo/systems", "memory.demo.yaml");
-    await writeFile(file, (await readFile(file, "utf8")).replace("mcp-server-memory", "no-such-command"));
-  });
+  const configFolder = await withConfig(t, (folder) =>
+    writeFile(
+      join(folder, "demo/servers.yaml"),
+      'apiVersion: servers/v1\nservers: { mcp-server-memory: { command: node, args: ["-e", ""], tenantFolder: true, env: { MEMORY_FILE_PATH: { pattern: ".*" } } } }\n'.replace(
+        "command: node",
+        `command: ${process.execPath}`,
+      ),
+    ),
+  );
   const house = await crudHouse(t, { configFolder });
   await until(() => house.lines.some((line) => line["event"] === "mcp_upstream_unreachable"));
   const listed = await house.rpc({ jsonrpc: "2.0", id: 1, method: "tools/list" });
@@ -365,15 +364,32 @@ test("a dead upstream costs only its own tools", async (t) => {
   );
 });
 
-test("a command that is not allowed is never started", async (t) => {
-  const house = await crudHouse(t, { settings: { MCP_STDIO_ALLOW: "node" } });
-  await until(() => house.lines.some((line) => line["event"] === "mcp_upstream_unreachable"));
+test("a system whose server the operator does not allow is never started: it is degraded, its neighbours are not", async (t) => {
+  const house = await crudHouse(t, { servers: "none" });
+  const as = { sub: "person:ada", scopes: ["config.read"] };
+  const { systems } = (await (await house.request("/config/systems", { as })).json()) as {
+    readonly systems: readonly { readonly name: string; readonly state: string }[];
+  };
+  assert.deepEqual(
+    systems.map(({ name, state }) => `${name} ${state}`),
+    ["memory.demo degraded", "people.demo serving", "sallyport.local serving"],
+  );
+  const { degraded } = (await (await house.request("/config/systems/memory.demo", { as })).json()) as {
+    readonly degraded: { readonly errors: readonly { readonly path: string; readonly line: number; readonly message: string }[] };
+  };
+  const [error] = degraded.errors;
+  assert.deepEqual([error?.path, error?.line], ["/transport/command", 13]);
+  assert.match(error?.message ?? "", /is no server of the operator's servers\.yaml/);
   assert.deepEqual(pids(house), []);
 });
 
 test("who publishes a server hears what it offers; another document of it is in force without a gap, another server first when it was heard", async (t) => {
-  const house = await crudHouse(t);
-  const beside = await crudHouse(t, { beside: house });
+  const configFolder = await withConfig(t, async (folder) => {
+    const file = join(folder, "demo/servers.yaml");
+    await writeFile(file, `${await readFile(file, "utf8")}  dead: { command: /bin/false }\n`);
+  });
+  const house = await crudHouse(t, { configFolder });
+  const beside = await crudHouse(t, { configFolder, beside: house });
   const text = (await readFile(join(shipped, "demo/systems/memory.demo.yaml"), "utf8"))
     .replace("provider: memory", "provider: notes")
     .replace("transport:", "tools: { exclude: [delete_*] }\ntransport:");
@@ -382,7 +398,7 @@ test("who publishes a server hears what it offers; another document of it is in 
       method: "PUT",
       raw,
       headers: { "content-type": "application/yaml" },
-      as: { sub: as, scopes: ["config.read", "config.write"] },
+      as: { sub: as, scopes: ["config.read", "config.write"], acr: "strong", authTime: Math.floor(Date.now() / 1000) },
     });
     const { warnings } = (await response.json()) as { warnings?: readonly string[] };
     return warnings ?? [String(response.status)];
@@ -421,7 +437,7 @@ test("who publishes a server hears what it offers; another document of it is in 
   for (const end of ending) end();
 
   // Another server: nothing of it is called before it was heard.
-  const dead = fewer.replace("env: {", "env: { NODE_OPTIONS: --require=/nowhere.js,");
+  const dead = fewer.replace(/command: mcp-server-memory\n.*\n/, "command: dead\n");
   assert.deepEqual(await put(dead), ["Its server has not answered yet: publish the same document again when it does."]);
   for (const one of [house, beside]) await until(() => notes(one).length === 0);
   await published(fewer);

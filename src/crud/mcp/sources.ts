@@ -3,7 +3,6 @@ import type { Log } from "#telemetry/log.ts";
 import { compileSystem, type CompiledSystem, type SystemParts } from "#crud/systems/compile-system.ts";
 import type { SystemFile } from "#crud/systems/load-systems.ts";
 import type { McpDocument } from "#crud/systems/system-document.ts";
-import type { FindCommand } from "#crud/upstream/installed-command.ts";
 import { createChildren } from "#crud/upstream/mcp-children.ts";
 import type { Definitions } from "./definitions.ts";
 import { createExternalSystem, type ExternalSystem } from "./external-system.ts";
@@ -11,7 +10,6 @@ import type { Tool } from "./tool.ts";
 
 export interface SourcesParts extends SystemParts {
   readonly dataFolder: string;
-  readonly findCommand: FindCommand;
   readonly definitions: Definitions;
   /** How long calls may go on in a system that another version took the place of, milliseconds. */
   readonly lingerMs: number;
@@ -37,7 +35,7 @@ const nothing: Placed = { tools: [], close: async () => undefined };
 
 /** Everything that gives tools: HTTP and loopback systems at once, external ones as they answer. */
 export const createSources = (parts: SourcesParts) => {
-  const { log, findCommand } = parts;
+  const { log } = parts;
   const placed = new Map<string, Placed>();
   const leaving = new Map<NodeJS.Timeout, () => Promise<void>>();
   const places = { taken: 0, most: MAX_CHILDREN };
@@ -45,8 +43,7 @@ export const createSources = (parts: SourcesParts) => {
   const startExternal = (name: string, document: McpDocument, before: ExternalSystem | undefined): Placed => {
     const children = createChildren({
       system: name,
-      transport: document.transport,
-      findCommand,
+      launch: (folder) => parts.servers.launch(document.transport, folder),
       folder: join(parts.dataFolder, "systems"),
       places,
       version: parts.version,

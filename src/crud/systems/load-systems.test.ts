@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { readSystemText } from "./read-system-text.ts";
 import { test, type TestContext } from "node:test";
+import { noServers } from "#crud/servers/allowed-servers.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { compileHttp } from "./compile-http.ts";
 import { checkSystems } from "./check-systems.ts";
@@ -241,8 +242,7 @@ test("answers are cut over HTTP alone", async (t) => {
     .replace("{ dataScope: none }", "{ dataScope: none, response: { onExceed: truncate } }");
   const { degraded, loaded } = await checkSystems({
     folders: [await folderWith(t, { "a.b.yaml": text })],
-    stdioAllow: [],
-    settings: { ...parts, withLoopback: true },
+    settings: { ...parts, servers: noServers, withLoopback: true },
   });
   assert.deepEqual(
     [loaded, degraded.flatMap(({ faults }) => faults.map(({ path, message }) => [path, message]))],

@@ -185,14 +185,15 @@ const mcpDocument = z.strictObject({
   transport: said(
     z.strictObject({
       type: said(z.literal("stdio", { error: "only stdio is available" }), "A process of this machine.", "stdio"),
-      command: said(text(1, 200), "An installed program.", "mcp-server-memory"),
-      args: said(z.array(z.string().max(1000)).max(50).default([]), "Its arguments; `${TENANT_FOLDER}` is a folder of its own.", [
-        "--root",
-        "${TENANT_FOLDER}",
-      ]),
+      command: said(text(1, 200), "A server of the operator's `servers.yaml`, by its name there.", "mcp-server-memory"),
+      args: said(
+        z.array(z.string().max(1000)).max(50).default([]),
+        "Its arguments, as far as the entry lets a system add any; `${TENANT_FOLDER}` is a folder of its own.",
+        ["--root", "${TENANT_FOLDER}"],
+      ),
       env: said(
         z.record(z.string().regex(/^[A-Z][A-Z0-9_]{0,60}$/), z.string().max(2000)).default({}),
-        "Variables that it gets; no others of the house.",
+        "Variables that it gets, as far as the entry lets a system choose them; no others of this program.",
         { MEMORY_FILE_PATH: "${TENANT_FOLDER}/memory.jsonl" },
       ),
     }),

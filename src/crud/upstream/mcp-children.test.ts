@@ -1,8 +1,9 @@
 // A process of its own: to start a process costs by the memory of the one that does.
 import assert from "node:assert/strict";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { test, type TestContext } from "node:test";
 import type { Invocation } from "#crud/mcp/tool.ts";
 import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
@@ -10,6 +11,8 @@ import { isAlive } from "#store/is-alive.ts";
 import { silentLog, type Log } from "#telemetry/log.ts";
 import { until } from "#testing/until.ts";
 import { parseExactJson } from "#contract/exact-numbers.ts";
+import { enterSandbox, openSandbox, type Sandbox } from "#crud/servers/sandbox.ts";
+import { requireProgram } from "#testing/programs.ts";
 import { createChildren } from "./mcp-children.ts";
 import { createMcpConnector } from "./mcp-connector.ts";
 
@@ -116,7 +119,17 @@ createInterface({ input: process.stdin }).on("line", (line) => {
 
 const world = async (
   t: TestContext,
-  more: { readonly idleMs?: number; readonly startMs?: number; readonly code?: string; readonly now?: () => Date; readonly log?: Log } = {},
+  {
+    sandbox,
+    ...more
+  }: {
+    readonly sandbox?: Sandbox;
+    readonly idleMs?: number;
+    readonly startMs?: number;
+    readonly code?: string;
+    readonly now?: () => Date;
+    readonly log?: Log;
+  } = {},
 ) => {
   const folder = await mkdtemp(join(tmpdir(), "sallyport-children-"));
   const server = join(folder, "server.mjs");
@@ -125,8 +138,12 @@ const world = async (
   const places = { taken: 0, most: 4 };
   const children = createChildren({
     system: "test.demo",
-    transport: { type: "stdio", command: "server", args: [], env: {} },
-    findCommand: async () => ({ file: process.execPath, args: [server] }),
+    launch: (own) => {
+      const launch = { command: { file: process.execPath, args: [server] }, env: {} };
+      return sandbox === undefined
+        ? launch
+        : enterSandbox(sandbox, launch, { network: "none", folder: own, reads: [process.execPath, server] });
+    },
     folder,
     places,
     version: "1",
@@ -294,4 +311,36 @@ test("numbers that no double holds reach a server and come back with every digit
   const { value } = await createMcpConnector({ ...options, upstreamName: "large numbers" })(call);
   assert.equal(JSON.stringify(value), '{"id":9007199254740993,"rate":0.1234567890123456789,"in":[{"at":18446744073709551615}]}');
   assert.ok((await readFile(join(folder, "test.demo", "shared", "lines"), "utf8")).includes(`"arguments":${sent}`));
+});
+
+test("a child in a sandbox ends as others do, with all that it started, whoever of them left its group", async (t) => {
+  if (requireProgram(t, "bwrap") === undefined) return;
+  const opened = await openSandbox([]);
+  assert.ok("sandbox" in opened, JSON.stringify(opened));
+  // Whoever lives writes; one that left its group and hears no signal does so too.
+  const beats = `
+    import { spawn as startApart } from "node:child_process";
+    const code = "process.on('SIGTERM', () => {}); setInterval(() => require('node:fs').appendFileSync('beats', '.'), 20)";
+    startApart(process.execPath, ["-e", code], { detached: true, stdio: "ignore" }).unref();
+  `;
+  const { children, call, log, folder } = await world(t, { sandbox: opened.sandbox, code: `${beats}${SERVER}` });
+  const beaten = (): Promise<number> =>
+    stat(join(folder, "test.demo/shared/beats")).then(
+      ({ size }) => size,
+      () => 0,
+    );
+  assert.ok((await call("any")) > 0, "numbers of its own");
+  await until(async () => (await beaten()) > 0);
+  await call("leaves");
+  await until(async () => (await log()).some(([what]) => what === "end"));
+  await until(() => children.running === 0);
+  const after = await beaten();
+  await sleep(200);
+  assert.equal(await beaten(), after, "what it left behind is gone with it");
+  assert.ok((await call("any")) > 0);
+  await call("stubborn");
+  await children[Symbol.asyncDispose]();
+  const last = await beaten();
+  await sleep(200);
+  assert.equal(await beaten(), last);
 });

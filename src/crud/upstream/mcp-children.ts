@@ -1,19 +1,17 @@
-import { mkdir } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/client";
 import { Problem } from "#contract/problem.ts";
 import type { Log } from "#telemetry/log.ts";
 import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
-import type { McpDocument } from "#crud/systems/system-document.ts";
-import type { StartCommand } from "./installed-command.ts";
+import type { Launch } from "#crud/servers/sandbox.ts";
 import { createStdioTransport, isNotSent } from "./stdio-transport.ts";
 
 export interface ChildrenParts {
   readonly system: string;
-  readonly transport: McpDocument["transport"];
-  readonly findCommand: (command: string) => Promise<StartCommand>;
-  /** Each key gets `<folder>/<system>/<key>` for itself; `${TENANT_FOLDER}` in the file's env and args names it. */
+  /** How the server is started, with this folder for its own. */
+  readonly launch: (folder: string) => Launch;
+  /** Each key gets `<folder>/<system>/<key>` for itself. */
   readonly folder: string;
   /** Children of all systems together. */
   readonly places: { taken: number; readonly most: number };
@@ -77,17 +75,11 @@ export const createChildren = (parts: ChildrenParts): Children => {
   const transportOf = async (key: string) => {
     const folder = join(parts.folder, parts.system, encodeURIComponent(key));
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    const fill = (text: string): string => text.replaceAll("${TENANT_FOLDER}", folder);
-    const command = await parts.findCommand(parts.transport.command);
+    // A link in its place would be another's folder.
+    if ((await realpath(folder)) !== join(await realpath(parts.folder), parts.system, encodeURIComponent(key)))
+      throw cannotStart("The folder of the server is none of its own.");
     return createStdioTransport({
-      command: { file: command.file, args: [...command.args, ...parts.transport.args.map(fill)] },
-      env: {
-        HOME: folder,
-        LANG: "C.UTF-8",
-        PATH: process.env["PATH"] ?? "",
-        TMPDIR: tmpdir(),
-        ...Object.fromEntries(Object.entries(parts.transport.env).map(([name, value]) => [name, fill(value)])),
-      },
+      launch: parts.launch(folder),
       cwd: folder,
       maxMessageBytes: MAX_MESSAGE_BYTES,
       heard: (line) => parts.log.debug("mcp_child_stderr", { system: parts.system, line }),

@@ -14,13 +14,11 @@ import { Problem } from "#contract/problem.ts";
 import { isObject } from "#contract/is-object.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
 import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
-import type { StartCommand } from "./installed-command.ts";
+import type { Launch } from "#crud/servers/sandbox.ts";
 import { answeredBy, createMessageLines, endsOf, type LongLine } from "./message-lines.ts";
 
 export interface StdioOptions {
-  readonly command: StartCommand;
-  /** All that the child sees; nothing of this process's environment is inherited. */
-  readonly env: Readonly<Record<string, string>>;
+  readonly launch: Launch;
   readonly cwd: string;
   readonly maxMessageBytes: number;
   /** A line of the child's standard error. */
@@ -81,15 +79,18 @@ const signalGroup = ({ pid }: Child, signal: NodeJS.Signals | 0): boolean => {
   }
 };
 
-/** Ends a process group: asked first, killed after the grace. Resolves when all of it is gone, whoever of it went first. */
-const endGroup = async (child: Child): Promise<void> => {
+/**
+ * Ends a process group: asked first, killed after the grace. Resolves when all of it is gone, whoever of it went first. A signal kills a
+ * sandbox with all that is in it: there the end of its input is what asks.
+ */
+const endGroup = async (child: Child, isSandboxed: boolean): Promise<void> => {
   child.stdin.end();
   const gone = async (): Promise<boolean> => {
     for (const until = performance.now() + GRACE_MS; performance.now() < until; await sleep(LOOK_MS))
       if (!signalGroup(child, 0)) return true;
     return false;
   };
-  if (signalGroup(child, "SIGTERM") && !(await gone()) && signalGroup(child, "SIGKILL")) await gone();
+  if (signalGroup(child, isSandboxed ? 0 : "SIGTERM") && !(await gone()) && signalGroup(child, "SIGKILL")) await gone();
   // What left the group may hold the other ends of its pipes.
   child.stdout.destroy();
   child.stderr.destroy();
@@ -171,14 +172,18 @@ export const createStdioTransport = (options: StdioOptions): Transport & { reado
     },
     start: () =>
       new Promise((resolve, reject) => {
-        const started = spawn(options.command.file, [...options.command.args], {
+        const { command, env, input } = options.launch;
+        const started = spawn(command.file, [...command.args], {
           cwd: options.cwd,
-          env: { ...options.env },
+          env: { ...env },
           shell: false,
           detached: process.platform !== "win32",
-          stdio: ["pipe", "pipe", "pipe"],
+          stdio: input === undefined ? ["pipe", "pipe", "pipe"] : ["pipe", "pipe", "pipe", "pipe"],
           windowsHide: true,
-        });
+        }) as Child;
+        const extra = started.stdio[3] as Writable | null | undefined;
+        // One that is gone already is told of by its end.
+        extra?.on("error", () => undefined).end(input);
         child = started;
         started.once("error", (error) => {
           reject(error);
@@ -208,7 +213,7 @@ export const createStdioTransport = (options: StdioOptions): Transport & { reado
       }),
     close: async () => {
       // Once: the number of a group that is gone may be another's.
-      if (child !== undefined) await (ending ??= endGroup(child));
+      if (child !== undefined) await (ending ??= endGroup(child, options.launch.input !== undefined));
       closed();
     },
   };

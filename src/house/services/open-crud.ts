@@ -1,3 +1,5 @@
+import { StartFaults } from "#contract/start-faults.ts";
+import { openServers } from "#crud/servers/open-servers.ts";
 import { createCrud } from "#crud/service.ts";
 import { readTenantIds } from "#membership/graph/tenant-ids.ts";
 import { noteAbandoned } from "#membership/meter/abandoned.ts";
@@ -10,6 +12,8 @@ export const openCrud = async (opening: Opening): Promise<void> => {
   const { common, plan } = opening;
   const { addresses, commandLine } = plan;
   const { database, log, secrets } = common;
+  const { servers, faults } = await openServers({ ...plan, config: plan.settings.crud, environment: plan.settings.house.environment });
+  if (faults.length > 0) throw new StartFaults(faults);
   const crud = opening.stack.use(
     await createCrud({
       ...common,
@@ -17,6 +21,7 @@ export const openCrud = async (opening: Opening): Promise<void> => {
       config: plan.settings.crud,
       configFolders: plan.configFolders,
       dataFolder: plan.dataFolder,
+      servers,
       placeholders: { DEMO_UPSTREAM_URL: commandLine.demo ? addresses.people : undefined },
       housePorts: Object.entries(addresses.ports).flatMap(([part, port]) => (part === "people" ? [] : [port])),
       tenants: () => readTenantIds(database),

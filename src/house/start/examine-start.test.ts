@@ -18,8 +18,6 @@ import { createPglite } from "#store/pglite.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { findFreePorts } from "#testing/free-port.ts";
 import { examineStart } from "./examine-start.ts";
-import { lookAtCommands } from "./look-at-files.ts";
-import { readHouseSettings } from "#house/settings.ts";
 
 const shipped = join(import.meta.dirname, "../../../config");
 const secret = (): string => randomBytes(32).toString("base64");
@@ -255,17 +253,4 @@ suite("a start is examined before it is made", () => {
     assert.equal(refused.exitCode, 78);
     assert.doesNotMatch(faults.join("\n"), /canary/);
   });
-});
-
-test("production starts for external systems what this house depends on, and nothing that came along with that or is there for development", async () => {
-  const { settings } = readHouseSettings({ ENVIRONMENT: "production", MCP_STDIO_ALLOW: "mcp-server-memory,jiti,mcp-inspector,git" });
-  const refused = ["jiti", "mcp-inspector", "git"].map(
-    (name) => `MCP_STDIO_ALLOW: ${name} is no command of a package that this house depends on`,
-  );
-  const found = await lookAtCommands({ settings, commandLine: { serve: new Set(["crud"] as const) } });
-  assert.deepEqual(
-    found.map(({ text }) => text),
-    refused,
-  );
-  assert.deepEqual(await lookAtCommands({ settings, commandLine: { serve: new Set(["pdp"] as const) } }), []);
 });

@@ -7,16 +7,7 @@ import type { Log } from "#telemetry/log.ts";
 import { fault, thrownFaults, guarded, ok, type Finding } from "./finding.ts";
 import { lookAtConfig, lookAtParts } from "./look-at-config.ts";
 import { lookAtKeys, lookAtTables, openDatabase } from "./look-at-database.ts";
-import {
-  lookAtCommands,
-  lookAtDataFolder,
-  lookAtProvider,
-  lookAtKafka,
-  lookAtRedis,
-  lookAtSecrets,
-  lookAtTls,
-  lookAtWebClient,
-} from "./look-at-files.ts";
+import { lookAtDataFolder, lookAtProvider, lookAtKafka, lookAtRedis, lookAtSecrets, lookAtTls, lookAtWebClient } from "./look-at-files.ts";
 import { lookAtStores } from "./look-at-stores.ts";
 import { lookAtPorts } from "./look-at-ports.ts";
 import { planStart, type StartPlan } from "./start-plan.ts";
@@ -99,7 +90,6 @@ export const examineStart = async (options: ExamineOptions): Promise<Examined> =
     lookAtConfig(plan, database),
     guarded("settings", () => lookAtTls(plan)),
     lookAtWebClient(plan),
-    lookAtCommands(plan),
     guarded("settings", () => lookAtProvider(plan)),
     plan.commandLine.serve.has("secrets") && (isUsable || settings.secrets.filePath !== undefined) ? lookAtSecrets(plan) : [],
     guarded("settings", () => lookAtStores(plan)),

@@ -1,10 +1,10 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { faultLine } from "#contract/start-faults.ts";
-import { allowedCommands } from "#crud/config.ts";
 import { degradedLines } from "#crud/documents/degraded-lines.ts";
 import { loadToolsDocument } from "#crud/documents/tools-document.ts";
 import { loadUiDocument } from "#crud/documents/ui-document.ts";
+import { openServers } from "#crud/servers/open-servers.ts";
 import { checkSystems } from "#crud/systems/check-systems.ts";
 import { profileFaults } from "#gateway/service.ts";
 import { readPdpConfiguration } from "#pdp/configuration-file.ts";
@@ -23,7 +23,7 @@ const lookAtFolder = async ({ configFolder, commandLine }: StartPlan): Promise<r
     fault(
       "config",
       `--config ${commandLine.config}: ${configFolder} is ${stats === undefined ? "not there" : "no folder"}. ` +
-        "It must hold routes.yaml and pdp.yaml, and may hold systems/, tools.yaml, ui.yaml and groups.yaml; without --config those of this installation are read.",
+        "It must hold routes.yaml and pdp.yaml, and may hold systems/, servers.yaml, tools.yaml, ui.yaml and groups.yaml; without --config those of this installation are read.",
     ),
   ];
 };
@@ -42,11 +42,17 @@ const lookAtOrigins = async ({ addresses, settings }: StartPlan): Promise<readon
   );
 };
 
-const lookAtSystems = async ({ settings, addresses, commandLine, configFolders }: StartPlan): Promise<readonly Finding[]> => {
+const lookAtSystems = async (plan: StartPlan): Promise<readonly Finding[]> => {
+  const { settings, addresses, commandLine, configFolders } = plan;
+  const { servers, faults, warnings } = await openServers({
+    ...plan,
+    config: settings.crud,
+    environment: settings.house.environment,
+  });
   const { loaded, degraded, tools } = await checkSystems({
     folders: configFolders.map((folder) => join(folder, "systems")),
-    stdioAllow: allowedCommands(settings.crud, settings.house.environment),
     settings: {
+      servers,
       placeholders: { DEMO_UPSTREAM_URL: commandLine.demo ? addresses.people : undefined },
       housePorts: new Set(Object.values(addresses.ports).filter((port) => port !== addresses.ports.people)),
       withLoopback: !settings.crud.loopbackOnlyHealth,
@@ -57,6 +63,8 @@ const lookAtSystems = async ({ settings, addresses, commandLine, configFolders }
   const { maxTools = tools + 1 } = settings.crud;
   const cut = `MCP_MAX_TOOLS is ${maxTools}, and the systems here have ${tools} tools, those of external servers not counted: the last ${tools + 1 - maxTools} by name are not in the catalogue and cannot be called`;
   return [
+    ...faults.map((one) => fault("config", faultLine(one))),
+    ...warnings.map((line) => warn("config", line)),
     ...loaded.map((file) => ok("config", file)),
     ...degraded.flatMap(degradedLines).map((line) => warn("config", line)),
     ...(tools >= maxTools ? [warn("config", cut)] : []),

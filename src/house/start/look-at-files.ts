@@ -1,7 +1,5 @@
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { allowedCommands } from "#crud/config.ts";
-import { createCommandFinder } from "#crud/upstream/installed-command.ts";
 import { readTls } from "#http/tls-files.ts";
 import { openIssuerFetch } from "#authn/issuer-fetch.ts";
 import { parseVault } from "#secrets/providers/yaml/vault-document.ts";
@@ -37,26 +35,6 @@ export const lookAtTls = async ({ settings }: StartPlan): Promise<readonly Findi
 export const lookAtProvider = async ({ settings }: StartPlan): Promise<readonly Finding[]> => {
   await (await openIssuerFetch(settings.authn.oidcCaFile))[Symbol.asyncDispose]();
   return [];
-};
-
-/** That what external systems may start is a command of a package that this house depends on: no other would be started. */
-export const lookAtCommands = async (plan: {
-  readonly settings: Pick<StartPlan["settings"], "house" | "crud">;
-  readonly commandLine: Pick<StartPlan["commandLine"], "serve">;
-}): Promise<readonly Finding[]> => {
-  const { environment } = plan.settings.house;
-  if (environment !== "production" || !plan.commandLine.serve.has("crud")) return [];
-  const names = allowedCommands(plan.settings.crud, environment);
-  const find = createCommandFinder(names);
-  const looked = await Promise.all(
-    names.map((name) =>
-      find(name).then(
-        () => [],
-        () => [fault("settings", `MCP_STDIO_ALLOW: ${name} is no command of a package that this house depends on`)],
-      ),
-    ),
-  );
-  return looked.flat();
 };
 
 /** The folder that is named for the web client; one that is not named is this program's own. */

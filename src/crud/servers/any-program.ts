@@ -1,0 +1,21 @@
+/**
+ * Programs that run code from their arguments: an argument of them is code. By name, without what a system adds to it
+ * (`python3.13`, `bash.exe`).
+ */
+const runners: ReadonlySet<string> = new Set(
+  (
+    "sh ash bash dash zsh ksh mksh fish csh tcsh rbash busybox toybox cmd powershell pwsh env nohup nice timeout setsid stdbuf xargs find parallel " +
+    "sudo su doas ssh script expect strace gdb watch make awk gawk mawk nawk sed vi vim ed node nodejs deno bun npm npx pnpm pnpx yarn yarnpkg tsx " +
+    "corepack python pypy pip pipx uv uvx conda poetry perl ruby gem bundle irb php lua luajit tclsh r rscript julia groovy jshell java jrunscript " +
+    "go cargo dotnet osascript docker podman nerdctl kubectl systemd-run vite bwrap unshare nsenter chroot flock"
+  ).split(" "),
+);
+
+const plainName = (command: string): string =>
+  (command.split(/[/\\]/).at(-1) ?? "")
+    .toLowerCase()
+    .replace(/\.(?:exe|cmd|bat|ps1|js|mjs|cjs)$/, "")
+    .replace(/[-._]?\d[\d.]*w?$/, "");
+
+/** Whether an argument of this command may be a program: a loader (`ld-linux-x86-64.so.2`) starts any, too. */
+export const runsAnyProgram = (command: string): boolean => runners.has(plainName(command)) || plainName(command).startsWith("ld-");
