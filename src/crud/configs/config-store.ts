@@ -8,7 +8,7 @@ import { createOwnFolder } from "./own-folder.ts";
 import { createPlanner, faultsIn, refuse, type ConfigWrite, type Planned, type Written } from "./plan-write.ts";
 import { createServingObjects, sees, type ConfigStoreParts } from "./serving-objects.ts";
 import { createFileTaker } from "./take-files.ts";
-import { houseWriter, type Writer } from "./tell.ts";
+import { houseWriter, type Publisher, type Writer } from "./tell.ts";
 import { CONFIG_CHANNEL, listVersionRows, readVersion, type StoredVersion, type VersionPage, type VersionRow } from "./version-store.ts";
 import { watchFolders } from "./watch-folders.ts";
 
@@ -35,7 +35,7 @@ export const openConfigStore = async (parts: ConfigStoreParts) => {
     turn = next.catch(() => undefined);
     return next;
   };
-  const takeFiles = (by: Writer = houseWriter("start")): Promise<readonly string[]> => inTurn(() => take(by));
+  const takeFiles = (by: Writer & Partial<Publisher> = houseWriter("start")): Promise<readonly string[]> => inTurn(() => take(by));
 
   const othersOf = async ({ tenant }: Writer): Promise<readonly string[]> => (await parts.tenants()).filter((one) => one !== tenant);
   /** What others changed, or somebody in the folder, comes before a write. */
@@ -43,10 +43,22 @@ export const openConfigStore = async (parts: ConfigStoreParts) => {
     if (ownFolder !== undefined) await take(houseWriter("write"));
     await look();
   };
+  /** Asks once nothing else is in the way of a change. */
+  const requireReach = (plans: readonly Planned[]): void => {
+    try {
+      for (const { asked, good, written } of plans)
+        if (good !== undefined && !asked.isDryRun && !written.isSame) asked.by.requireReach(good.reach);
+    } catch (error) {
+      for (const { good } of plans) good?.discard();
+      throw error;
+    }
+  };
   const write = async (asked: ConfigWrite): Promise<Written> => {
     await lookFirst();
     const others = await othersOf(asked.by);
-    const [written] = await make([await planner.plan(asked, others)], others);
+    const plans = [await planner.plan(asked, others)];
+    requireReach(plans);
+    const [written] = await make(plans, others);
     if (written === undefined) throw new TypeError("what is planned is written");
     return written;
   };
@@ -71,7 +83,10 @@ export const openConfigStore = async (parts: ConfigStoreParts) => {
         faults.push(...faultsIn(error, fileOf(asked.kind, asked.name ?? "")));
       }
     }
-    if (faults.length === 0) return make(plans, others);
+    if (faults.length === 0) {
+      requireReach(plans);
+      return make(plans, others);
+    }
     for (const { good } of plans) good?.discard();
     throw refuse(faults);
   };

@@ -1,6 +1,6 @@
 import { parsePointer } from "#contract/json-pointer.ts";
 import type { Fault } from "#contract/problem.ts";
-import type { Publisher } from "./publisher.ts";
+import type { PublishScope } from "./publish-scope.ts";
 
 /** Faults of shape, of files referred to, of expressions, of what hangs on what went: each round finds those that the one before hid. */
 const MOST_ROUNDS = 8;
@@ -16,7 +16,7 @@ export interface Refused {
   readonly name: string;
   readonly faults: readonly Fault[];
   /** Faults besides, that are looked for only as it is published. */
-  check?(by: Publisher): Promise<readonly Fault[]>;
+  check?(by: PublishScope): Promise<readonly Fault[]>;
 }
 
 /** Prepares a system without its faulty operations, whose faults it keeps. Cost: one preparation a round. */

@@ -15,8 +15,9 @@ import type { CompiledSystem } from "#crud/systems/compile-system.ts";
 import { readSystem, type ReadReference, type References, type SystemFile } from "#crud/systems/load-systems.ts";
 import type { OwnerAt } from "#crud/systems/read-system-text.ts";
 import { credentialMembers } from "#crud/systems/system-document.ts";
+import { deploymentReachOf, noReach, type DeploymentReach } from "./deployment-reach.ts";
 import { prepareHealthy, type Refused } from "./healthy-operations.ts";
-import { systemOfTool, UNSEEN, type Publisher } from "./publisher.ts";
+import { systemOfTool, UNSEEN, type PublishScope } from "./publish-scope.ts";
 import type { createOwnerCheck } from "./system-owner.ts";
 
 /** What takes the place of what serves under a name. */
@@ -49,10 +50,11 @@ export interface Prepared extends Place {
   /** Where it leads to, and which secrets go there. */
   readonly hosts: readonly string[];
   readonly secrets: readonly string[];
+  readonly reach: DeploymentReach;
   /** Networks that it leads to and does not allow. */
   readonly unlisted?: readonly string[];
   /** What is asked of a document only as it is published; `cross_tenant`: it reaches beyond the tenant. */
-  check(by: Publisher): Promise<readonly Fault[]>;
+  check(by: PublishScope): Promise<readonly Fault[]>;
   /** Its tests, operation by operation; a document without has none. */
   readonly tests?: readonly OperationTest[];
   /** It will not be placed. */
@@ -96,7 +98,7 @@ const secretsOf = ({ document }: SystemFile): readonly string[] =>
     : [];
 
 /** Whose secrets a system may name: a tenant's system its tenant's, one for several tenants the platform's. Where there is one tenant, both. */
-const secretPlaces = (tenants: readonly string[] | null, by: Publisher): readonly string[] => {
+const secretPlaces = (tenants: readonly string[] | null, by: PublishScope): readonly string[] => {
   if (by.others.length === 0) return [by.tenant, PLATFORM];
   return [isOwn(tenants, by.tenant) ? by.tenant : PLATFORM];
 };
@@ -182,6 +184,7 @@ export const systemKind = (parts: {
       isOff: compiled.kind === "off",
       hosts: hostsOf(file),
       secrets: secretsOf(file),
+      reach: deploymentReachOf(document),
       unlisted: compiled.kind === "tools" ? (compiled.unlisted ?? []) : [],
       check: async (by) => {
         const others = tenants?.filter((one) => one !== by.tenant).join(", ");
@@ -245,6 +248,7 @@ export const toolsKind = (parts: {
       isOff: false,
       hosts: [],
       secrets: [],
+      reach: noReach,
       check: async (by) => {
         const short = [...value.views.entries()].filter(([, { prefix }]) => prefix === "none");
         const tools = short.length === 0 ? [] : [...place(value).preview().tools.values()];

@@ -11,8 +11,8 @@ import type { Refused } from "./healthy-operations.ts";
 import { keyOf, type KindName } from "./held-object.ts";
 import { isOwn, isPrepared, type Document, type Prepared } from "./kinds.ts";
 import { readFrom, sees, tenantsOf as tenantsOfObject, type ConfigStoreParts, type ServingObjects } from "./serving-objects.ts";
-import type { ConfigOp, Writer } from "./tell.ts";
-import type { Publisher, TenantsOfSystem } from "./publisher.ts";
+import type { ConfigOp, Publisher, Writer } from "./tell.ts";
+import type { PublishScope, TenantsOfSystem } from "./publish-scope.ts";
 import { digestOf, etagOf, type StoredVersion } from "./version-store.ts";
 
 /** A change that somebody asks for. */
@@ -26,8 +26,8 @@ export interface ConfigWrite {
   readonly restored?: StoredVersion;
   /** Reads what came with it, which is all that it may refer to; absent: files of the version before and of the folders. */
   readonly read?: ReadReference;
-  readonly by: Writer;
-  /** Why the writer may not change what serves other tenants too, or reaches the host; `undefined`: it may. Asked only of such a change. */
+  readonly by: Publisher;
+  /** Why the writer may not change what serves other tenants too; `undefined`: it may. Asked only of such a change. */
   readonly reachRefusal: () => Promise<Problem | undefined>;
   readonly reason: string | undefined;
   readonly ifMatch: string | null;
@@ -159,7 +159,7 @@ export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) 
   const plan = async (given: ConfigWrite, others: readonly string[], coming: readonly string[] = []): Promise<Planned> => {
     const { kind, by, restored, isDryRun } = given;
     const tenantsOf: TenantsOfSystem = (name) => (coming.includes(name) ? [by.tenant] : tenantsOfSystem(name));
-    const publisher: Publisher = { tenant: by.tenant, others, tenantsOfSystem: tenantsOf, correlationId: by.correlationId };
+    const scope: PublishScope = { tenant: by.tenant, others, tenantsOfSystem: tenantsOf, correlationId: by.correlationId };
     const known = given.name === undefined ? undefined : held.get(keyOf(kind, given.name));
     const refs = restored?.refs ?? known?.head?.refs ?? {};
     const read: ReadReference =
@@ -175,7 +175,7 @@ export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) 
     const base = before === undefined ? undefined : share.objectFor(before, by.tenant).head;
     const digest = digestOf(text, good?.refs ?? {});
     const isSame = live !== undefined && text !== null && live.digest === digest;
-    const found = prepared === undefined || isSame ? [] : await faultsOf(prepared, publisher);
+    const found = prepared === undefined || isSame ? [] : await faultsOf(prepared, scope);
     // Of another tenant's object nothing is said: not even that the name is taken, where a change is asked for.
     if (asked.name !== undefined && text === null) requireObject(kind, name, by.tenant);
     try {

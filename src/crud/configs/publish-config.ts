@@ -1,4 +1,5 @@
 import type { SealedCursors } from "#authn/sealed-cursors.ts";
+import { strongSignIn } from "#authn/caller.ts";
 import type { ConfigWritten } from "#contract/configs.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Decider } from "#decide/decider.ts";
@@ -11,7 +12,7 @@ import type { ConfigStore } from "./config-store.ts";
 import type { ConfigWrite, Written } from "./plan-write.ts";
 import type { createForeteller } from "./foretell.ts";
 import type { createToolRegistrar } from "./register-tools.ts";
-import { writerOf, type Asked, type Writer } from "./tell.ts";
+import { writerOf, type Asked, type Publisher } from "./tell.ts";
 
 export interface PublisherParts {
   readonly store: ConfigStore;
@@ -99,9 +100,16 @@ export const createConfigPublisher = (parts: PublisherParts) => {
       type: "system" | "config" | "deployment",
       action: string,
       id: string,
-    ): Promise<Writer> => {
-      const { decisionId } = await decider.require(caller, { type, action, id }, correlationId);
-      return writerOf(caller, correlationId, decisionId);
+    ): Promise<Publisher> => {
+      const decided = await decider.require(caller, { type, action, id }, correlationId);
+      return {
+        ...writerOf(caller, correlationId, decided.decisionId),
+        // What starts a program of this machine is published by who has just signed in, whatever the policies ask.
+        requireReach: ({ stdioServers }) => {
+          const refused = stdioServers.length === 0 ? undefined : decider.refusal(caller, decided, { signIn: strongSignIn });
+          if (refused !== undefined) throw refused;
+        },
+      };
     },
     /** Throws as the store's `write`. */
     publish: async (asked: Asked, sent: AskedWrite): Promise<Written> => {

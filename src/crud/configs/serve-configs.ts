@@ -30,7 +30,7 @@ import { switchedOffBy, type KillSwitches } from "#crud/mcp/kill-switches.ts";
 import { keyOf, type KindName } from "./held-object.ts";
 import type { AskedWrite, ConfigPublisher } from "./publish-config.ts";
 import { rowOf, showObject, stateOf, tagOf } from "./show-object.ts";
-import type { Asked, Writer } from "./tell.ts";
+import type { Asked, Publisher } from "./tell.ts";
 import { etagOf, type StoredVersion, type VersionRow } from "./version-store.ts";
 
 const YAML = "application/yaml";
@@ -74,9 +74,9 @@ const wantsBytes = (request: Request): boolean => /\byaml\b/i.test(request.heade
 export const serveConfigs = (router: Router<Caller>, publisher: ConfigPublisher, kills: Pick<KillSwitches, "ofSystem">): void => {
   const { store, cursors, toolsOf, require } = publisher;
   /** What is asked of one object, or of all systems: `*`. */
-  const requireView = (asked: Asked, kind: KindName, name: string): Promise<Writer> =>
+  const requireView = (asked: Asked, kind: KindName, name: string): Promise<Publisher> =>
     kind === "system" ? require(asked, "system", "view", name) : require(asked, "config", "read", name);
-  const requireEdit = (asked: Asked, kind: KindName, name: string): Promise<Writer> =>
+  const requireEdit = (asked: Asked, kind: KindName, name: string): Promise<Publisher> =>
     kind === "system" ? require(asked, "system", "edit", name) : require(asked, "config", "write", name);
 
   type Change = Asked & { readonly request: Request; readonly query: { readonly dryRun: string; readonly reason?: string | undefined } };

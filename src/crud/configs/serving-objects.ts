@@ -12,7 +12,7 @@ import type { ReadReference, References } from "#crud/systems/load-systems.ts";
 import { keyOf, type HeldObject, type KindName } from "./held-object.ts";
 import { isPrepared, type ConfigKind, type Place, type Prepared } from "./kinds.ts";
 import { configEvents, houseWriter } from "./tell.ts";
-import type { TenantsOfSystem } from "./publisher.ts";
+import type { TenantsOfSystem } from "./publish-scope.ts";
 import { createTenantShare } from "./tenant-share.ts";
 import { listVersions, markState, readDegraded, readHeads, readSetVersion, type StoredHead, type StoredVersion } from "./version-store.ts";
 

@@ -4,7 +4,7 @@ import { keyOf, type KindName } from "./held-object.ts";
 import { fileOf, isPrepared, type Prepared } from "./kinds.ts";
 import type { OwnFolder } from "./own-folder.ts";
 import type { ConfigStoreParts, ServingObjects } from "./serving-objects.ts";
-import { configEntry, configEvents, type ConfigOp, type Writer } from "./tell.ts";
+import { configEntry, configEvents, type ConfigOp, type Publisher, type Writer } from "./tell.ts";
 import { digestOf, listVersions, lockConfig, markTaken, markWritten, putVersion, readHeads, type StoredHead } from "./version-store.ts";
 
 /** Tenants that a text which does not load names: it is not for others to see. Undefined where it names none. */
@@ -18,7 +18,7 @@ export const createFileTaker = (
   parts: ConfigStoreParts,
   { held, ready, hold, putInPlace, look, tellStates, audienceOf, withTags }: ServingObjects,
   ownFolder: OwnFolder | undefined,
-): ((by: Writer) => Promise<readonly string[]>) => {
+): ((by: Writer & Partial<Publisher>) => Promise<readonly string[]>) => {
   const { database, change, kinds, catalogue, log } = parts;
   let isStarted = false;
 
@@ -67,6 +67,12 @@ export const createFileTaker = (
     );
     const faulty = found.flatMap(({ file, read }) => (isPrepared(read) ? [] : [{ file, faults: read.faults }]));
     const named = new Set(found.map(({ file }) => keyOf(file.kind, file.name)));
+    try {
+      for (const [key, { file, read }] of good) if (held.get(key)?.head?.text !== file.text) by.requireReach?.(read.reach);
+    } catch (error) {
+      for (const { read } of good.values()) read.discard();
+      throw error;
+    }
     const all = await parts.tenants();
     const prepared: (readonly [string, Prepared])[] = [];
     const taken = await change(async (sql) => {

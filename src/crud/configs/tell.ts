@@ -3,6 +3,7 @@ import { actorKindOf } from "#authn/actor-kind.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
 import type { EventDraft } from "#events/event-draft.ts";
+import type { DeploymentReach } from "./deployment-reach.ts";
 import { etagOf, type StoredVersion } from "./version-store.ts";
 
 /** Who changes configuration: somebody by request, or the house itself. */
@@ -16,6 +17,12 @@ export interface Writer {
   readonly acr?: string | undefined;
   readonly decisionId?: string | undefined;
   readonly correlationId: string;
+}
+
+/** Who publishes by request. */
+export interface Publisher extends Writer {
+  /** Whether they may publish what reaches beyond their tenant. Throws `step_up_required`. */
+  readonly requireReach: (reach: DeploymentReach) => void;
 }
 
 /** Who asks for something, and by which request. */

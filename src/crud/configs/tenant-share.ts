@@ -5,7 +5,7 @@ import type { Fault } from "#contract/problem.ts";
 import { printJson, type YamlDocument } from "#documents/yaml-document.ts";
 import { rewriteSystem } from "#crud/imports/rewrite-system.ts";
 import type { HeldObject } from "./held-object.ts";
-import { systemOfTool, UNSEEN, type TenantsOfSystem } from "./publisher.ts";
+import { systemOfTool, UNSEEN, type TenantsOfSystem } from "./publish-scope.ts";
 import { digestOf } from "./version-store.ts";
 
 interface Parsed {

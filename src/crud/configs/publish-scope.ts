@@ -2,7 +2,7 @@
 export type TenantsOfSystem = (name: string) => readonly string[] | null | undefined;
 
 /** For whom a document is published, and which other tenants there are. */
-export interface Publisher {
+export interface PublishScope {
   readonly tenant: string;
   readonly others: readonly string[];
   readonly tenantsOfSystem: TenantsOfSystem;
