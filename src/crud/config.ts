@@ -1,6 +1,9 @@
 import { z } from "zod";
 import type { Fault } from "#contract/problem.ts";
+import { readNetwork } from "#http/addresses.ts";
+import { readCeiling, type NetworkCeiling } from "./upstream/network-rules.ts";
 import {
+  commaList,
   originList,
   flag,
   integer,
@@ -77,6 +80,19 @@ export const crudSettings = {
     description: "Refuse to change a configuration object without If-Match.",
     default: "false",
   }),
+  networkCeiling: setting(
+    "TOOLS_NETWORK_CEILING",
+    commaList()
+      .refine(
+        (items) => items.every((item) => item.includes("/") && readNetwork(item) !== undefined),
+        "must be networks: 10.1.0.0/16,fd00:1::/32",
+      )
+      .optional(),
+    {
+      description:
+        "Networks (CIDR) that are not public and that systems may dial; a system's network.allow only narrows them. Unset: none, in dev and test those of loopback.",
+    },
+  ),
   stdioSandbox: setting("MCP_STDIO_SANDBOX", z.enum(["bubblewrap", "none"]).optional(), {
     description:
       "How the MCP servers of servers.yaml run apart from this process. Unset: bubblewrap; where it does not work, a start in production is refused if a server is allowed, and dev and test go without, with a warning. none: refused in production.",
@@ -84,6 +100,9 @@ export const crudSettings = {
 } satisfies SettingTable;
 
 export type CrudConfig = SettingsOf<typeof crudSettings>;
+
+export const ceilingOf = ({ networkCeiling }: Pick<CrudConfig, "networkCeiling">, environment: Environment): NetworkCeiling =>
+  readCeiling(networkCeiling ?? (environment === "production" ? [] : ["127.0.0.0/8", "::1/128"]));
 
 /** What no single row can say. */
 export const crudFaults = (config: CrudConfig, environment: Environment): readonly Fault[] => {

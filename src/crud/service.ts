@@ -21,7 +21,7 @@ import type { Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Tracing } from "#telemetry/tracing.ts";
-import type { CrudConfig } from "./config.ts";
+import { ceilingOf, type CrudConfig } from "./config.ts";
 import { openConfigStore } from "./configs/config-store.ts";
 import { systemKind, toolsKind } from "./configs/kinds.ts";
 import { createFindNode } from "./configs/find-node.ts";
@@ -122,6 +122,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   const publicUrl = config.publicUrl ?? parts.publicOrigin;
   const isProduction = parts.environment === "production";
   const housePorts = new Set(parts.housePorts);
+  const ceiling = ceilingOf(config, parts.environment);
   const membershipParts = { membership: peers.membership, membershipAudience: audiences.membership, identity: parts.identity };
   const secretParts = {
     secrets: peers.secrets,
@@ -139,6 +140,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     ...parts,
     ...membershipParts,
     housePorts,
+    ceiling,
     requiresTls: isProduction,
     withLoopback: !config.loopbackOnlyHealth,
     definitions: createDefinitions({ change, database, tenants }),
@@ -242,7 +244,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   serveConfigs(router, publisher, kills);
   serveDifferences(router, publisher, reader);
   serveArchive(router, publisher);
-  serveImports(router, { publisher, database, housePorts, stopping: stop.signal });
+  serveImports(router, { publisher, database, housePorts, ceiling, stopping: stop.signal });
   serveDefinitions(router, { store, decider, groups: membershipParts, database, change, tenants, toolsOf, register });
   serveKillSwitches(router, { kills, decider, now, catalogue, store, findNode });
   serveExplanation(router, { ...deskParts, systemOf });

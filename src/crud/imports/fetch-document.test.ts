@@ -4,14 +4,19 @@ import { test } from "node:test";
 import { MOST_IMPORT_BYTES } from "#contract/imports.ts";
 import { Problem } from "#contract/problem.ts";
 import { serverUpstream, type ServerUpstream } from "#testing/http-upstream.ts";
+import { readCeiling, type NetworkCeiling } from "#crud/upstream/network-rules.ts";
 import { fetchDocument } from "./fetch-document.ts";
 
 const loopback = ["127.0.0.0/8", "::1/128"];
+const wide = readCeiling(["0.0.0.0/0", "::/0"]);
 const never = new AbortController().signal;
-const fetched = async (url: string, more: { readonly allow?: readonly string[]; readonly housePorts?: readonly number[] } = {}) => {
-  const { allow = loopback, housePorts = [] } = more;
+const fetched = async (
+  url: string,
+  more: { readonly allow?: readonly string[]; readonly ceiling?: NetworkCeiling; readonly housePorts?: readonly number[] } = {},
+) => {
+  const { allow = loopback, ceiling = wide, housePorts = [] } = more;
   try {
-    const bytes = await fetchDocument(url, { allow, housePorts: new Set(housePorts), signal: never, deadlineMs: 1_000 });
+    const bytes = await fetchDocument(url, { allow, ceiling, housePorts: new Set(housePorts), signal: never, deadlineMs: 1_000 });
     return Buffer.from(bytes).toString();
   } catch (error) {
     assert.ok(error instanceof Problem, String(error));
@@ -54,6 +59,12 @@ const refused: Readonly<Record<string, readonly [url: string, more: Parameters<t
   "another protocol": ["file:///etc/passwd", {}, /https URL/],
   "no URL": ["//127.0.0.1/", {}, /https URL/],
   "no network in allow": ["http://127.0.0.1:9/", { allow: ["127.0.0.1/99"] }, /no network/],
+  "a network beyond the operator's": [
+    "http://127.0.0.1:9/",
+    { ceiling: readCeiling(["127.0.0.0/9"]) },
+    /is more than the operator lets systems dial: TOOLS_NETWORK_CEILING is 127\.0\.0\.0\/9/,
+  ],
+  "a network where the operator allows none": ["http://127.0.0.1:9/", { ceiling: readCeiling([]) }, /TOOLS_NETWORK_CEILING is empty/],
   "nobody there": ["http://127.0.0.1:9/", {}, /^upstream_error$/],
 };
 for (const [what, [url, more, said]] of Object.entries(refused))

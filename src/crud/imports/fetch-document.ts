@@ -2,7 +2,7 @@ import { MOST_IMPORT_BYTES } from "#contract/imports.ts";
 import { Problem } from "#contract/problem.ts";
 import { gatherBytes } from "#http/read-bytes.ts";
 import { AddressRefused, createGuardedAgent } from "#crud/upstream/guarded-agent.ts";
-import { parseNetworks } from "#crud/upstream/network-rules.ts";
+import { parseNetworks, type NetworkCeiling } from "#crud/upstream/network-rules.ts";
 
 const DEADLINE_MS = 30_000;
 /** Somebody before the host, or a place where they would stand; an `@` in the path names nobody. */
@@ -25,6 +25,7 @@ export const fetchDocument = async (
   options: {
     readonly allow: readonly string[];
     readonly housePorts: ReadonlySet<number>;
+    readonly ceiling: NetworkCeiling;
     readonly signal: AbortSignal;
     readonly deadlineMs?: number;
   },
@@ -32,10 +33,9 @@ export const fetchDocument = async (
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol)) throw wrongUrl("must be an https URL");
   if (url.username !== "" || url.password !== "" || namesUser(text)) throw wrongUrl("names a user");
-  const { blocks, faults } = parseNetworks(options.allow);
-  if (faults.length > 0)
-    throw new Problem("unprocessable", { errors: [{ path: "/allow", message: "is no network: write it as address/bits" }] });
-  const agent = createGuardedAgent({ rules: { allow: blocks, housePorts: options.housePorts } });
+  const { blocks, issues } = parseNetworks(options.allow, options.ceiling);
+  if (issues.length > 0) throw new Problem("unprocessable", { errors: issues.map(({ message }) => ({ path: "/allow", message })) });
+  const agent = createGuardedAgent({ rules: { allow: blocks, ceiling: options.ceiling, housePorts: options.housePorts } });
   const signal = AbortSignal.any([options.signal, AbortSignal.timeout(options.deadlineMs ?? DEADLINE_MS)]);
   try {
     const response = await agent.request({

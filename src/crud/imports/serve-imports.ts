@@ -8,6 +8,7 @@ import type { Database } from "#store/database.ts";
 import type { ConfigWrite } from "#crud/configs/plan-write.ts";
 import type { ConfigPublisher } from "#crud/configs/publish-config.ts";
 import type { Asked } from "#crud/configs/tell.ts";
+import type { NetworkCeiling } from "#crud/upstream/network-rules.ts";
 import { fetchDocument } from "./fetch-document.ts";
 import type { ImportAnswer, ImportQuestion, MadeSystem } from "./import-document.ts";
 import { plain } from "./import-schema.ts";
@@ -17,6 +18,7 @@ export interface ImportEndpoints {
   readonly publisher: ConfigPublisher;
   readonly database: Database;
   readonly housePorts: ReadonlySet<number>;
+  readonly ceiling: NetworkCeiling;
   readonly stopping: AbortSignal;
 }
 
@@ -102,6 +104,7 @@ export const serveImports = (router: Router<Caller>, parts: ImportEndpoints): vo
         : await fetchDocument(query.url, {
             allow: query.allow === undefined ? [] : [query.allow],
             housePorts: parts.housePorts,
+            ceiling: parts.ceiling,
             signal: AbortSignal.any([parts.stopping, request.signal]),
           });
     const prefix = `${query.provider}.${query.instance}.`;

@@ -7,7 +7,7 @@ import { createClientCertificates } from "#crud/upstream/client-certificates.ts"
 import { createSystemTokens } from "#crud/upstream/system-tokens.ts";
 import { createGuardedAgent, type ClientCertificate } from "#crud/upstream/guarded-agent.ts";
 import { createHttpConnector, type HttpOperation, type HttpSystem } from "#crud/upstream/http-connector.ts";
-import { parseNetworks, refuseLiteral, type NetworkRefusal } from "#crud/upstream/network-rules.ts";
+import { parseNetworks, refuseLiteral, type NetworkCeiling, type NetworkRefusal } from "#crud/upstream/network-rules.ts";
 import { createResilience } from "#crud/upstream/resilience.ts";
 import { buildTool } from "./build-tool.ts";
 import { callRules, definitionOf } from "./call-rules.ts";
@@ -24,6 +24,7 @@ import { compileAt, type TemplateFault } from "./template.ts";
 export interface CompileParts {
   readonly placeholders: Placeholders;
   readonly housePorts: ReadonlySet<number>;
+  readonly ceiling: NetworkCeiling;
   /** Upstreams on other machines are reached over TLS alone. */
   readonly requiresTls: boolean;
   readonly metrics: Metrics;
@@ -137,8 +138,8 @@ export const compileHttp = async (file: SystemFile & { readonly document: HttpDo
   const base = parseBaseUrl(filled.text);
   if ("fault" in base) return { kind: "degraded", faults: [yaml.fault(["baseUrl"], base.fault)] };
   if (parts.requiresTls && !isTlsOrLoopback(base.url.href)) tell(["baseUrl"], "must be https unless on loopback");
-  const networks = parseNetworks(document.network.allow);
-  for (const index of networks.faults) tell(["network", "allow", index], "is no network: write it as address/bits");
+  const networks = parseNetworks(document.network.allow, parts.ceiling);
+  for (const { index, message } of networks.issues) tell(["network", "allow", index], message);
 
   const { auth } = document;
   const tokenUrl = auth.type === "oauth2_client" ? parseBaseUrl(auth.tokenUrl) : undefined;
@@ -153,7 +154,7 @@ export const compileHttp = async (file: SystemFile & { readonly document: HttpDo
     for (const [index, row] of (operation.request.parameters ?? []).entries())
       if (isCredential(row)) tell(["operations", name, "request", "parameters", index], "is the credential, which no caller sends");
 
-  const rules = { allow: networks.blocks, housePorts: parts.housePorts };
+  const rules = { allow: networks.blocks, ceiling: parts.ceiling, housePorts: parts.housePorts };
   const unlisted = new Set<string>();
   for (const [path, read] of [
     [["baseUrl"], base],

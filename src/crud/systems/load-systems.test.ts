@@ -10,6 +10,7 @@ import { createMetrics } from "#telemetry/metrics.ts";
 import { compileHttp } from "./compile-http.ts";
 import { checkSystems } from "./check-systems.ts";
 import { loadSystems } from "./load-systems.ts";
+import { readCeiling } from "#crud/upstream/network-rules.ts";
 
 const own = fileURLToPath(new URL("../../../config/systems/", import.meta.url));
 const shipped = fileURLToPath(new URL("../../../config/demo/systems/", import.meta.url));
@@ -23,6 +24,7 @@ const folderWith = async (t: TestContext, files: Record<string, string>): Promis
 const parts = {
   placeholders: { KNOWN: "http://127.0.0.1:9", UNSET: undefined },
   housePorts: new Set<number>(),
+  ceiling: readCeiling(["0.0.0.0/0", "::/0"]),
   requiresTls: false,
   metrics: createMetrics(),
   now: () => new Date(),

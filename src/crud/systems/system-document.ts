@@ -144,7 +144,11 @@ const httpDocument = z.strictObject({
   network: said(
     z
       .strictObject({
-        allow: said(z.array(z.string()).default([]), "Networks (CIDR) that may be dialled though they are not public.", ["10.1.0.0/16"]),
+        allow: said(
+          z.array(z.string()).default([]),
+          "Networks (CIDR) that may be dialled though they are not public, within `TOOLS_NETWORK_CEILING`.",
+          ["10.1.0.0/16"],
+        ),
         redirects: said(
           z.enum(["none", "same_origin"]).default("none"),
           "Which redirects of a GET are followed: none, or at most three within the scheme, host and port of `baseUrl`.",

@@ -12,6 +12,7 @@ import { compileHttp } from "#crud/systems/compile-http.ts";
 import { readSystem } from "#crud/systems/load-systems.ts";
 import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
 import type { Invocation } from "#crud/mcp/tool.ts";
+import { readCeiling } from "./network-rules.ts";
 
 const compiled = async (baseUrl: string) => {
   const text = JSON.stringify({
@@ -33,6 +34,7 @@ const compiled = async (baseUrl: string) => {
     placeholders: {},
     requiresTls: false,
     housePorts: new Set<number>(),
+    ceiling: readCeiling(["0.0.0.0/0", "::/0"]),
     metrics: createMetrics(),
     now: () => new Date(),
     version: "1",

@@ -4,14 +4,16 @@ import { startChild } from "#testing/child.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { serverUpstream } from "#testing/http-upstream.ts";
 import { AddressRefused, createGuardedAgent } from "./guarded-agent.ts";
-import { parseNetworks } from "./network-rules.ts";
+import { parseNetworks, readCeiling } from "./network-rules.ts";
+
+const ceiling = readCeiling(["127.0.0.0/8"]);
 
 /** An agent whose resolver gives one answer after the other, and a server on loopback, which is allowed. */
 const begin = async (t: TestContext, ...answers: readonly (readonly string[])[]) => {
   const upstream = await serverUpstream(t);
   const asked: string[] = [];
   const agent = createGuardedAgent({
-    rules: { allow: parseNetworks(["127.0.0.1/32"]).blocks, housePorts: new Set() },
+    rules: { allow: parseNetworks(["127.0.0.1/32"], ceiling).blocks, ceiling, housePorts: new Set() },
     resolve: async (hostname) => {
       asked.push(hostname);
       return (answers[asked.length - 1] ?? []).map((address) => ({ address }));
@@ -36,8 +38,9 @@ for (const asks of ["0", "1"])
     const child = startChild(
       `
       const { createGuardedAgent } = await import(new URL("crud/upstream/guarded-agent.ts", src));
-      const { parseNetworks } = await import(new URL("crud/upstream/network-rules.ts", src));
-      const rules = { allow: parseNetworks(["127.0.0.1/32"]).blocks, housePorts: new Set() };
+      const { parseNetworks, readCeiling } = await import(new URL("crud/upstream/network-rules.ts", src));
+      const ceiling = readCeiling(["127.0.0.0/8"]);
+      const rules = { allow: parseNetworks(["127.0.0.1/32"], ceiling).blocks, ceiling, housePorts: new Set() };
       const agent = createGuardedAgent({ rules, resolve: async () => [{ address: "127.0.0.1" }] });
       const { port } = new URL(${JSON.stringify(upstream.url)});
       const ask = async (origin) => {

@@ -12,6 +12,7 @@ import { loadSystems } from "#crud/systems/load-systems.ts";
 import { compileHttp } from "#crud/systems/compile-http.ts";
 import type { Invocation, Tool, UpstreamAnswer } from "#crud/mcp/tool.ts";
 import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
+import { readCeiling } from "./network-rules.ts";
 
 type Answer = (request: IncomingMessage, response: ServerResponse, body: string) => void;
 
@@ -86,7 +87,15 @@ describe("an HTTP system", () => {
     assert.ok(file?.document.kind === "http");
     const compiled = await compileHttp(
       { ...file, document: file.document },
-      { placeholders: {}, requiresTls: false, housePorts: new Set(), metrics: createMetrics(), now: () => new Date(), version: "1" },
+      {
+        placeholders: {},
+        requiresTls: false,
+        housePorts: new Set(),
+        ceiling: readCeiling(["0.0.0.0/0", "::/0"]),
+        metrics: createMetrics(),
+        now: () => new Date(),
+        version: "1",
+      },
     );
     assert.equal(compiled.kind, "tools", JSON.stringify("faults" in compiled ? compiled.faults : ""));
     if (compiled.kind !== "tools") return;

@@ -1,8 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseNetworks, refuseAddress } from "./network-rules.ts";
+import { parseNetworks, readCeiling, refuseAddress } from "./network-rules.ts";
 
-const rules = (...allow: string[]) => ({ allow: parseNetworks(allow).blocks, housePorts: new Set([8080, 8081, 8082]) });
+const wide = readCeiling(["0.0.0.0/0", "::/0"]);
+const rules = (...allow: string[]) => ({
+  allow: parseNetworks(allow, wide).blocks,
+  ceiling: wide,
+  housePorts: new Set([8080, 8081, 8082]),
+});
 
 test("addresses that are not public are refused in every spelling", () => {
   const refused = {
@@ -70,9 +75,43 @@ test("an allowed private address may be dialled, the house's own ports and metad
 });
 
 test("networks of a file are CIDRs and not the whole world", () => {
-  assert.deepEqual(parseNetworks(["127.0.0.1/32", "::1/128", "10.0.0.0/8"]).faults, []);
+  assert.deepEqual(parseNetworks(["127.0.0.1/32", "::1/128", "10.0.0.0/8"], wide).issues, []);
   assert.deepEqual(
-    parseNetworks(["0.0.0.0/0", "::/0", "127.0.0.1", "localhost/32", "1.2.3.4/33", "1.2.3.4/-1", ""]).faults,
+    parseNetworks(["0.0.0.0/0", "::/0", "127.0.0.1", "localhost/32", "1.2.3.4/33", "1.2.3.4/-1", ""], wide).issues.map(
+      ({ index }) => index,
+    ),
     [0, 1, 2, 3, 4, 5, 6],
   );
+});
+
+test("a system only narrows the operator's networks: what lies beyond is an issue, and is not dialled", () => {
+  const ceiling = readCeiling(["10.1.0.0/16", "127.0.0.1/32", "fd00:1::/32"]);
+  const within = ["10.1.0.0/16", "10.1.2.0/24", "10.1.255.255/32", "127.0.0.1/32", "fd00:1::/32", "fd00:1:2::/48"];
+  assert.deepEqual(parseNetworks(within, ceiling).issues, []);
+  const beyond = [
+    "10.0.0.0/8",
+    "10.1.0.0/15",
+    "10.2.0.0/16",
+    "127.0.0.0/8",
+    "::1/128",
+    "fd00::/16",
+    "::ffff:10.1.0.0/112",
+    "192.168.0.1/32",
+    "8.8.8.0/24",
+  ];
+  const { issues } = parseNetworks(beyond, ceiling);
+  assert.deepEqual(
+    issues.map(({ index }) => index),
+    [...beyond.keys()],
+  );
+  assert.match(issues[0]?.message ?? "", /TOOLS_NETWORK_CEILING is 10\.1\.0\.0\/16, 127\.0\.0\.1\/32, fd00:1::\/32/);
+  assert.match(parseNetworks(["127.0.0.1/32"], readCeiling([])).issues[0]?.message ?? "", /TOOLS_NETWORK_CEILING is empty/);
+  // Whatever the document says, both must hold the address that is dialled.
+  const open = { allow: parseNetworks([...within, ...beyond], ceiling).blocks, ceiling, housePorts: new Set<number>() };
+  for (const address of ["10.1.9.9", "::ffff:10.1.9.9", "64:ff9b::a01:909", "127.0.0.1", "fd00:1::9"])
+    assert.equal(refuseAddress(address, 443, "https:", open), undefined, address);
+  for (const address of ["10.2.0.1", "::ffff:10.2.0.1", "10.0.0.1", "127.0.0.2", "::1", "fd00:2::1", "192.168.0.1", "64:ff9b::7f00:2"])
+    assert.equal(refuseAddress(address, 443, "https:", open), "not_public", address);
+  const narrow = { ...open, allow: parseNetworks(["10.1.2.0/24"], ceiling).blocks };
+  assert.equal(refuseAddress("10.1.3.1", 443, "https:", narrow), "not_public", "a system narrows it");
 });

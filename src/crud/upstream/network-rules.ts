@@ -8,9 +8,29 @@ import { isIn, listOf, metadataNetworks, networkList, readNetwork, wordsOf, type
  */
 export interface NetworkRules {
   readonly allow: BlockList;
+  /** What the operator lets systems allow themselves: an address counts as allowed in both alone. */
+  readonly ceiling: NetworkCeiling;
   /** Ports of this house; nothing of a system's file reaches them on an address that is not public. */
   readonly housePorts: ReadonlySet<number>;
 }
+
+/** The operator's networks, which a system narrows and never widens. */
+export interface NetworkCeiling {
+  readonly networks: readonly Network[];
+  readonly blocks: BlockList;
+}
+
+/** Of texts that are networks. */
+export const readCeiling = (texts: readonly string[]): NetworkCeiling => {
+  const networks = texts.map(readNetwork).filter((network) => network !== undefined);
+  return { networks, blocks: networkList(networks) };
+};
+
+/** What a network of a system that lies beyond it is told. */
+export const beyondCeiling = ({ networks }: NetworkCeiling): string => {
+  const held = networks.map(({ address, bits }) => `${address}/${bits}`).join(", ");
+  return `is more than the operator lets systems dial: TOOLS_NETWORK_CEILING is ${held === "" ? "empty" : held}`;
+};
 
 /** What a target is refused for; `undefined` = it may be dialled. */
 export type NetworkRefusal = "metadata" | "not_public" | "house_port" | "plain_http" | "not_an_address";
@@ -65,7 +85,7 @@ export const refuseAddress = (address: string, port: number, protocol: string, r
   if (isIP(address) === 0) return "not_an_address";
   const judged = judgedAddress(address);
   if (isIn(metadata, judged)) return "metadata";
-  const isAllowed = isIn(rules.allow, judged);
+  const isAllowed = isIn(rules.allow, judged) && isIn(rules.ceiling.blocks, judged);
   const isPrivate = isIn(notPublic, judged);
   if (isPrivate && rules.housePorts.has(port)) return "house_port";
   if (isPrivate && !isAllowed) return "not_public";
@@ -90,15 +110,25 @@ export const refuseLiteral = (
 
 /** What lets a system dial a network that is not public. */
 export const allowNetwork = (system: string, network: string): string =>
-  `Add ${network} to network.allow of the system, network: { allow: [${network}] }, and publish it: PUT /config/systems/${system}.`;
+  `Add ${network} to network.allow of the system, network: { allow: [${network}] }, and publish it: PUT /config/systems/${system}. The operator's TOOLS_NETWORK_CEILING must hold it.`;
 
 /** The widest that a file may allow. */
 const WIDEST = { 4: 8, 6: 16 } as const;
 
 const isFit = (network: Network | undefined): network is Network => network !== undefined && network.bits >= WIDEST[network.family];
 
-/** CIDRs of a file; a fault is the text that is none. */
-export const parseNetworks = (texts: readonly string[]): { readonly blocks: BlockList; readonly faults: readonly number[] } => {
+const isWithin = (network: Network, { networks }: NetworkCeiling): boolean =>
+  networks.some((one) => one.family === network.family && one.bits <= network.bits && isIn(networkList([one]), network.address));
+
+/** CIDRs of a file, and what is wrong with each text that is none or lies beyond the ceiling. */
+export const parseNetworks = (
+  texts: readonly string[],
+  ceiling: NetworkCeiling,
+): { readonly blocks: BlockList; readonly issues: readonly { readonly index: number; readonly message: string }[] } => {
   const read = texts.map((text) => (text.includes("/") ? readNetwork(text) : undefined));
-  return { blocks: networkList(read.filter(isFit)), faults: read.flatMap((network, index) => (isFit(network) ? [] : [index])) };
+  const issues = read.flatMap((network, index) => {
+    if (!isFit(network)) return [{ index, message: "is no network: write it as address/bits" }];
+    return isWithin(network, ceiling) ? [] : [{ index, message: beyondCeiling(ceiling) }];
+  });
+  return { blocks: networkList(read.filter(isFit)), issues };
 };

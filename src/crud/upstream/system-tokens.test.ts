@@ -8,7 +8,7 @@ import { compileHttp } from "#crud/systems/compile-http.ts";
 import { readSystem } from "#crud/systems/load-systems.ts";
 import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
 import { createGuardedAgent } from "./guarded-agent.ts";
-import { parseNetworks } from "./network-rules.ts";
+import { parseNetworks, readCeiling } from "./network-rules.ts";
 import { createSystemTokens } from "./system-tokens.ts";
 
 const callerOf = (tenant: string): Caller =>
@@ -57,6 +57,7 @@ const build = async (t: TestContext, more: Given) => {
     placeholders: {},
     requiresTls: false,
     housePorts: new Set(more.housePorts),
+    ceiling: readCeiling(["0.0.0.0/0", "::/0"]),
     metrics: createMetrics(),
     now: () => new Date(clock.now),
     version: "1",
@@ -197,7 +198,8 @@ for (const [what, answer, housePort, reason] of [
   test(`a token endpoint whose name leads to ${what} is not asked, and the credential stays here`, async (t) => {
     const agent = createGuardedAgent({
       rules: {
-        allow: parseNetworks(["127.0.0.1/32", "169.254.0.0/16"]).blocks,
+        allow: parseNetworks(["127.0.0.1/32", "169.254.0.0/16"], readCeiling(["0.0.0.0/0", "::/0"])).blocks,
+        ceiling: readCeiling(["0.0.0.0/0", "::/0"]),
         housePorts: new Set(housePort === undefined ? [] : [housePort]),
       },
       resolve: async () => [{ address: answer }],

@@ -4,6 +4,7 @@ import { faultLine } from "#contract/start-faults.ts";
 import { degradedLines } from "#crud/documents/degraded-lines.ts";
 import { loadToolsDocument } from "#crud/documents/tools-document.ts";
 import { loadUiDocument } from "#crud/documents/ui-document.ts";
+import { ceilingOf } from "#crud/config.ts";
 import { openServers } from "#crud/servers/open-servers.ts";
 import { checkSystems } from "#crud/systems/check-systems.ts";
 import { profileFaults } from "#gateway/service.ts";
@@ -53,6 +54,7 @@ const lookAtSystems = async (plan: StartPlan): Promise<readonly Finding[]> => {
     folders: configFolders.map((folder) => join(folder, "systems")),
     settings: {
       servers,
+      ceiling: ceilingOf(settings.crud, settings.house.environment),
       placeholders: { DEMO_UPSTREAM_URL: commandLine.demo ? addresses.people : undefined },
       housePorts: new Set(Object.values(addresses.ports).filter((port) => port !== addresses.ports.people)),
       withLoopback: !settings.crud.loopbackOnlyHealth,
