@@ -9,7 +9,7 @@ const outboxItem = z.object({
   type: z.string(),
   topic: z.string(),
   key: z.string(),
-  /** Told to who runs the house alone; `*`: of no tenant. */
+  /** Only where those of all tenants are listed; `*`: of no tenant. */
   tenant: z.string().optional(),
   at: timestamp,
   attempts: z.int(),
@@ -30,7 +30,12 @@ const common = {
   decision: "outbox/manage",
 } as const;
 
+/** `all`: of every tenant and of none, for who runs the deployment. */
+const whose = z.enum(["tenant", "all"]).default("tenant");
+export const outboxActQuery = z.strictObject({ whose });
+
 export const outboxQuery = z.strictObject({
+  whose,
   state: z.enum(["pending", "dead"]).default("dead"),
   ...cursorPage,
 });
@@ -39,15 +44,25 @@ export const listOutbox = endpoint("gateway", "GET", "/api/v1/events/outbox", {
   ...common,
   query: outboxQuery,
   reply: z.object({ items: z.array(outboxItem), next_cursor: z.string().optional() }),
-  problems: ["access_denied", "insufficient_scope", "decision_unavailable", "invalid_cursor", "invalid_query"],
+  problems: ["access_denied", "step_up_required", "insufficient_scope", "decision_unavailable", "invalid_cursor", "invalid_query"],
   summary: "The tenant's events that Kafka has not taken, the oldest first: those that wait, or those that it refused for good.",
 });
 
 const acts = {
   ...common,
+  query: outboxActQuery,
   params: z.object({ id: z.string().regex(/^[0-9a-f-]{36}$/) }),
   reply: outboxItem.pick({ id: true, type: true, topic: true, key: true }),
-  problems: ["access_denied", "insufficient_scope", "csrf_failed", "decision_unavailable", "not_found", "audit_unavailable"],
+  problems: [
+    "access_denied",
+    "step_up_required",
+    "insufficient_scope",
+    "csrf_failed",
+    "decision_unavailable",
+    "invalid_query",
+    "not_found",
+    "audit_unavailable",
+  ],
 } as const;
 
 export const retryOutbox = endpoint("gateway", "POST", "/api/v1/events/outbox/{id}/retry", {

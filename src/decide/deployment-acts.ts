@@ -29,6 +29,11 @@ export const deploymentActs = [
     what: "change views and overrides of the tools document, unless they serve the own tenant alone",
   },
   { type: "deployment", action: "edit_graph", what: "write shared nodes and edges: graph, import, registry, policy bindings" },
+  {
+    type: "deployment",
+    action: "manage_events",
+    what: "see, send again or drop events of all tenants and of none that Kafka has not taken",
+  },
 ] as const satisfies readonly DeploymentAct[];
 
 /** Actions of the pairs `deployment/...`: acts that a pair of the tenant's own does not cover. */

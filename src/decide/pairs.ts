@@ -62,7 +62,7 @@ const rows: readonly Row[] = [
   all("gateway.routes", "explain", "reload"),
   all("outbox", "manage"),
   all("policies", "view", "view_all", "edit", "activate"),
-  all("deployment", "reload_config", "edit_systems", "edit_views", "edit_graph"),
+  all("deployment", "reload_config", "edit_systems", "edit_views", "edit_graph", "manage_events"),
   all("audit", "view", "verify"),
   all("sessions", "view_all", "revoke"),
   all("decisions", "view_all"),

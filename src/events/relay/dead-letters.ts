@@ -21,7 +21,7 @@ export interface Untaken {
 }
 type Named = Pick<Untaken, "id" | "type" | "topic" | "key">;
 
-/** The tenant `*` is a service's that stands for all of them. */
+/** The tenant `*` stands for all of them. */
 const ofTenant = "($1 = '*' or tenant = $1)";
 const listed = (name: string, state: string) =>
   statement<Untaken>(
@@ -54,11 +54,15 @@ export const createDeadLetters = (parts: { readonly database: Database; readonly
   /** The tenant's, from after this place on, the oldest first. */
   list: (state: keyof typeof LIST, tenant: string, after: bigint, limit: number): Promise<readonly Untaken[]> =>
     parts.database.run(LIST[state], [tenant, after, limit]),
-  /** One act with its audit entry. Throws `not_found` for what is no dead letter of the tenant, `audit_unavailable`. */
-  act: async (act: keyof typeof ACTS, id: string, by: Omit<EntryDraft, "category" | "outcome" | "resource" | "data">): Promise<Named> => {
+  /** One act, with an audit entry of who did it. Throws `not_found` for what is no dead letter of the tenant, `audit_unavailable`. */
+  act: async (
+    act: keyof typeof ACTS,
+    { id, tenant }: { readonly id: string; readonly tenant: string },
+    by: Omit<EntryDraft, "category" | "outcome" | "resource" | "data">,
+  ): Promise<Named> => {
     if (!UUID.test(id)) throw new Problem("not_found");
     const row = await parts.change(async (sql) => {
-      const [found] = await sql.run(ACTS[act], [by.tenant, id]);
+      const [found] = await sql.run(ACTS[act], [tenant, id]);
       if (found === undefined) throw new Problem("not_found");
       const data = { event: `outbox_${act}`, type: found.type, topic: found.topic };
       return {

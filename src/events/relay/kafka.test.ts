@@ -342,7 +342,7 @@ forEachBroker(
       via: { service: "test" },
       correlationId: "again",
     } as const;
-    await letters.act("retried", dead?.id ?? "", who);
+    await letters.act("retried", { id: dead?.id ?? "", tenant: who.tenant }, who);
     await until(
       () => broker.read("graph.events.v1"),
       (records) => records.some((record) => idOf(record) === dead?.id && numberOf(record) === 2),

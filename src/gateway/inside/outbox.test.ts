@@ -37,7 +37,11 @@ const LEAF = statement<{ leaf: string }>(
 /** A tenant of its own for each test, with dead letters `dead-1` to `dead-3` and one that waits. */
 const world = async (t: TestContext, permits: (subject: string) => boolean = () => true) => {
   const tenant = `tenant:${t.name.replaceAll(/[^a-z]+/g, "-").slice(0, 60)}`;
-  const pdp = decidingPeer((type, action, subject) => type === "outbox" && action === "manage" && permits(subject));
+  const pdp = decidingPeer(
+    (type, action, subject) =>
+      (type === "outbox" && action === "manage" && permits(subject)) ||
+      (`${type}/${action}` === "deployment/manage_events" && subject === "person:ada"),
+  );
   let told = 0;
   const made = await testGateway(t, {
     database: await database(),
@@ -136,6 +140,29 @@ test("what is of no tenant is seen and tended by who runs the house, with what i
   assert.deepEqual(await made.database.run(STATE, [mine?.id ?? ""]), [{ dead: false, sent: false, attempts: 0 }]);
   await made.database.run(KILL, ["*"]);
   assert.equal((await post(mine?.id ?? "", "drop", operator)).status, 200);
+});
+
+test("a person who may do that for the deployment sees and tends the events of all tenants and of none, nobody else", async (t) => {
+  const { made, tenant, ada, get, post } = await world(t);
+  const { change } = await testEvents(t, made.database, { sink: kafkaInUse });
+  await change(async () => ({ result: undefined, events: [{ ...graphChanged("dead-of-nobody", 9), tenant: "*" }] }));
+  await made.database.run(KILL, ["*"]);
+  const ben = await made.signIn("person:ben", { tenant });
+  const refused = await get("?whose=all", ben.cookie);
+  assert.deepEqual([refused.status, refused.body.code], [403, "access_denied"]);
+  const { items } = (await get("?whose=all&limit=500")).body;
+  const shared = items.find(({ key, tenant: of }) => key === "dead-of-nobody" && of === "*");
+  assert.ok(shared !== undefined && items.some(({ tenant: of }) => of === tenant));
+  const first = await get("?whose=all&limit=1");
+  assert.equal((await get(`?limit=1&cursor=${first.body.next_cursor}`)).body.code, "invalid_cursor", "a page of all is none of the tenant");
+  for (const [act, query, who, code] of [
+    ["retry", "", ada, "not_found"],
+    ["drop", "?whose=all", ben, "access_denied"],
+    ["drop", "?whose=others", ada, "invalid_query"],
+  ] as const)
+    assert.deepEqual([act, (await post(shared.id, `${act}${query}`, who)).body.code], [act, code]);
+  assert.equal((await post(shared.id, "drop?whose=all")).status, 200);
+  assert.deepEqual(await made.database.run(STATE, [shared.id]), [{ dead: false, sent: true, attempts: 10 }]);
 });
 
 test("nobody without the right, of another tenant, without the scope, with an agent's token or without CSRF sees or does anything", async (t) => {

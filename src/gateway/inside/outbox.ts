@@ -1,6 +1,8 @@
 import { requireScope } from "#authn/caller.ts";
 import { createSealedCursors, pageOf } from "#authn/sealed-cursors.ts";
-import { dropOutbox, listOutbox, outboxQuery, retryOutbox } from "#contract/outbox.ts";
+import { dropOutbox, listOutbox, outboxActQuery, outboxQuery, retryOutbox } from "#contract/outbox.ts";
+import { refusalOfAct } from "#decide/deployment-acts.ts";
+import type { Asker, Decider } from "#decide/decider.ts";
 import type { DeadLetters } from "#events/relay/dead-letters.ts";
 import { parseQuery } from "#gateway/auth/query.ts";
 import type { GatewayParts } from "#gateway/gateway-parts.ts";
@@ -18,16 +20,29 @@ const requireOperator = async (endpoint: typeof listOutbox | typeof retryOutbox,
 
 /** The operator's view of what waits for Kafka; the row of the route table asks for the right. */
 export const createOutbox = (
-  parts: Pick<GatewayParts, "secrets" | "now"> & { readonly deadLetters: DeadLetters },
+  parts: Pick<GatewayParts, "secrets" | "now"> & {
+    readonly deadLetters: DeadLetters;
+    readonly decider: Pick<Decider, "decide" | "refusal">;
+  },
 ): { readonly list: InsideHandler; readonly retry: InsideHandler; readonly drop: InsideHandler } => {
   const cursors = createSealedCursors<string>({ ...parts, purpose: "gateway.outbox" });
+
+  /** Whose events: the caller's tenant's, or `*`. Throws `access_denied`, `step_up_required`. */
+  const tenantOf = async (caller: Asker, whose: "tenant" | "all", { inbound }: RouteCall): Promise<string> => {
+    if (whose === "tenant" || caller.tenant === "*") return caller.tenant;
+    const refusal = await refusalOfAct(parts.decider, { caller, correlationId: inbound.correlationId }, "manage_events");
+    if (refusal !== undefined) throw refusal;
+    return "*";
+  };
 
   const acting =
     (act: "retried" | "dropped", endpoint: typeof retryOutbox): InsideHandler =>
     async (call) => {
       const who = await requireOperator(endpoint, call);
       const { asker } = who;
-      const done = await parts.deadLetters.act(act, call.captures.get("id") ?? "", {
+      const { whose } = parseQuery(outboxActQuery, call.inbound.target.query);
+      const row = { id: call.captures.get("id") ?? "", tenant: await tenantOf(asker, whose, call) };
+      const done = await parts.deadLetters.act(act, row, {
         tenant: asker.tenant,
         actor: actorOf(asker, who.kind === "session" ? who.record.ref : undefined),
         via: { service: "gateway", route_id: call.route.id },
@@ -39,14 +54,15 @@ export const createOutbox = (
   return {
     list: async (call) => {
       const { asker } = await requireOperator(listOutbox, call);
-      const { state, limit, cursor } = parseQuery(outboxQuery, call.inbound.target.query);
-      const bound = [asker.tenant, asker.sub, state];
+      const { whose, state, limit, cursor } = parseQuery(outboxQuery, call.inbound.target.query);
+      const shown = await tenantOf(asker, whose, call);
+      const bound = [shown, asker.sub, state];
       const after = cursor === undefined ? 0n : BigInt(cursors.open(cursor, bound));
-      const { page, last } = pageOf(await parts.deadLetters.list(state, asker.tenant, after, limit + 1), limit);
+      const { page, last } = pageOf(await parts.deadLetters.list(state, shown, after, limit + 1), limit);
       return reply(listOutbox, {
         items: page.map(({ seq: _seq, next_at: nextAt, dead_at: deadAt, error, tenant, ...row }) => ({
           ...row,
-          tenant: asker.tenant === "*" ? tenant : undefined,
+          tenant: shown === "*" ? tenant : undefined,
           next_at: deadAt === null ? nextAt : undefined,
           dead_at: deadAt ?? undefined,
           error: error ?? undefined,

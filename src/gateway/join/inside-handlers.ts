@@ -73,7 +73,7 @@ export const createInsideHandlers = (
   });
   const sessionList = createSessionList({ ...parts, decider: opened.decider, sessions, cookies });
   const deadLetters = createDeadLetters({ ...parts, told: () => parts.backlog?.told() });
-  const outbox = createOutbox({ ...parts, deadLetters });
+  const outbox = createOutbox({ ...parts, deadLetters, decider: opened.decider });
   return byInsideRow<InsideHandler>({
     evaluation: facade("evaluation"),
     evaluations: facade("evaluations"),
