@@ -821,6 +821,7 @@ test("a tenant's system names secrets of its tenant alone, one for several tenan
     [["tenant:acme"], "# of the only one", "people", undefined],
   ] as const) {
     const house = await crudHouse(t, { tenants, secretOwner });
+    house.verdicts.set("deployment:edit_systems", true);
     const raw = document({ tenants: of }).replace("secret/people/demo", `secret/${place}/demo`);
     for (const query of ["?dryRun=true", ""]) {
       const { status, body } = await client(house)("PUT", `/config/systems/staff.book${query}`, { raw });
