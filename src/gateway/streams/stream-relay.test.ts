@@ -428,7 +428,7 @@ test("the health of streams says what is true of the caller's own tenant", async
   assert.deepEqual([response.status, body.status, body.upstreams], [200, "healthy", { crud: "up" }]);
   assert.deepEqual(
     body.streams.map((stream) => stream.name),
-    ["config", "activity"],
+    ["config", "workflow", "activity"],
   );
   const heard = listen(await made.fetch("/api/v1/stream/health", { headers: { ...cookie, accept: "text/event-stream" } }));
   await heard.until(({ events }) => events.length === 1);
