@@ -68,8 +68,7 @@ export const houseWorld: SeedWorld = {
 };
 
 /**
- * Whom a deployment from before the role gives it: the first administrator, while an administrator; where that is another by now, who are
- * by an edge of their own. Nobody once the role was given.
+ * Who gets the role where nobody ever had it: the first administrator, if an administrator; else the administrators by an edge of their own.
  */
 const HEIRS = statement<{ id: string }>(
   "membership.platform_heirs",

@@ -112,6 +112,17 @@ const operatorsFile = async (write: WriteGraph, edits: readonly Edit[]): Promise
   );
 };
 
+test("a business role by which the account is in its tenant is no way around the question", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const way = "role-of:acme";
+  const made = [node(way, "BusinessRole", "active"), put(ACCOUNT, way), put(way, ACME), drop(ADMINS, ACME)];
+  assert.equal((await change(world, made)).status, 200);
+  for (const state of ["suspended", "disabled"]) {
+    const reply = await change(world, [node(way, "BusinessRole", state)]);
+    assert.deepEqual([state, reply.status, reply.body.code], [state, 409, "last_administrator"]);
+  }
+});
+
 test("the last administrator stays, whoever writes and by whatever way they would go", async (t) => {
   const world = await servedWorld(t, await testDatabase(t, graphRooms));
   const { version } = await world.reader.version();

@@ -128,6 +128,8 @@ interface Loss {
 }
 /** Where what belongs to the tenant itself is lost: it may be on anybody's way. */
 const TENANT = "";
+/** Kinds over which an account is in its tenant, whatever role they lead to. */
+const isWayIn: ReadonlySet<string> = new Set(["Tenant", "Group", "BusinessRole"]);
 
 const endOf = (row: GraphOp["before"]): number => {
   const end = row?.["expires_at"];
@@ -177,8 +179,7 @@ export const createRoleWatch = (signIns: SignInWays, spared: ReadonlySet<string>
       if (kind === "Group" && isMarked(before) !== isMarked(after)) marks.add(subject);
       if (before === undefined || isActive(before) === isActive(after)) return;
       // Identities that are switched off keep their roles, which sleep with them.
-      if (isActive(before))
-        lose(before["tenant_id"], { row: subject, what: subject }, kind === "Tenant" || kind === "Group" ? TENANT : subject);
+      if (isActive(before)) lose(before["tenant_id"], { row: subject, what: subject }, isWayIn.has(kind) ? TENANT : subject);
       if (kind === "Group" || kind === "BusinessRole" || (identities.has(kind) && isActive(after))) keep(starts, subject, subject);
     },
     /** A sign-in of the person was taken away. */
