@@ -397,6 +397,30 @@ test("whatever else is wrong in a message, active: false in it is done, and the 
   const [{ problems }] = (await world.call("ada", "GET", "/api/v1/scim-tokens", { scopes })).body.items;
   assert.equal(problems.length, new Set(problems.map(({ detail }: { detail: string }) => detail)).size);
   assert.match(problems[0].detail, /active: false is done/);
+  const raw = (text: string): string => JSON.stringify(patch(off, { op: "add", path: "title", value: "@" })).replace('"@"', text);
+  for (const [what, text] of [
+    ["a number of many digits", raw("12345678901234567890")],
+    ["half a character", raw('"x\\ud83d"')],
+  ] as const) {
+    const id = await made(scim, "/Users", user(`raw ${what}`, { title: "Clerk" }));
+    const reply = await scim("PATCH", `/Users/${id}`, text);
+    assert.deepEqual([what, reply.status], [what, 400]);
+    assert.equal((await scim("GET", `/Users/${id}`)).body.active, false, what);
+  }
+  for (const [what, body] of [
+    ["in a list of an object", patch({ op: "replace", path: "active", value: [{ $ref: null, value: "False" }] })],
+    ["in an object", patch({ op: "replace", path: "active", value: { value: false } })],
+    ["with blanks", patch({ op: "Replace ", path: " active ", value: " False " })],
+    ["names of an operation in capitals", { Operations: [{ Op: "replace", Path: "active", Value: false }] }],
+    ["at a path of its value", patch({ op: "replace", path: "active.value", value: false })],
+    ["below the schema's name", patch({ op: "replace", value: { [USER]: { active: false } } })],
+    ["at the schema's name and a colon", patch({ op: "replace", path: `${USER}:`, value: { active: false } })],
+  ] as const) {
+    const id = await made(scim, "/Users", user(`odd ${what}`));
+    const reply = await scim("PATCH", `/Users/${id}`, body);
+    assert.ok(reply.status < 500, `${what} ${JSON.stringify(reply.body)}`);
+    assert.equal((await scim("GET", `/Users/${id}`)).body.active, false, `${what} ${reply.status} ${JSON.stringify(reply.body)}`);
+  }
 });
 
 test("the last administrator is not deactivated, whatever else is in the message: 409 in SCIM's form", async (t) => {

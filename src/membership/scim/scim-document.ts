@@ -23,11 +23,13 @@ const ignore = (ignored: Ignored, at: string): undefined => {
   return undefined;
 };
 
-/** "True" and "False" are what Entra ID sends. `undefined`: it is no Boolean. */
-const booleanOf = (value: unknown): boolean | undefined => {
+/** "True" and "False" are what Entra ID sends, some in a list or an object of one `value`. `undefined`: it is no Boolean. */
+const booleanOf = (value: unknown, depth = 0): boolean | undefined => {
   if (typeof value === "boolean") return value;
-  if (Array.isArray(value)) return value.length === 1 ? booleanOf(value[0]) : undefined;
-  return typeof value === "string" && /^(?:true|false)$/i.test(value) ? value.toLowerCase() === "true" : undefined;
+  if (typeof value === "string") return /^\s*(?:true|false)\s*$/i.test(value) ? value.trim().toLowerCase() === "true" : undefined;
+  if (depth > 2 || value === null) return undefined;
+  if (Array.isArray(value)) return value.length === 1 ? booleanOf(value[0], depth + 1) : undefined;
+  return isObject(value) && Object.hasOwn(value, "value") ? booleanOf(value["value"], depth + 1) : undefined;
 };
 
 /** Throws `invalidValue`. */
@@ -111,25 +113,33 @@ export const readDocument = (type: ScimType, sent: unknown, ignored: Ignored): S
 };
 
 const CORE_USER = "urn:ietf:params:scim:schemas:core:2.0:user";
-const ACTIVE = /^\s*(?:urn:ietf:params:scim:schemas:core:2\.0:user:)?active\s*$/i;
+const ACTIVE = /^\s*(?:urn:ietf:params:scim:schemas:core:2\.0:user:)?active(?:\.value)?\s*$/i;
 
 /** An operation is about the resource itself: the names of its value are the paths. */
 export const isWholePath = (path: unknown): boolean =>
-  path === undefined || path === null || path === "" || (typeof path === "string" && path.toLowerCase() === CORE_USER);
+  path === undefined ||
+  path === null ||
+  (typeof path === "string" && ["", CORE_USER].includes(path.trim().toLowerCase().replace(/:$/, "")));
+
+/** A member by its name in any case. */
+export const memberOf = (object: Readonly<Record<string, unknown>>, name: string): unknown =>
+  Object.entries(object).find(([own]) => own.trim().toLowerCase() === name)?.[1];
 
 /** The last word of a message on whether its user is active; looked for before anything else is read. Cost: one pass. */
 export const saidActive = (method: string, sent: unknown): boolean | undefined => {
   if (!isObject(sent)) return undefined;
-  const within = (members: unknown): boolean | undefined => {
-    if (!isObject(members)) return undefined;
-    const names = Object.keys(members).filter((name) => ACTIVE.test(name));
-    return names.map((name) => booleanOf(members[name])).findLast((said) => said !== undefined);
-  };
+  const within = (members: unknown): boolean | undefined =>
+    (isObject(members) ? Object.entries(members) : [])
+      .map(([name, one]) => (ACTIVE.test(name) ? booleanOf(one) : name !== "" && isWholePath(name) ? within(one) : undefined))
+      .findLast((said) => said !== undefined);
   if (method === "PUT") return within(sent);
-  const operations = Object.entries(sent).find(([name]) => name.toLowerCase() === "operations")?.[1];
+  const operations = memberOf(sent, "operations");
   return (Array.isArray(operations) ? operations : [])
     .filter(isObject)
-    .filter(({ op }) => /^(?:add|replace)$/i.test(String(op)))
-    .map(({ path, value }) => (isWholePath(path) ? within(value) : ACTIVE.test(String(path)) ? booleanOf(value) : undefined))
+    .filter((one) => /^\s*(?:add|replace)\s*$/i.test(String(memberOf(one, "op"))))
+    .map((one) => {
+      const [path, value] = [memberOf(one, "path"), memberOf(one, "value")];
+      return isWholePath(path) ? within(value) : ACTIVE.test(String(path)) ? booleanOf(value) : undefined;
+    })
     .findLast((said) => said !== undefined);
 };

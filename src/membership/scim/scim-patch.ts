@@ -1,7 +1,17 @@
 import { isObject } from "#contract/is-object.ts";
 import { createTurns } from "#http/turns.ts";
 import { attributesAt, type Attribute } from "./scim-attributes.ts";
-import { entriesOf, isWholePath, readValue, requireFew, requireFit, requireSmall, withOnePrimary, type Ignored } from "./scim-document.ts";
+import {
+  entriesOf,
+  isWholePath,
+  memberOf,
+  readValue,
+  requireFew,
+  requireFit,
+  requireSmall,
+  withOnePrimary,
+  type Ignored,
+} from "./scim-document.ts";
 import { ScimError } from "./scim-error.ts";
 import { matches, readPath, type Filter, type PatchPath } from "./scim-filter.ts";
 import { isMemberId, memberIds } from "./scim-nodes.ts";
@@ -183,16 +193,22 @@ const idsOf = (filter: Filter): readonly string[] | undefined => {
 };
 
 const operationsOf = (sent: unknown): readonly Values[] => {
-  const list = isObject(sent) ? Object.entries(sent).find(([name]) => name.toLowerCase() === "operations")?.[1] : undefined;
+  const list = isObject(sent) ? memberOf(sent, "operations") : undefined;
   if (!Array.isArray(list) || list.length === 0 || !list.every(isObject))
     throw new ScimError(400, "invalidSyntax", "Send a PatchOp with Operations, each an object.");
   if (list.length > MAX_OPERATIONS) throw new ScimError(413, undefined, `Operations are at most ${MAX_OPERATIONS}.`);
+  const operations = list.map((one) => ({ op: memberOf(one, "op"), path: memberOf(one, "path"), value: memberOf(one, "value") }));
   const isOfMembers = ({ path, value }: Values): boolean =>
-    (typeof path === "string" && /members/i.test(path)) || (isObject(value) && "members" in value);
-  if (list.filter((one) => !isOfMembers(one)).length > MAX_OWN_OPERATIONS)
+    (typeof path === "string" && /^[^[]*members/i.test(path)) ||
+    (isObject(value) && Object.keys(value).every((name) => /members$/i.test(name)));
+  if (operations.filter((one) => !isOfMembers(one)).length > MAX_OWN_OPERATIONS)
     throw new ScimError(413, undefined, `Operations on other things than members are at most ${MAX_OWN_OPERATIONS}.`);
-  return list;
+  return operations;
 };
+
+/** What an object names, below the name of its schema too. */
+const namedIn = (value: object): readonly (readonly [string, unknown])[] =>
+  entriesOf(value).flatMap(([name, one]) => (name !== "" && isWholePath(name) && isObject(one) ? entriesOf(one) : [[name, one] as const]));
 
 /**
  * The document after a PatchOp of RFC 7644, 3.5.2, applied to all of it or not at all. Attributes that are not stored are ignored, and
@@ -209,7 +225,7 @@ export const patched = async (type: ScimType, held: ScimDocument, sent: unknown,
     else applyAt(op, document, found, value, ignored);
   };
   for (const { op, path, value } of operations) {
-    const name = typeof op === "string" ? op.toLowerCase() : "";
+    const name = typeof op === "string" ? op.trim().toLowerCase() : "";
     if (name !== "add" && name !== "replace" && name !== "remove")
       throw new ScimError(400, "invalidSyntax", "op is one of add, replace and remove.");
     if (typeof path === "string" && !isWholePath(path)) apply(name, path, value);
@@ -217,7 +233,7 @@ export const patched = async (type: ScimType, held: ScimDocument, sent: unknown,
     else if (name === "remove") throw new ScimError(400, "noTarget", "remove needs a path.");
     else if (!isObject(value)) throw new ScimError(400, "invalidValue", "Without a path the value is an object.");
     else
-      for (const [key, one] of entriesOf(value)) {
+      for (const [key, one] of namedIn(value)) {
         // A whole resource may be sent: what the server itself says of it is no change.
         if (attributesAt(type, key)?.[0]?.isReadOnly !== true) apply(name, key, one);
         await pause();

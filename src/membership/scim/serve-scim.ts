@@ -1,4 +1,5 @@
 import { isObject } from "#contract/is-object.ts";
+import { faultOfJson } from "#contract/json-members.ts";
 import { Problem } from "#contract/problem.ts";
 import { correlationIdOf } from "#http/correlation-id.ts";
 import { namesState, tagsOf } from "#http/entity-tags.ts";
@@ -73,10 +74,11 @@ const json = (status: number, body: object | string, headers: Readonly<Record<st
     headers: { "content-type": "application/scim+json", "cache-control": "no-store", "x-content-type-options": "nosniff", ...headers },
   });
 
-const bodyOf = async ({ request }: Call): Promise<unknown> => {
+/** `keepsUnfit`: with what has no canonical form, for who refuses that only after it was looked at. */
+const bodyOf = async ({ request }: Call, keepsUnfit = false): Promise<unknown> => {
   const media = (request.headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase();
   if (media !== "application/scim+json" && media !== "application/json") throw new Problem("unsupported_media_type");
-  return inTurns(strictJsonSteps(await readBytes(request, MOST_BYTES), { depth: 32, members: MOST_MEMBERS }), pause);
+  return inTurns(strictJsonSteps(await readBytes(request, MOST_BYTES), { depth: 32, members: MOST_MEMBERS, keepsUnfit }), pause);
 };
 
 const requirePlain = async (body: unknown): Promise<void> => {
@@ -280,17 +282,23 @@ export const createScim = (
       });
       return new Response(null, { status: 204 });
     }
-    const sent = await bodyOf(call);
+    const sent = await bodyOf(call, true);
     const said = type === "User" ? saidActive(request.method, sent) : undefined;
     const ignored: Ignored = new Set();
     const op = `scim_${type.toLowerCase()}_changed`;
     try {
+      const unfit = faultOfJson(sent);
+      if (unfit !== undefined) throw new ScimError(400, "invalidValue", `The body ${unfit}.`);
       await requirePlain(sent);
       const row = await change(call, type, op, {
         nodeId,
         locked,
         said,
-        compute: (held) => computed(request.method, type, held, sent, ignored),
+        compute: async (held) => {
+          const given = await computed(request.method, type, held, sent, ignored);
+          // By whatever name or form it says so.
+          return said === false ? { ...given, document: { ...given.document, active: false } } : given;
+        },
       });
       if (ignored.size > 0) await report(call, `Not stored: ${[...ignored].join(", ")}.`);
       if (said === true && row.state !== "active") await report(call, "active: true wakes nobody whom somebody else switched off.");
