@@ -378,6 +378,10 @@ test("each right is asked for, each scope needed, and another tenant's system is
   const views = (more: string): string => `apiVersion: tools/v1\nviews:\n  - { name: mine, ${more} filters: { provider: [people] } }\n`;
   const wide = await ask("PUT", "/config/tools", { raw: views("") });
   assert.deepEqual([wide.status, wide.body.errors[0].code, wide.body.errors[0].line], [422, "cross_tenant", 3]);
+  for (const name of ["people", "people-demo", "workflows"]) {
+    const taken = await ask("PUT", "/config/tools", { raw: views("tenants: [tenant:acme],").replace("name: mine", `name: ${name}`) });
+    assert.deepEqual([name, taken.status, taken.body.errors?.[0]?.code], [name, 422, "cross_tenant"], "others see a view of this name");
+  }
   const own = await ask("PUT", "/config/tools", { raw: views("tenants: [tenant:acme],") });
   assert.deepEqual([own.status, own.body.diff.views_changed], [200, ["mine"]], JSON.stringify(own.body));
   assert.equal((await house.request("/mcp/mine/tools/list")).status, 200);

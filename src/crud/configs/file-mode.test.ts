@@ -106,6 +106,32 @@ test("what the API writes lies in the folder, byte for byte: a new system, a cha
   assert.deepEqual(await leftovers(folder), []);
 });
 
+test("a file that never loaded is not taken over by a tenant that it does not name, nor what of it serves others", async (t) => {
+  const folder = await folderOf(t);
+  const systems = join(folder, "systems");
+  const faulty = document().replace("method: GET", "method: GOT");
+  const texts = {
+    "staff.book.yaml": faulty.replace("tenants: [tenant:acme]", "tenants: [tenant:globex]"),
+    "staff.wide.yaml": faulty
+      .replace("instance: book", "instance: wide")
+      .replace("tenants: [tenant:acme]", "tenants: [tenant:acme, tenant:globex]"),
+    "staff.all.yaml": faulty.replace("instance: book", "instance: all").replace("tenants: [tenant:acme]\n", ""),
+  };
+  for (const [name, text] of Object.entries(texts)) await writeFile(join(systems, name), text);
+  const house = await crudHouse(t, { configFolder: folder, ...inFiles });
+  for (const [instance, code] of [
+    ["book", "not_found"],
+    ["wide", "cross_tenant"],
+    ["all", "cross_tenant"],
+  ] as const)
+    for (const method of ["PUT", "POST"]) {
+      const path = method === "PUT" ? `/config/systems/staff.${instance}` : "/config/systems";
+      const { status, body } = await ask(house, method, path, yaml(document({ instance })));
+      assert.deepEqual([instance, method, body.code], [instance, method, code], `${status} ${JSON.stringify(body)}`);
+    }
+  for (const [name, text] of Object.entries(texts)) assert.equal(await readFile(join(systems, name), "utf8"), text);
+});
+
 test("what lies in a further folder, a folder that nobody may write, and a link out of it are left alone, and the answer says where to go", async (t) => {
   const folder = await folderOf(t);
   const house = await crudHouse(t, { configFolder: folder, ...inFiles });

@@ -269,7 +269,11 @@ export const toolsKind = (parts: {
         for (const name of new Set([...had.keys(), ...has.keys()])) {
           const both = [had.get(name), has.get(name)];
           if (JSON.stringify(both[0]) === JSON.stringify(both[1])) continue;
-          const isWalled = both.every((view) => view === undefined || (view.tenants.length > 0 && isOwn(view.tenants, by.tenant)));
+          // A view that exists by itself is somebody's too.
+          const replaced = both[0] === undefined ? catalogue.snapshot.views.get(name) : undefined;
+          const isWalled = [...both, replaced].every(
+            (view) => view === undefined || (view.tenants.length > 0 && isOwn(view.tenants, by.tenant)),
+          );
           const index = value.views.findIndex((view) => view.name === name);
           if (!isWalled) tell(["views", ...(index === -1 ? [] : [index, "tenants"])], `changes the view ${name}, which is for`);
         }

@@ -158,7 +158,10 @@ export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) 
   /** What a change would do. Throws as `write`; what it read is let go then. `coming`: systems that the same act publishes. */
   const plan = async (given: ConfigWrite, others: readonly string[], coming: readonly string[] = []): Promise<Planned> => {
     const { kind, by, restored, isDryRun } = given;
-    const tenantsOf: TenantsOfSystem = (name) => (coming.includes(name) ? [by.tenant] : tenantsOfSystem(name));
+    const tenantsOf: TenantsOfSystem = (name) => {
+      const tenants = tenantsOfSystem(name);
+      return tenants === undefined && coming.includes(name) ? [by.tenant] : tenants;
+    };
     const scope: PublishScope = { tenant: by.tenant, others, tenantsOfSystem: tenantsOf, correlationId: by.correlationId };
     const known = given.name === undefined ? undefined : held.get(keyOf(kind, given.name));
     const refs = restored?.refs ?? known?.head?.refs ?? {};
@@ -184,8 +187,12 @@ export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) 
           "already_exists",
           sees(live.tenants, by.tenant) ? { detail: `${name}: its next version is PUT /config/systems/${name}.` } : {},
         );
-      if (before !== undefined && live !== undefined && !sees(tenantsOfObject(before), by.tenant)) throw new Problem("not_found");
-      const isShared = live !== undefined && kind !== "tools" && !isSame && !isOwn(live.tenants, by.tenant);
+      // A file that never loaded serves what of it can, or is somebody's to mend: nobody knows whose it is but by what it names.
+      const there = live !== undefined || (before?.faults.length ?? 0) > 0 ? before : undefined;
+      const tenants = there === undefined ? undefined : (tenantsOfObject(there) ?? null);
+      if (tenants !== undefined && !sees(tenants, by.tenant)) throw new Problem("not_found");
+      const isForOthers = kind === "tools" ? there?.prepared === undefined : tenants !== undefined && !isOwn(tenants, by.tenant);
+      const isShared = there !== undefined && !isSame && isForOthers;
       const inReach = await withinReach(asked, found, isShared);
       // What could not be prepared is never written, whatever its writer may.
       const faults = good === undefined && inReach.length === 0 ? found : inReach;

@@ -97,16 +97,24 @@ export const buildViews = (
       tools: new Set([...own, ...held].map((tool) => tool.name)),
     });
   };
+  /** What is for some tenants takes no name from what others see by it. */
+  const mayTake = (name: string, tenants: readonly string[]): boolean => {
+    const there = views.get(name)?.tenants;
+    return there === undefined || tenants.length === 0 || (there.length > 0 && there.every((one) => tenants.includes(one)));
+  };
   add("", () => true);
   add("workflows", (tool) => tool.source === "workflow");
   // Each system once, however many tools it has.
-  for (const [name, members] of Map.groupBy(named, (one) => `${one.provider}-${one.instance}`)) {
-    const system = members.at(-1);
-    add(name, ({ provider, instance }) => provider === system?.provider && instance === system?.instance, { tenants: tenantsOf(members) });
+  for (const system of Map.groupBy(named, (one) => `${one.provider}.${one.instance}`).values()) {
+    const [{ provider, instance } = { provider: "", instance: "" }] = system;
+    const [name, tenants] = [`${provider}-${instance}`, tenantsOf(system)];
+    if (mayTake(name, tenants)) add(name, (tool) => tool.provider === provider && tool.instance === instance, { tenants });
   }
   // A provider's view wins over a provider-instance view of the same name.
-  for (const [provider, members] of Map.groupBy(named, (one) => one.provider))
-    add(provider, (tool) => tool.provider === provider, { tenants: tenantsOf(members) });
+  for (const [provider, members] of Map.groupBy(named, (one) => one.provider)) {
+    const tenants = tenantsOf(members);
+    if (mayTake(provider, tenants)) add(provider, (tool) => tool.provider === provider, { tenants });
+  }
   for (const row of document.views) {
     const [prefix = "", ...others] = row.prefix === "none" ? systemsIn(tools, row.filters, row.tenants) : [];
     add(row.name, (tool) => fits(tool, row.filters), {

@@ -28,7 +28,13 @@ export const referencesOf =
   async (path) => {
     const root = await realpath(folder).catch(() => undefined);
     const file = await realpath(join(folder, path)).catch(() => undefined);
-    return !path.startsWith("./") || root === undefined || file === undefined || !file.startsWith(root + sep)
+    // Documents of systems lie there too, and are nobody's schema.
+    return !path.startsWith("./") ||
+      /\.ya?ml$/i.test(path) ||
+      /\.ya?ml$/i.test(file ?? "") ||
+      root === undefined ||
+      file === undefined ||
+      !file.startsWith(root + sep)
       ? undefined
       : readFile(file, "utf8");
   };

@@ -203,7 +203,13 @@ export const shapeOutput = async (
   requireFit(Buffer.byteLength(text), tool);
   await turn();
   const { checkOutput } = tool.rules;
-  const faults = checkOutput === undefined ? [] : await schemaIssues(checkOutput, value, { text, tenant: call?.caller.tenant });
+  const faults =
+    checkOutput === undefined
+      ? []
+      : await schemaIssues(checkOutput, value, { text, tenant: call?.caller.tenant }).catch((cause: unknown) => {
+          // The act is done: it must not look as if it could be tried again.
+          throw new Problem("output_invalid", { detail: "The answer could not be checked against its schema.", cause });
+        });
   if (faults.length > 0) throw new Problem("output_invalid", { errors: [...faults] });
   await turn();
   const at = isBare ? [ITEMS] : tool.rules.rows?.rows;
