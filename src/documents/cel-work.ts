@@ -1,4 +1,5 @@
 import type { ASTNode } from "@marcbachmann/cel-js";
+import { parseExactJson } from "#contract/exact-numbers.ts";
 import { Problem } from "#contract/problem.ts";
 import { COMPILE_STEPS, compilePattern, isCompiled, patternSize } from "./pattern.ts";
 
@@ -82,7 +83,8 @@ const spendOnCall = (name: string, given: readonly unknown[], work: Work): void 
   const isSearch = name === "contains" || name === "indexOf" || name === "split";
   if (name === "lastIndexOf" || (isSearch && needle > MAX_NEEDLE)) work.spend((lengthOf(one) * needle) / 16);
   if (name === "duration") work.spend(lengthOf(one) ** 3 / 8);
-  else if (name === "size" || name === "bytes" || name === "string" || name === "json") work.spend(lengthOf(one) / 16);
+  else if (name === "size" || name === "bytes" || name === "string") work.spend(lengthOf(one) / 16);
+  else if (name === "json") work.spend(lengthOf(one) / 2);
   else if (name.startsWith("get") && given.length > 1) work.spend(ZONE_STEPS);
   else if (name === "split" && typeof one === "string" && typeof other === "string")
     work.spend(one.split(other, Math.max(0, Math.ceil(work.left)) + 1).length);
@@ -189,7 +191,8 @@ export const countWork = (
         if (call.name === "matches" && typeof text === "string" && typeof pattern === "string") return matches(text, pattern);
         spendOnCall(call.name, given, now());
         const result = handle(first, ...(more as [unknown]));
-        return call.name === "json" ? convert(result) : result;
+        // The library's parser rounds what no double holds.
+        return call.name === "json" && text instanceof Uint8Array ? convert(parseExactJson(Buffer.from(text).toString("utf8"))) : result;
       };
     else if (op === "comprehension") {
       const rules = node.args as { condition?: (accumulated: unknown) => unknown };

@@ -89,6 +89,7 @@ test("what a tool needs stays well within it", () => {
     ["size(input.texts.join(','))", 504_999],
     ["input.deep.next[0] == {'next': [1]}", false],
     ["bytes('{\"a\": 1}').json().a + 1", 2],
+    ["string(bytes('[9007199254740993]').json()[0])", "9007199254740993"],
     ["now.getHours(input.zone)", 11],
     ["duration('1h30m').getMinutes()", 90],
     ["input.wide.exists(k, k == 'member3')", true],

@@ -16,6 +16,14 @@ const employee = {
   additionalProperties: false,
 };
 
+test("patterns that would take long to be compiled are refused, one by one and together", () => {
+  const large = `(?i)[${String.raw`\p{L}`.repeat(90)}]`;
+  assert.throws(() => prepareSchema({ pattern: large }), /more than 5000 steps/);
+  const part = (at: number) => ({ pattern: `${at}[${String.raw`\p{L}`.repeat(70)}]` });
+  assert.doesNotThrow(() => prepareSchema({ allOf: [part(0), part(1), { pattern: String.raw`^[\p{L} ]{1,255}$` }] }));
+  assert.throws(() => prepareSchema({ allOf: [part(0), part(1), part(2)] }), /too many classes of Unicode/);
+});
+
 test("all faults are found at once, each at its place, without the value", () => {
   const faults = prepareSchema(employee)({ id: "secret-value", salary: -4, tags: ["a", 5], more: 1 });
   assert.deepEqual(faults.map((fault) => `${fault.path} ${fault.message}`).toSorted(), [

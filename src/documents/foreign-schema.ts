@@ -2,9 +2,9 @@ import { isRawNumber, withDoubles } from "#contract/exact-numbers.ts";
 import { isObject } from "#contract/is-object.ts";
 import { parsePointer } from "#contract/json-pointer.ts";
 import type { Fault } from "#contract/problem.ts";
+import { unicodeSteps } from "./pattern.ts";
 import { along, makers, MAX_ISSUES, newSeen, nothing, spend, TooMuchWork, type Check, type Run } from "./schema-rules.ts";
 
-/**
 /**
  * All issues of a value, at most `maxIssues` (50); empty = it fits. Values are never echoed. A number that no double holds counts as the nearest
  * double. `steps` bounds the work, each some 50 ns; beyond it the answer is `TOO_MUCH_WORK` itself. Cost: linear in the work that the schema
@@ -20,7 +20,7 @@ const MAX_STEPS_HERE = 100_000;
 export const TOO_MUCH_WORK: readonly Fault[] = [{ path: "", message: "takes too much work to be checked against the schema" }];
 
 /** What a tool's schema may be at most. Schemas of tools count as foreign, our own files' too. */
-const schemaLimits = { bytes: 65_536, depth: 32, subschemas: 512 };
+const schemaLimits = { bytes: 65_536, depth: 32, subschemas: 512, patternSteps: 10_000 };
 
 /** Keywords whose value is a list of schemas. */
 export const schemaLists: ReadonlySet<string> = new Set(["allOf", "anyOf", "oneOf", "prefixItems"]);
@@ -73,9 +73,17 @@ const partAt = (root: unknown, reference: unknown): unknown => {
   return part;
 };
 
+/** What the classes of Unicode in its own patterns cost to compile. */
+const patternStepsOf = ({ pattern, patternProperties }: Readonly<Record<string, unknown>>): number =>
+  [...(typeof pattern === "string" ? [pattern] : []), ...(isObject(patternProperties) ? Object.keys(patternProperties) : [])].reduce(
+    (sum, text) => sum + unicodeSteps(text),
+    0,
+  );
+
 /** Compiles a schema and all that it holds or refers to. Throws an `Error` whose message may be shown. */
 const compile = (root: unknown): Check => {
   const nodes = new Map<object, Node>();
+  let patternSteps = 0;
   const checkOf =
     (node: Node): Check =>
     (value, run, seen) => {
@@ -98,6 +106,8 @@ const compile = (root: unknown): Check => {
     const node: Node = { rules: [], inPlace: [], isTracking: "unevaluatedProperties" in part || "unevaluatedItems" in part };
     nodes.set(part, node);
     parent?.inPlace.push(node);
+    patternSteps += patternStepsOf(part);
+    if (patternSteps > schemaLimits.patternSteps) throw new Error("the patterns of the schema have too many classes of Unicode");
     for (const word of ["enum", "const"])
       if (Object.hasOwn(part, word) && namesLarge(part[word])) throw new Error(`${word} names a number beyond 2^53`);
     for (const word of ["$dynamicRef", "$recursiveRef"]) if (word in part) throw new Error(`${word} is not allowed`);

@@ -33,7 +33,7 @@ const thread = createWorkThread<SchemaQuestion, readonly Fault[]>({
 
 /**
  * The issues of a value by a schema: here as long as that takes about 5 ms by count, else in a thread, one tenant after the other; what takes
- * seconds there, too, is `TOO_MUCH_WORK`.  Throws `overloaded` where too many of the tenant wait.
+ * seconds there, too, is `TOO_MUCH_WORK`. Throws `overloaded` where too many of the tenant wait.
  */
 export const schemaIssues = async (check: SchemaCheck, value: unknown, asker: SchemaCaller = {}): Promise<readonly Fault[]> => {
   const found = check(value, undefined, asker.maxIssues);

@@ -84,6 +84,7 @@ const canonicalText = (value: unknown, run: Run): string => {
   if (Array.isArray(value)) return `[${value.map((item) => canonicalText(item, run)).join()}]`;
   if (!isObject(value)) return JSON.stringify(value);
   const names = Object.keys(value).sort();
+  for (const name of names) spend(run, 1 + name.length / 16);
   return `{${names.map((name) => `${JSON.stringify(name)}:${canonicalText(value[name], run)}`).join()}}`;
 };
 /** Values that were met before: equal ones by their text, plain ones by themselves. */
