@@ -52,6 +52,7 @@ test("each token has a share of its own, tries of an address are bounded, and no
     return statuses;
   };
   assert.deepEqual(await times(7, GOOD), [200, 200, 200, 200, 200, 200, 429], "the first is a try, then its own five");
+  for (const spelt of ["bearer scim_good", "Bearer   scim_good"]) assert.deepEqual(await times(1, spelt), [429], "however it is spelt");
   assert.deepEqual(await times(2, OTHER), [200, 200], "another token is not held back by it");
   assert.deepEqual(await times(1, "Bearer scim_guess"), [401]);
   for (const guess of ["Bearer scim_guess", "Bearer scim_guess2", undefined])

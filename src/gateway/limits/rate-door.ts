@@ -154,7 +154,11 @@ export const createRateDoor = (parts: RateDoorParts): RateDoor => {
       return who;
     },
     serveByCredential: async (inbound, serve) => {
-      const credential = inbound.headers.get("authorization");
+      // However it is spelt, it is one credential.
+      const credential = inbound.headers
+        .get("authorization")
+        ?.trim()
+        .replace(/^(\S+)\s+/, (_, scheme: string) => `${scheme.toLowerCase()} `);
       const digest = credential === undefined ? undefined : createHash("sha256").update(credential).digest("base64url");
       if (digest !== undefined && goodCredentials.get(digest) !== undefined) await take(inbound, "bearer", `credential:${digest}`);
       else await take(inbound, "anonymous", `credential:${siteOf(inbound.clientAddress)}`);
