@@ -7,6 +7,8 @@ const runners: ReadonlySet<string> = new Set(
     "sh ash bash dash zsh ksh mksh fish csh tcsh rbash busybox toybox cmd powershell pwsh env nohup nice timeout setsid stdbuf xargs find parallel " +
     "sudo su doas ssh script expect strace gdb watch make awk gawk mawk nawk sed vi vim ed node nodejs deno bun npm npx pnpm pnpx yarn yarnpkg tsx " +
     "corepack python pypy pip pipx uv uvx conda poetry perl ruby gem bundle irb php lua luajit tclsh r rscript julia groovy jshell java jrunscript " +
+    "bunx ts-node wasmtime wasmer tar bsdtar git hg svn rsync scp sftp curl wget emacs nano less more man sqlite sqlite3 psql mysql redis-cli " +
+    "openssl socat nc ncat netcat zip unzip 7z ffmpeg dd tee cp mv ln install mount systemctl crontab at batch screen tmux " +
     "go cargo dotnet osascript docker podman nerdctl kubectl systemd-run vite bwrap unshare nsenter chroot flock"
   ).split(" "),
 );
