@@ -135,7 +135,7 @@ export const readHouseSettings = (
   // Node's own switch, which nothing here reads.
   if (settings.house.environment === "production" && environment["NODE_TLS_REJECT_UNAUTHORIZED"] === "0")
     faults.push({ path: "NODE_TLS_REJECT_UNAUTHORIZED", message: "must not be 0: no certificate would be looked at" });
-  // A setting that is no more: who relies on it must not start something else unseen.
+  // Nothing reads it: an operator who relies on it must not start something else unseen.
   if (environment["MCP_STDIO_ALLOW"])
     faults.push({
       path: "MCP_STDIO_ALLOW",
