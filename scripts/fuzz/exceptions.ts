@@ -51,10 +51,16 @@ export interface AllowedRefusal {
   readonly code: ProblemCode;
   /** Names of the contract; every endpoint unless given. */
   readonly operations?: readonly string[];
+  /** What the answer holds, where the code alone would allow more. */
+  readonly text?: string;
   readonly reason: string;
 }
 
+const ROUNDED = { text: "holds a number that no double holds", reason: "open members take any JSON, but no number that would be rounded" };
+
 export const allowedRefusals: readonly AllowedRefusal[] = [
+  { code: "body_unreadable", ...ROUNDED },
+  { code: "invalid_request", ...ROUNDED },
   { code: "invalid_cursor", reason: "a cursor is what a page before gave" },
   { code: "invalid_page_token", reason: "a page token is what a page before gave" },
   { code: "invalid_denial_binding", reason: "the binding is what a denial gave" },

@@ -99,7 +99,9 @@ export const fuzzDocument = async (run: FuzzRun): Promise<FuzzResult> => {
   writeFileSync(at("json"), documentOf(run));
   const args = ["--config-file", at("toml"), "run", at("json"), "--no-color", "--report-junit-path", at("xml")];
   for (const name of run.operations) args.push("--include-operation-id", name);
-  const codes = allowedRefusals.flatMap(({ code, operations = ["*"] }) => operations.map((operation) => ({ operation, code })));
+  const codes = allowedRefusals.flatMap(({ code, operations = ["*"], text = "" }) =>
+    operations.map((operation) => ({ operation, code, text })),
+  );
   const env = { ...process.env, NO_PROXY: "*", FUZZ_CODES: JSON.stringify(codes) };
   rmSync(at("xml"), { force: true });
   const code = await new Promise<number>((resolve) => {
