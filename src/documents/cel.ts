@@ -80,7 +80,7 @@ const isInt64 = (digits: string): boolean => /^-?\d{1,19}$/.test(digits) && BigI
 
 /**
  * Whole numbers become ints (CEL takes every JSON number for a double otherwise), also beyond 2^53; a number that neither an int nor a double
- * holds is passed on whole, and no operator takes it. Objects become maps. Counts elements and refuses too many.
+ * holds is passed on whole: expressions do not calculate with it. Objects become maps. Counts elements and refuses too many.
  */
 const toCel = (): ((value: unknown) => unknown) => {
   let left = MAX_ELEMENTS;

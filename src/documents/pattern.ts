@@ -24,8 +24,8 @@ const UNICODE_STEPS = 60;
 export const unicodeSteps = (text: string): number => UNICODE_STEPS * (text.match(/\\[pP]|\[:/g)?.length ?? 0);
 
 /**
- * About the steps of its program, classes of Unicode by what they cost to compile: what `{n,m}` repeats counts `m` times. Cost: one pass, before anything is compiled; to compile
- * costs some microseconds a step.
+ * About the steps of its program, classes of Unicode by what they cost to compile: what `{n,m}` repeats counts `m` times. Cost: one pass,
+ * before anything is compiled; to compile costs some microseconds a step.
  */
 export const patternSize = (text: string): number => {
   const groups = [{ size: 0, last: 0 }];

@@ -28,7 +28,7 @@ export const membershipSettings = {
       }) as unknown as z.ZodType<FirstAdministrator | undefined>,
     {
       description:
-        "First administrator of a house that has no tenant yet, as issuer|subject|tenant: makes the tenant, the person, the link and both roles, as `npm run admin -- first` does. Once there was one it is ignored, with a log line.",
+        "First administrator of a deployment that has no tenant yet, as issuer|subject|tenant: makes the tenant, the person, the link and both roles, as `npm run admin -- first` does. Once there was one it is ignored, with a log line.",
     },
   ),
   delegationMaxSteps: setting("DELEGATION_MAX_STEPS", integer(1, 100_000), {

@@ -143,12 +143,19 @@ test("a schema reference stays in the folder", async (t) => {
   const folder = await folderWith(t, { "outside.json": "{}" });
   await mkdir(join(folder, "systems"));
   await symlink(join(folder, "outside.json"), join(folder, "systems", "link.json"));
+  // Documents of systems are nobody's schema, in JSON neither.
+  await mkdir(join(folder, "systems", "more"));
+  for (const name of ["other.yaml", "other.YML"]) await writeFile(join(folder, "systems", "more", name), "{}");
+  await symlink(join(folder, "systems", "more", "other.yaml"), join(folder, "systems", "other.json"));
   for (const reference of [
     "../outside.json",
     "./../outside.json",
     "/etc/hostname",
     "./link.json",
     "./absent.json",
+    "./more/other.yaml",
+    "./more/other.YML",
+    "./other.json",
     "https://example.com/x.json",
   ]) {
     await writeFile(join(folder, "systems", "a.b.yaml"), small(`    output: { schema: { $ref: "${reference}" } }`));
