@@ -91,6 +91,29 @@ const documentOf = (text: string): YamlDocument => {
   return document;
 };
 
+test("keys cost what they are in number, however many one map has", () => {
+  const keys = (count: number, indent: string): string => Array.from({ length: count }, (_none, at) => `${indent}k${at}: 1\n`).join("");
+  const cpu = (text: string): number => {
+    const { user } = process.threadCpuUsage();
+    const read = readYaml(text, "x");
+    assert.deepEqual(read.faults, []);
+    return process.threadCpuUsage().user - user;
+  };
+  cpu(keys(2000, ""));
+  const spread = cpu(Array.from({ length: 60 }, (_none, at) => `m${at}:\n${keys(1000, " ")}`).join(""));
+  const inOne = cpu(keys(60_000, ""));
+  // Each with each would be thirty times as much.
+  assert.ok(inOne < spread * 6, `${inOne} µs and ${spread} µs`);
+  const twice = readYaml(`${keys(20_000, "")}k7: 2\nb: {a: 1, a: 2}\n`, "x").faults;
+  assert.deepEqual(
+    twice.map(({ line, column }) => [line, column]),
+    [
+      [20_001, 1],
+      [20_002, 11],
+    ],
+  );
+});
+
 test("each value and each name has its place, an absent one that of the nearest thing that would hold it", () => {
   const document = documentOf("a:\n  'b c': [x, { d: 1 }]\n  7: null\n");
   const places: readonly (readonly [path: readonly PropertyKey[], value: string, key: string])[] = [

@@ -2,6 +2,7 @@ import { isMap, isNode, isPair, isScalar, isSeq, LineCounter, parseDocument, vis
 import { isHeld, isJsonNumber } from "#contract/exact-numbers.ts";
 import { MOST_FAULTS, type Fault } from "#contract/problem.ts";
 import { placeOf as placeInValue } from "#contract/shape-faults.ts";
+import { repeatedKeys } from "./repeated-keys.ts";
 import { refusedTokens, type Place } from "./yaml-tokens.ts";
 
 type Path = readonly PropertyKey[];
@@ -59,7 +60,7 @@ export const readYaml = (text: string, file: string, limits: YamlLimits = {}): R
   const document = parseDocument(text, {
     version: "1.2",
     lineCounter,
-    uniqueKeys: true,
+    uniqueKeys: false,
     prettyErrors: false,
     stringKeys: true,
     merge: aliases > 0,
@@ -68,7 +69,8 @@ export const readYaml = (text: string, file: string, limits: YamlLimits = {}): R
     const { line, col } = lineCounter.linePos(offset ?? 0);
     return { line: Math.max(line, 1), column: Math.max(col, 1) };
   };
-  const problems = [...document.errors, ...document.warnings].slice(0, MOST_FAULTS);
+  const repeated = repeatedKeys(document).map(({ range }) => ({ message: "Map keys must be unique", pos: range ?? [0] }));
+  const problems = [...document.errors, ...document.warnings, ...repeated].slice(0, MOST_FAULTS);
   if (problems.length > 0)
     return { faults: problems.map(({ message, pos }) => ({ path: "", message, code: "yaml", file, ...place(pos[0]) })) };
   const shared = findShared(document);

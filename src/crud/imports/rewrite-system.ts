@@ -12,7 +12,7 @@ const MOST_LEVELS = 3;
  * is no map of YAML, or where it would say something else.
  */
 export const rewriteSystem = (text: string, before: unknown, after: unknown): string | undefined => {
-  const document = parseDocument(text, { version: "1.2", stringKeys: true });
+  const document = parseDocument(text, { version: "1.2", stringKeys: true, uniqueKeys: false });
   if (document.errors.length > 0 || !isMap(document.contents)) return undefined;
   const put = (path: Path, from: unknown, to: unknown): void => {
     if (canonicalJson(from) === canonicalJson(to)) return;
@@ -28,5 +28,7 @@ export const rewriteSystem = (text: string, before: unknown, after: unknown): st
   };
   put([], before, after);
   const written = document.toString({ lineWidth: 140 });
-  return canonicalJson(parseDocument(written, { version: "1.2", stringKeys: true }).toJS()) === canonicalJson(after) ? written : undefined;
+  return canonicalJson(parseDocument(written, { version: "1.2", stringKeys: true, uniqueKeys: false }).toJS()) === canonicalJson(after)
+    ? written
+    : undefined;
 };

@@ -1,4 +1,5 @@
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, Scalar, type Document, type Node, type ScalarTag } from "yaml";
+import { repeatedKeys } from "#documents/repeated-keys.ts";
 import { refusedTokens } from "#documents/yaml-tokens.ts";
 import { isJsonNumber, keepDigits } from "#contract/exact-numbers.ts";
 import type { SecretData, SecretMap } from "#secrets/secret-value.ts";
@@ -61,18 +62,6 @@ const findMergeKey = (node: unknown): Node | undefined => {
   const own = node.items.find((pair) => isScalar(pair.key) && pair.key.value === "<<" && pair.key.type === Scalar.PLAIN)?.key;
   return isScalar(own) ? own : firstOf(node.items.map((pair) => findMergeKey(pair.value)));
 };
-/** A key that stands twice in one map. The parser's own look at that compares each with each: seconds for a map of thousands. */
-const findRepeated = (node: unknown): Node | undefined => {
-  if (isSeq(node)) return firstOf(node.items.map(findRepeated));
-  if (!isMap(node)) return undefined;
-  const names = new Set<unknown>();
-  for (const { key } of node.items) {
-    if (!isScalar(key)) continue;
-    if (names.has(key.value)) return key;
-    names.add(key.value);
-  }
-  return firstOf(node.items.map((pair) => findRepeated(pair.value)));
-};
 const firstOf = (found: readonly (Node | undefined)[]): Node | undefined => found.find((one) => one !== undefined);
 
 /** Lines and columns count from 1. */
@@ -107,7 +96,7 @@ export const parseVault = (text: string): Vault => {
   if (wrong !== undefined) throw fault(`is not YAML that can be used (${wrong.code.toLowerCase()})`, wrong.pos[0]);
   const merge = findMergeKey(document.contents);
   if (merge !== undefined) throw fault("merge keys are not allowed", merge.range?.[0]);
-  const repeated = findRepeated(document.contents);
+  const [repeated] = repeatedKeys(document);
   if (repeated !== undefined) throw fault("is not YAML that can be used (duplicate_key)", repeated.range?.[0]);
   if (document.contents === null || (isScalar(document.contents) && document.contents.value === null)) return { document, root: new Map() };
   if (!isMap(document.contents)) throw fault("the file holds a map", document.contents.range?.[0]);
