@@ -36,6 +36,21 @@ test("tenants take turns, however much one of them asked before", async (t) => {
   assert.deepEqual(order, ["A1", "A2", "B1", "C1", "A3", "B2", "A4"]);
 });
 
+test("of two threads a tenant has one: another's work is done beside it, in its own order", async (t) => {
+  const thread = createWorkThread<string, string>({ module: await makeModule(t), name: "test", threads: 2, ended });
+  const gone = new AbortController();
+  const left = [thread.ask("hang", { tenant: "a", signal: gone.signal }), thread.ask("a2", { tenant: "a", signal: gone.signal })];
+  const order: string[] = [];
+  await Promise.all(["b1", "c1", "b2"].map((one) => thread.ask(one, { tenant: one.slice(0, 1) }).then((answer) => order.push(answer))));
+  assert.deepEqual(order, ["B1", "C1", "B2"]);
+  gone.abort();
+  assert.deepEqual(
+    (await Promise.allSettled(left)).map(({ status }) => status),
+    ["rejected", "rejected"],
+  );
+  assert.equal(await thread.ask("a3", { tenant: "a" }), "A3");
+});
+
 test("of one tenant so many wait and the rest is refused, and of others as many", async (t) => {
   const thread = createWorkThread<string, string>({ module: await makeModule(t), name: "test", maxWaiting: 2, ended });
   const settled = await Promise.allSettled(

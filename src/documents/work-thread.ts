@@ -1,6 +1,7 @@
 import { parentPort, Worker } from "node:worker_threads";
+import { createTenantTurns, type NotBegun, type TenantTurnsParts, type TurnOf } from "./tenant-turns.ts";
 
-/** Work that would hold the event loop, done in a thread of its own, one question after the other. */
+/** Work that would hold the event loop, done in threads of its own. */
 export interface WorkThread<Question, Answer> {
   /**
    * Those of one tenant are answered in their order, those of several tenants in turns. Throws what `ended` makes of it where there is no answer:
@@ -9,137 +10,111 @@ export interface WorkThread<Question, Answer> {
   ask(question: Question, asker?: WorkAsker): Promise<Answer>;
 }
 
-export interface WorkAsker {
-  /** Whose turn it counts to. */
-  readonly tenant?: string | undefined;
-  /** Aborted when nobody waits for the answer any more: what waits is dropped, what is under way is ended. */
-  readonly signal?: AbortSignal | undefined;
-}
+/** Who waits for an answer; once `signal` is aborted what waits is dropped, what is under way is ended. */
+export type WorkAsker = TurnOf;
 
 /**
  * Why there is no answer: it took too long, needed more than the thread's heap, the thread did not start or threw, too many of the tenant wait, or
  * nobody waits for it.
  */
-export type WorkEnd = "late" | "memory" | "failed" | "full" | "cancelled";
+export type WorkEnd = "late" | "memory" | "failed" | NotBegun;
 
-export interface WorkThreadParts {
+export interface WorkThreadParts extends Pick<TenantTurnsParts, "maxWaiting"> {
   /** The module that calls `answerQuestions`. */
   readonly module: URL;
   readonly name: string;
   readonly ended: (cause: unknown, why: WorkEnd) => Error;
   /** Longest that one answer may take; without end unless said. A thread that takes longer is ended. */
   readonly mostMs?: number;
-  /** Heap of the thread, MiB; Node's own measure unless said. */
+  /** Heap of a thread, MiB; Node's own measure unless said. */
   readonly heapMebibytes?: number;
-  /** How many questions of one tenant may wait; any number unless given, and of questions that are no tenant's. */
-  readonly maxWaiting?: number;
+  /** How many there are at most, of which one tenant has one at a time: of two, no tenant's work makes another wait. 1 unless given. */
+  readonly threads?: number;
 }
 
 type Answered<Answer> = { readonly answer: Answer } | { readonly failed: string };
 
-interface Job<Question, Answer> {
-  readonly question: Question;
-  resolve(answer: Answer): void;
-  reject(why: WorkEnd, cause: unknown): void;
-}
-
 const IDLE_MS = 30_000;
 
 /** A thread that is started when it is needed and ends when it was idle for a while. It keeps no process alive but while it is asked. */
-export const createWorkThread = <Question, Answer>(parts: WorkThreadParts): WorkThread<Question, Answer> => {
-  /** The tenant whose turn is next comes first. */
-  const waiting = new Map<string, Job<Question, Answer>[]>();
-  let current: Job<Question, Answer> | undefined;
+const createThread = <Question, Answer>(parts: WorkThreadParts) => {
   let thread: Worker | undefined;
   let idle: NodeJS.Timeout | undefined;
-  let late: NodeJS.Timeout | undefined;
+  let answered: (message: Answered<Answer>) => void = () => {};
+  let ended: (why: WorkEnd, cause: unknown) => void = () => {};
 
-  /** The job under way is over, and so is its thread. */
-  const end = (why: WorkEnd, cause: unknown): void => {
-    const [job, gone] = [current, thread];
-    current = undefined;
+  const stop = (): void => {
+    const gone = thread;
     thread = undefined;
-    clearTimeout(late);
     void gone?.terminate();
-    job?.reject(why, cause);
-    next();
-  };
-  const next = (): void => {
-    if (current !== undefined) return;
-    clearTimeout(idle);
-    const [first] = waiting;
-    if (first === undefined) {
-      thread?.unref();
-      idle = setTimeout(() => {
-        const gone = thread;
-        thread = undefined;
-        void gone?.terminate();
-      }, IDLE_MS).unref();
-      return;
-    }
-    const [tenant, jobs] = first;
-    waiting.delete(tenant);
-    current = jobs.shift();
-    if (jobs.length > 0) waiting.set(tenant, jobs);
-    thread ??= begin();
-    thread.ref();
-    try {
-      thread.postMessage(current?.question);
-    } catch (cause) {
-      return end("failed", cause);
-    }
-    late = parts.mostMs === undefined ? undefined : setTimeout(() => end("late", undefined), parts.mostMs).unref();
   };
   const begin = (): Worker => {
     const heap = parts.heapMebibytes === undefined ? {} : { resourceLimits: { maxOldGenerationSizeMb: parts.heapMebibytes } };
     const made = new Worker(parts.module, { name: parts.name, execArgv: [], ...heap });
     let cause: unknown;
     made.on("message", (message: Answered<Answer>) => {
-      if (made !== thread) return;
-      const job = current;
-      current = undefined;
-      clearTimeout(late);
-      if ("answer" in message) job?.resolve(message.answer);
-      else job?.reject("failed", new Error(message.failed));
-      next();
+      if (made === thread) answered(message);
     });
     made.on("error", (error) => void (cause = error));
     made.on("exit", () => {
       if (made !== thread) return;
+      thread = undefined;
       const isFull = cause instanceof Error && "code" in cause && cause.code === "ERR_WORKER_OUT_OF_MEMORY";
-      end(isFull ? "memory" : "failed", cause);
+      ended(isFull ? "memory" : "failed", cause);
     });
     return made;
   };
 
+  /** One question at a time. */
+  return (question: Question, signal: AbortSignal | undefined): Promise<Answer> =>
+    new Promise<Answer>((resolve, reject) => {
+      const cancel = (): void => ended("cancelled", signal?.reason);
+      const over = (): void => {
+        clearTimeout(late);
+        signal?.removeEventListener("abort", cancel);
+        answered = () => {};
+        ended = () => {};
+        thread?.unref();
+        idle = setTimeout(stop, IDLE_MS).unref();
+      };
+      answered = (message) => {
+        over();
+        if ("answer" in message) resolve(message.answer);
+        else reject(parts.ended(new Error(message.failed), "failed"));
+      };
+      ended = (why, cause) => {
+        over();
+        stop();
+        reject(parts.ended(cause, why));
+      };
+      clearTimeout(idle);
+      signal?.addEventListener("abort", cancel, { once: true });
+      const late = parts.mostMs === undefined ? undefined : setTimeout(() => ended("late", undefined), parts.mostMs).unref();
+      thread ??= begin();
+      thread.ref();
+      try {
+        thread.postMessage(question);
+      } catch (cause) {
+        ended("failed", cause);
+      }
+    });
+};
+
+/** Threads that are started when they are needed. */
+export const createWorkThread = <Question, Answer>(parts: WorkThreadParts): WorkThread<Question, Answer> => {
+  const { threads = 1, maxWaiting, ended } = parts;
+  const turn = createTenantTurns({ width: threads, maxWaiting, ended });
+  const free = Array.from({ length: threads }, () => createThread<Question, Answer>(parts));
   return {
-    ask: (question, { tenant = "", signal } = {}) =>
-      new Promise<Answer>((resolve, reject) => {
-        const jobs = waiting.get(tenant) ?? [];
-        if (signal?.aborted === true) return reject(parts.ended(signal.reason, "cancelled"));
-        if (tenant !== "" && jobs.length >= (parts.maxWaiting ?? Infinity)) return reject(parts.ended(undefined, "full"));
-        const cancel = (): void => {
-          if (current === job) return end("cancelled", signal?.reason);
-          const others = waiting.get(tenant)?.filter((one) => one !== job) ?? [];
-          if (others.length === 0) waiting.delete(tenant);
-          else waiting.set(tenant, others);
-          job.reject("cancelled", signal?.reason);
-        };
-        const job: Job<Question, Answer> = {
-          question,
-          resolve: (answer) => {
-            signal?.removeEventListener("abort", cancel);
-            resolve(answer);
-          },
-          reject: (why, cause) => {
-            signal?.removeEventListener("abort", cancel);
-            reject(parts.ended(cause, why));
-          },
-        };
-        signal?.addEventListener("abort", cancel, { once: true });
-        jobs.push(job);
-        waiting.set(tenant, jobs);
-        next();
+    ask: (question, asker = {}) =>
+      turn(asker, async () => {
+        const thread = free.pop();
+        if (thread === undefined) throw new TypeError("as many are at work as there are threads");
+        try {
+          return await thread(question, asker.signal);
+        } finally {
+          free.push(thread);
+        }
       }),
   };
 };

@@ -1,6 +1,7 @@
 import { Problem } from "#contract/problem.ts";
 import { createWorkThread } from "#documents/work-thread.ts";
 import { alterText, errorOf, pack, unpack, wishWith, type VaultDone, type VaultRefusal, type VaultWish } from "./vault-alter.ts";
+import { VaultFault } from "./vault-fault.ts";
 
 export interface ThreadQuestion {
   readonly text: string;
@@ -8,18 +9,26 @@ export interface ThreadQuestion {
 }
 export type ThreadAnswer = { readonly done: VaultDone } | { readonly refused: VaultRefusal };
 
-/** Throws as `alterText` does; `busy` when the thread ended before it answered. */
+/** Throws as `alterText` does, `VaultFault` too for a text that takes too long or too much; `busy` when the thread died. */
 export type AlterVault = (text: string, wish: VaultWish) => Promise<VaultDone>;
 
 /** A text of so many characters is read within some ten milliseconds; a larger one would hold the event loop for longer than anybody may. */
 const SMALL = 16_384;
+/** A file of 1 MiB takes seconds and, where it holds little but brackets, 400 MiB. */
+const LIMITS = { maxMs: 30_000, heapMebibytes: 512 };
 
 /** Small texts here, large ones in a thread. */
-export const createAlterVault = (): AlterVault => {
+export const createAlterVault = ({ maxMs, heapMebibytes } = LIMITS): AlterVault => {
   const thread = createWorkThread<ThreadQuestion, ThreadAnswer>({
     module: new URL("./vault-thread.ts", import.meta.url),
     name: "secrets-file",
-    ended: (cause) => new Problem("busy", { detail: "The secrets file could not be read now.", cause }),
+    mostMs: maxMs,
+    heapMebibytes,
+    ended: (cause, why) => {
+      if (why === "late") return new VaultFault(`takes longer than ${maxMs / 1000} s to be read`, { cause });
+      if (why === "memory") return new VaultFault(`needs more than ${heapMebibytes} MiB of memory to be read`, { cause });
+      return new Problem("busy", { detail: "The secrets file could not be read now.", cause });
+    },
   });
   return async (text, wish) => {
     if (text.length <= SMALL) return alterText(text, wish);

@@ -12,6 +12,9 @@ import { readText, refOf, refusal, remove, testSecretProvider, write } from "#se
 import type { SecretProvider } from "#secrets/providers/secret-provider.ts";
 import { StartFaults } from "#contract/start-faults.ts";
 import { acquireVaultLock } from "./vault-lock.ts";
+import { SecretValue } from "#secrets/secret-value.ts";
+import { VaultFault } from "./vault-fault.ts";
+import { createAlterVault } from "./vault-work.ts";
 import { createYamlProvider, type YamlProviderParts } from "./yaml-provider.ts";
 
 const run = promisify(execFile);
@@ -251,6 +254,44 @@ suite("secrets file", () => {
     assert.deepEqual(await provider.state(), { status: "degraded", fault: "file_invalid" });
     assert.ok(at.lines.some((line) => line.includes("secrets_file_invalid") && /line [0-9]+/.test(line)));
     assert.equal(await readText(provider, "yaml://secret/new0#k"), "1.50");
+  });
+
+  test("tenants take turns to write, however much one of them wrote before", async (t) => {
+    const provider = await (await place(t)).open();
+    const order: string[] = [];
+    const put = async (tenant: string, name: string): Promise<void> => {
+      const ref = { ...refOf(`yaml://secret/${tenant}/${name}#k`), tenant };
+      const change = { value: "v", replace: false };
+      const decided = new Set((await provider.nodes(ref, change)).map(({ id }) => id));
+      await provider.write(ref, change, { decided });
+      order.push(name);
+    };
+    await Promise.all([...["a1", "a2", "a3", "a4"].map((name) => put("a", name)), put("b", "b1")]);
+    assert.deepEqual(order, ["a1", "a2", "b1", "a3", "a4"]);
+  });
+
+  test("what this process wrote is not read again, what another wrote is", async (t) => {
+    const at = await place(t);
+    const provider = await at.open();
+    const value = async (): Promise<unknown> => SecretValue.reveal((await provider.read(refOf("yaml://secret/a"))).value);
+    await write(provider, "yaml://secret/a#k", '"v"');
+    const written = await value();
+    at.clock += 1000;
+    assert.equal(await value(), written);
+    await at.put((await readFile(at.path, "utf8")).replace("v", "w"));
+    assert.deepEqual(await value(), new Map([["k", "w"]]));
+  });
+
+  test("a text that takes too long or too much memory is a fault of the file, and others are read after it", async () => {
+    const large = (text: string): string => `a: [${text.repeat(30_000)}1]\nb: {k: v}\n`;
+    const read = async (limits: { readonly maxMs: number; readonly heapMebibytes: number }, text: string) =>
+      createAlterVault(limits)(text, { kind: "read" }).then(
+        ({ root }) => root.get("b"),
+        (error: unknown) => (error instanceof VaultFault ? error.message : String(error)),
+      );
+    assert.equal(await read({ maxMs: 1, heapMebibytes: 512 }, large("1,")), "takes longer than 0.001 s to be read");
+    assert.equal(await read({ maxMs: 30_000, heapMebibytes: 16 }, large("[],")), "needs more than 16 MiB of memory to be read");
+    assert.deepEqual(await read({ maxMs: 30_000, heapMebibytes: 512 }, large("1,")), new Map([["k", "v"]]));
   });
 
   test("two writers on one file lose nothing", async (t) => {

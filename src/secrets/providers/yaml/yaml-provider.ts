@@ -1,12 +1,13 @@
 import { lstat } from "node:fs/promises";
 import { Problem } from "#contract/problem.ts";
 import { StartFaults } from "#contract/start-faults.ts";
+import { createTenantTurns } from "#documents/tenant-turns.ts";
 import type { Intend, RemovedSecret, SecretProvider, WrittenSecret } from "#secrets/providers/secret-provider.ts";
 import { isSecretMap, SecretValue, type SecretMap } from "#secrets/secret-value.ts";
 import type { Log } from "#telemetry/log.ts";
 import { valueAt, type VaultDone, type VaultWish } from "./vault-alter.ts";
 import { VaultFault } from "./vault-fault.ts";
-import { readVaultFile, removeLeftovers, replaceVaultFile } from "./vault-file.ts";
+import { digestOf, readVaultFile, removeLeftovers, replaceVaultFile } from "./vault-file.ts";
 import { acquireVaultLock } from "./vault-lock.ts";
 import { lookUp, nodesChanged, nodesRead, secretsBelow } from "./vault-tree.ts";
 import { createAlterVault } from "./vault-work.ts";
@@ -20,6 +21,8 @@ export interface YamlProviderParts {
 }
 
 const LOOK_EVERY_MS = 250;
+/** Writes of one tenant. */
+const MAX_WAITING_WRITES = 256;
 
 const noVersions = (): never => {
   throw new Problem("not_supported", { detail: "The file keeps no versions." });
@@ -27,7 +30,7 @@ const noVersions = (): never => {
 
 /**
  * A YAML file as a store of secrets: path = nested maps, key = key. Reads are served from memory; the file is looked at
- * each 250 ms at most. A file that went bad leaves the last good content readable and refuses writes. Throws
+ * each 250 ms at most; tenants take turns to write. A file that went bad leaves the last good content readable and refuses writes. Throws
  * `StartFaults` when it cannot start: file missing or unsafe outside dev and test, bad in any environment.
  */
 export const createYamlProvider = async (parts: YamlProviderParts): Promise<SecretProvider> => {
@@ -39,9 +42,15 @@ export const createYamlProvider = async (parts: YamlProviderParts): Promise<Secr
   let seen = "";
   let writes = 0;
   let lookedAt = Number.NEGATIVE_INFINITY;
-  let queue: Promise<unknown> = Promise.resolve();
   let reached = "";
+  /** Of the bytes that `root` was read of. */
+  let digest: string | undefined;
   const alter = createAlterVault();
+  // One write at a time, of tenants in turns: a large file takes each of them seconds.
+  const turn = createTenantTurns({
+    maxWaiting: MAX_WAITING_WRITES,
+    ended: (cause) => new Problem("busy", { detail: "Too many writes of the tenant wait.", headers: { "retry-after": "5" }, cause }),
+  });
 
   const readBytes = async () => {
     const bytes = await readVaultFile(fileOptions);
@@ -66,12 +75,20 @@ export const createYamlProvider = async (parts: YamlProviderParts): Promise<Secr
       seen = present;
       if (present === "absent" && root.size > 0) throw new VaultFault("is gone");
       const before = writes;
-      const read = await alter((await readBytes())?.text ?? "", { kind: "read" });
-      // What we wrote meanwhile is newer than what was read.
-      if (before === writes) root = read.root;
+      const bytes = await readBytes();
+      // What we wrote ourselves is known: only what somebody else wrote is read anew.
+      if (bytes === undefined || bytes.digest !== digest) {
+        const read = await alter(bytes?.text ?? "", { kind: "read" });
+        // What we wrote meanwhile is newer than what was read.
+        if (before === writes) [root, digest] = [read.root, bytes?.digest];
+      }
       fault = undefined;
     } catch (error) {
-      if (!(error instanceof VaultFault)) throw error;
+      if (!(error instanceof VaultFault)) {
+        // The file may be good: the next look reads it again.
+        seen = "";
+        throw error;
+      }
       fault = error.message;
       log.error("secrets_file_invalid", { path, fault });
     }
@@ -98,7 +115,7 @@ export const createYamlProvider = async (parts: YamlProviderParts): Promise<Secr
       if ((await readVaultFile(fileOptions))?.digest !== bytes?.digest)
         throw new Problem("cas_mismatch", { detail: "The secrets file was changed meanwhile." });
     });
-    root = done.root;
+    [root, digest] = [done.root, digestOf(done.text)];
     writes++;
     fault = undefined;
     // Looked at anew by the next read: another process may write between our rename and any look of ours.
@@ -106,11 +123,8 @@ export const createYamlProvider = async (parts: YamlProviderParts): Promise<Secr
     lookedAt = Number.NEGATIVE_INFINITY;
     return done;
   };
-  const inTurn = (wish: VaultWish, intend: Intend | undefined): Promise<VaultDone> => {
-    const done = queue.then(() => alterLocked(wish, intend));
-    queue = done.catch(() => undefined);
-    return done;
-  };
+  const inTurn = (wish: Exclude<VaultWish, { readonly kind: "read" }>, intend: Intend | undefined): Promise<VaultDone> =>
+    turn({ tenant: wish.ref.tenant }, () => alterLocked(wish, intend));
 
   await removeLeftovers(path);
   await refresh();
