@@ -69,8 +69,7 @@ export const importOpenApi = endpoint("crud", "POST", "/config/imports/openapi",
   status: 201,
   ...withoutAgents({ scope: ["config.write"], decision: "system/edit" }),
   problems: ["unprocessable", "upstream_error", "upstream_timeout", "busy"],
-  summary:
-    "Look at an OpenAPI document (3.0, 3.1 or Swagger 2.0; JSON of at most 32 MiB, or YAML of at most 16 MiB): nothing becomes a tool yet.",
+  summary: "Look at an OpenAPI document (3.0, 3.1 or Swagger 2.0; JSON or YAML of at most 32 MiB): nothing becomes a tool yet.",
 });
 
 export const importedOperations = endpoint("crud", "GET", "/config/imports/{id}/operations", {

@@ -544,6 +544,30 @@ test("a small document does not wait for a large one, whoever sent it first", as
   assert.deepEqual(order, ["small 201", "large 201"]);
 });
 
+test("a small document does not wait for a system made of a large one, however well that one packs", async (t) => {
+  const house = await crudHouse(t);
+  const inspect = inspectAs(house);
+  const { import_id: id } = (await (await inspect(ada, largeYaml(4))).json()) as { readonly import_id: string };
+  const order: string[] = [];
+  const making = house
+    .request(`/config/imports/${id}/accept?dryRun=true`, { method: "POST", as: ada, body: { pick: ["GET /p1"] } })
+    .then(({ status }) => order.push(`made ${status}`));
+  // Sent once the document of the other is with its thread.
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  await inspect(ada, smallDocument).then(({ status }) => order.push(`small ${status}`));
+  await making;
+  assert.deepEqual(order, ["small 201", "made 200"]);
+});
+
+test("a large document does not wait for another tenant's", async (t) => {
+  const inspect = inspectAs(await crudHouse(t));
+  const order: string[] = [];
+  const seen = (as: object, mebibytes: number, name: string) =>
+    inspect(as, largeYaml(mebibytes)).then((response) => order.push(`${name} ${response.status}`));
+  await Promise.all([seen(ada, 4, "first"), seen(ada, 1.2, "second of the same"), seen(eve, 1.2, "other's")]);
+  assert.deepEqual(order, ["other's 201", "first 201", "second of the same 201"]);
+});
+
 test("of one tenant so many documents wait, the next is told when to come again, and another tenant's is read", async (t) => {
   const inspect = inspectAs(await crudHouse(t));
   const answers = Promise.all(Array.from({ length: 12 }, () => inspect(ada, smallDocument)));

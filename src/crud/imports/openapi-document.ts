@@ -1,7 +1,8 @@
 import { parseStrictJson } from "#http/strict-json.ts";
 import { isObject } from "#contract/is-object.ts";
 import type { Fault } from "#contract/problem.ts";
-import { isDeeper, readYaml } from "#documents/yaml-document.ts";
+import { isDeeper } from "#documents/yaml-document.ts";
+import { readYamlSlices } from "#documents/yaml-slices.ts";
 
 export type Node = Readonly<Record<string, unknown>>;
 
@@ -26,8 +27,8 @@ export class ImportFault extends Error {
 const MOST_DEPTH = 200;
 /** A member twice is refused in either form. How many there are is bounded by the document's size, and their depth is looked at below. */
 const JSON_LIMITS = { depth: Number.POSITIVE_INFINITY, members: Number.POSITIVE_INFINITY, keepsUnfit: true };
-/** What YAML is read into takes some 50 times its size. */
-const YAML_LIMITS = { mebibytes: 16, depth: 100, aliases: 10_000, rounds: true };
+/** What YAML is read into takes some 50 times its size; that many MiB are read at once. */
+const YAML_LIMITS = { mebibytes: 8, depth: 100, aliases: 10_000, rounds: true };
 const MOST_HOPS = 20;
 
 export const nodeOf = (value: unknown): Node => (isObject(value) ? value : {});
@@ -46,8 +47,7 @@ const readValue = (text: string): { readonly value: unknown } | { readonly fault
       // A flow map of YAML begins like this too.
     }
   }
-  const { document, faults } = readYaml(plain, "document", YAML_LIMITS);
-  return document === undefined ? { faults } : { value: document.value };
+  return readYamlSlices(plain, "document", YAML_LIMITS);
 };
 
 const swaggerServers = (root: Node): readonly string[] => {
