@@ -9,6 +9,7 @@ import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { requireProgram } from "#testing/programs.ts";
 import { openServers } from "./open-servers.ts";
+import { runsAnyProgram } from "./any-program.ts";
 import { isLoaderVariable } from "./loader-variable.ts";
 
 const world = async (t: TestContext) => {
@@ -99,10 +100,35 @@ test("an entry that would let a tenant run code is an issue of the operator's fi
   assert.deepEqual((await open(file(`{ command: ${notes}, env: { NODE_OPTIONS: { value: --no-addons } } }`))).faults, []);
 });
 
+test("programs that run what they are told are known by name, however a system writes it", () => {
+  for (const name of [
+    ..."sh bash.exe /usr/bin/env node node22 python3.13 pypy3.11 perl5.40 ruby-3.4 lua5.4 php8.4 corepack pipx conda poetry ts-node-esm".split(
+      " ",
+    ),
+    ..."C:\\Windows\\System32\\CMD.EXE git hg svn rsync curl wget tar bsdtar zip unzip 7z sqlite3 psql mysql redis-cli openssl socat".split(
+      " ",
+    ),
+    ..."go cargo dotnet docker podman kubectl systemd-run vite.js bwrap unshare nsenter chroot flock at batch tmux screen crontab".split(
+      " ",
+    ),
+    ..."setpriv runuser ld-musl-x86_64.so.1 taskset ionice prlimit valgrind ltrace lldb m4 ninja cmake mvn gradle erl elixir ghci rg".split(
+      " ",
+    ),
+    ..."nodemon pm2 pipenv hatch pdm rye jupyter ipython pytest mise direnv nix nix-shell ipython3 apptainer firejail".split(" "),
+  ])
+    assert.ok(runsAnyProgram(name), name);
+  for (const name of ["mcp-server-memory", "notes", "github-mcp-server", "mcp-server-git", "filesystem", "postgres-mcp", "nodes", "shelly"])
+    assert.ok(!runsAnyProgram(name), name);
+});
+
 test("variables that load code are known by name, and those of a server's own are not taken for them", () => {
   for (const name of [
     ..."NODE_OPTIONS NODE_PATH NODE_V8_COVERAGE NODE_EXTRA_CA_CERTS LD_PRELOAD LD_AUDIT LD_LIBRARY_PATH DYLD_INSERT_LIBRARIES".split(" "),
     ..."PYTHONPATH PYTHONSTARTUP PERL5OPT PERL5LIB RUBYOPT RUBYLIB BASH_ENV ENV PATH HOME GIT_SSH_COMMAND npm_config_userconfig".split(" "),
+    ..."MAKEFLAGS GNUMAKEFLAGS MAVEN_OPTS GRADLE_OPTS ERL_AFLAGS ELIXIR_ERL_OPTIONS MISE_CONFIG_DIR NIX_PATH RIPGREP_CONFIG_PATH".split(
+      " ",
+    ),
+    ..."KUBECONFIG SUDO_ASKPASS MANPAGER SYSTEMD_PAGER VIRTUAL_ENV CONDA_PREFIX COREPACK_NPM_REGISTRY VOLTA_HOME PGSERVICEFILE".split(" "),
     ..."JAVA_TOOL_OPTIONS _JAVA_OPTIONS OPENSSL_CONF SSL_CERT_FILE GCONV_PATH GLIBC_TUNABLES SHELL IFS TMPDIR http_proxy ALL_PROXY".split(
       " ",
     ),
