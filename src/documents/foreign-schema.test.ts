@@ -250,6 +250,17 @@ test("equal items, long lists of values and composed ones are looked up: a value
     assert.equal(prepareSchema(schema)(value).length, issues, JSON.stringify(schema).slice(0, 80));
 });
 
+test("values that are compared cost what their names and texts are long", () => {
+  const MAX_STEPS = 2000;
+  const many = (name: string, text: string) => range(50, (at) => ({ [name]: `${text}${at}` }));
+  for (const rule of [{ uniqueItems: true }, { items: { enum: [{ other: 1 }] } }]) {
+    const check = prepareSchema(rule);
+    assert.notEqual(check(many("n", "t"), MAX_STEPS), TOO_MUCH_WORK);
+    assert.equal(check(many("n".repeat(1000), "t"), MAX_STEPS), TOO_MUCH_WORK, "names");
+    assert.equal(check(many("n", "t".repeat(1000)), MAX_STEPS), TOO_MUCH_WORK, "texts");
+  }
+});
+
 const leaf = fc.oneof(fc.constantFrom(null, true, false, 0, 1, 2, 2.5, "", "a", "ab", "b1"), fc.integer({ min: -3, max: 3 }));
 const { value: anyValue } = fc.letrec((tie) => ({
   value: fc.oneof(

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
@@ -113,6 +113,39 @@ test("all of an archive is published or nothing, and what it lacks stays", async
     files,
     [schema, system("good", "./schemas/one.json"), system("kept")].toSorted((one, other) => (one.path < other.path ? -1 : 1)),
   );
+});
+
+test("an archive sets up the tools of the systems that it brings, which are its sender's own, and no others", async (t) => {
+  const house = await emptyHouse(t);
+  const tools: ArchivedFile = {
+    path: "tools.yaml",
+    text: "apiVersion: tools/v1\nviews: [{ name: ours, tenants: [tenant:acme] }]\noverrides: { staff.one.get_one: { title: Ours } }\n",
+  };
+  const alone = await put(house, [tools]);
+  assert.equal(alone.status, 422, alone.bytes.toString());
+  assert.match(alone.bytes.toString(), /no system that you see/);
+  const others = { ...tools, text: tools.text.replace("staff.one", "staff.two") };
+  assert.equal((await put(house, [system("one"), others])).status, 422);
+  assert.deepEqual(await namesOf(house), []);
+  const both = await put(house, [system("one"), tools]);
+  assert.equal(both.status, 200, both.bytes.toString());
+  assert.deepEqual(await namesOf(house), ["staff.one"]);
+});
+
+test("a tools document that never loaded is nobody's own: who runs the deployment replaces it", async (t) => {
+  const configFolder = await mkdtemp(join(tmpdir(), "sallyport-config-"));
+  cleanUp(t, () => rm(configFolder, { recursive: true }));
+  await writeFile(join(configFolder, "tools.yaml"), "apiVersion: tools/v1\nviews: 7\n");
+  const house = await emptyHouse(t, { configFolder });
+  const text = "apiVersion: tools/v1\nviews: [{ name: ours, tenants: [tenant:acme] }]\n";
+  const publish = () =>
+    house.request("/config/tools", { method: "PUT", as: ada, raw: text, headers: { "content-type": "application/yaml" } });
+  house.verdicts.set("deployment:edit_views", false);
+  const refused = await publish();
+  assert.deepEqual([refused.status, ((await refused.json()) as { readonly code: string }).code], [422, "cross_tenant"]);
+  house.verdicts.set("deployment:edit_views", true);
+  const published = await publish();
+  assert.ok(published.ok, await published.text());
 });
 
 const rows: readonly (readonly [what: string, files: readonly ArchivedFile[], status: number, code: string, fault: RegExp])[] = [

@@ -1,10 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { seedEmployees } from "#demo/employees.ts";
+import { Problem } from "#contract/problem.ts";
+import { TOO_MUCH_WORK } from "#documents/foreign-schema.ts";
+import { schemaIssues } from "#documents/schema-issues.ts";
 import { statement } from "#store/database.ts";
 import { agent, crudHouse, peopleTools, type CrudHouse } from "#testing/crud-house.ts";
-import { shapeKept, shapeMark } from "./shape-door.ts";
+import type { DecidedCall } from "./chain-door.ts";
+import { shapeKept, shapeMark, shapeOutput } from "./shape-door.ts";
 import { principalOf } from "./tool-call.ts";
+import { FailedCall, UpstreamFault } from "./upstream-fault.ts";
 
 const REPLIES = statement<{ reply: Uint8Array | null; state: string }>("testing.replies", "select reply, state from crud.tool_call");
 const acme = seedEmployees().filter((row) => row.tenant === "tenant:acme");
@@ -150,6 +155,46 @@ test("an answer is not shaped by other rules than those it was made under", asyn
   };
   for (const [why, other] of Object.entries(others)) await assert.rejects(show(other), { code: "reply_withheld" }, why);
   await assert.rejects(shapeKept({ ...kept, mark: "" }, { ...by, tool }), { code: "reply_withheld" });
+});
+
+test("an act that was done is not offered for another try where too many answers wait to be checked", async (t) => {
+  const house = await crudHouse(t);
+  const tool = house.crud.catalogue.snapshot.tools.get("people.demo.get_employee");
+  assert.ok(tool !== undefined);
+  // The check takes more work than the event loop may wait for, and seconds in the thread.
+  const levels = Array.from({ length: 40 }, (_none, at) => [
+    `A${at}`,
+    at === 39 ? { type: "string" } : { allOf: [{ $ref: `#/$defs/A${at + 1}` }, { $ref: `#/$defs/A${at + 1}` }] },
+  ]);
+  const schema = { $ref: "#/$defs/A0", $defs: Object.fromEntries(levels) };
+  const checkOutput = Object.assign(() => TOO_MUCH_WORK, { schema });
+  const { rows: _rows, ...rules } = tool.rules;
+  const shape = (tenant: string) =>
+    shapeOutput(
+      { value: "x" },
+      {
+        tool: { ...tool, rules: { ...rules, masks: [], checkOutput } },
+        given: { value: {} },
+        scope: undefined,
+        lifted: new Set<string>(),
+        call: { caller: { tenant } } as DecidedCall["call"],
+      },
+    );
+  const gone = new AbortController();
+  const waiting = Array.from({ length: 70 }, () =>
+    schemaIssues(checkOutput, "x", { tenant: "tenant:full", signal: gone.signal }).catch((error: unknown) => error),
+  );
+  await assert.rejects(shape("tenant:full"), (error) => {
+    assert.ok(error instanceof Problem && error.options.cause instanceof Problem);
+    assert.deepEqual([error.code, error.status, error.options.headers], ["output_invalid", 502, undefined]);
+    assert.equal(error.options.cause.code, "overloaded");
+    // As the pipeline answers what fails behind the act.
+    const failed = new FailedCall(error, new UpstreamFault(error, "done"), { costMicro: 0n, isAuditPending: false });
+    assert.equal(failed.isRetryable, false);
+    return true;
+  });
+  gone.abort();
+  await Promise.all(waiting);
 });
 
 test("keys are those of a person, of the agents that act for them, or of a client of theirs: none of these is another", () => {
