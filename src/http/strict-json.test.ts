@@ -156,3 +156,23 @@ for (const blanks of [" ".repeat(15), " ".repeat(16), " ".repeat(17), "\n".repea
     assert.throws(() => parseStrictJson(`{"a":1${blanks},${blanks}"a":2}`), { code: "duplicate_member" });
   });
 }
+
+test("a reader that looks at a body before it refuses it is given all of it, and what is wrong", () => {
+  for (const [text, value, code] of [
+    ['{"a":1,"a":2,"b":{"a":3,"a":4,"\\u0061":5}}', [1, 2, [3, 4, 5]], "duplicate_member"],
+    ['{"a":12345678901234567890,"b":{}}', [12345678901234567000, []], "body_unreadable"],
+    [`{"a":1,"b":{"a":${"[".repeat(70)}${"]".repeat(70)}}}`, undefined, "body_unreadable"],
+    ['{"a":1,"b":{}}', [1, []], undefined],
+  ] as const) {
+    const issues: string[] = [];
+    const read = parseStrictJson(text, { depth: 64, keepsUnfit: true, onIssue: (issue) => issues.push(issue().code) });
+    assert.equal(issues[0], code);
+    const values = (one: unknown): unknown => (typeof one === "object" && one !== null ? Object.values(one).map(values) : one);
+    if (value !== undefined) assert.deepEqual(values(read), value);
+    const names = Object.keys(read as object).map((name) => name.trim());
+    assert.ok(names.every((name) => name === "a" || name === "b"));
+  }
+  const onIssue = (): void => {};
+  assert.throws(() => parseStrictJson(`[${"0,".repeat(11)}0]`, { depth: 64, members: 10, onIssue }), { code: "body_too_large" });
+  assert.throws(() => parseStrictJson('{"a":1,"a":', { depth: 64, onIssue }), { code: "body_unreadable" });
+});

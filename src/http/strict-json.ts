@@ -25,12 +25,22 @@ export interface StrictJsonLimits {
   readonly keepsUnfit?: boolean;
   /** Numbers that no double holds pass, as their texts: for whoever sends them on with all their digits. */
   readonly keepsDigits?: boolean | undefined;
+  /**
+   * Takes what is thrown otherwise of a body that JSON.parse reads, for a reader that looks at it before it refuses it. All members of one name
+   * are there then, the later ones with blanks behind it; numbers are doubles; more than `members` are thrown as ever.
+   */
+  readonly onIssue?: ((issue: () => Problem) => void) | undefined;
 }
 
 /** What follows the reading (schemas, walks, digests) costs by the member, on the one loop that everybody shares. */
 export const MOST_MEMBERS = 10_000;
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+const raise = ({ onIssue }: StrictJsonLimits, issue: () => Problem): void => {
+  if (onIssue === undefined) throw issue();
+  onIssue(issue);
+};
 
 /** Reads text, structure, values and their fitness one after the other; it stops between them. */
 export const strictJsonSteps = function* (bytes: Uint8Array | string, limits: StrictJsonLimits): Generator<void, unknown> {
@@ -43,9 +53,11 @@ export const strictJsonSteps = function* (bytes: Uint8Array | string, limits: St
   if (text.charCodeAt(0) === 0xfeff) throw new Problem("body_unreadable", { detail: "The body begins with a byte order mark." });
   let value: unknown;
   try {
-    const isExact = yield* checkMembers(text, limits);
+    const repeated: number[] = [];
+    const isExact = yield* checkMembers(text, limits, repeated);
     yield;
-    value = isExact ? JSON.parse(text) : parseExactJson(text);
+    if (!isExact) limits.onIssue?.(() => new Problem("body_unreadable", { detail: "The body holds a number that no double holds." }));
+    value = isExact || limits.onIssue !== undefined ? JSON.parse(withEach(text, repeated)) : parseExactJson(text);
   } catch (cause) {
     if (cause instanceof Problem) throw cause;
     throw new Problem("body_unreadable", { detail: "The body is not JSON.", cause });
@@ -60,6 +72,12 @@ export const strictJsonSteps = function* (bytes: Uint8Array | string, limits: St
 
 export const parseStrictJson = (bytes: Uint8Array | string, limits: StrictJsonLimits = { depth: 64 }): unknown =>
   atOnce(strictJsonSteps(bytes, limits));
+
+/** The text with blanks in names that would be equal, each time others: two kinds of them count in binary. */
+const withEach = (text: string, ends: readonly number[]): string => {
+  const blanks = (n: number): string => n.toString(2).replaceAll("0", " ").replaceAll("1", "\u2003");
+  return [0, ...ends].map((from, n) => `${n === 0 ? "" : blanks(n)}${text.slice(from, ends[n])}`).join("");
+};
 
 /** Characters between two stops; what is passed over at the speed of a search, a string or a run of blanks or digits, has none within. */
 const STRIDE = 16_384;
@@ -85,9 +103,9 @@ const LARGE_EXPONENT = /[eE][-+]?\d{3}/;
 
 /**
  * Walks the text once; strings are skipped by their own rules, so braces inside them do not count. Answers whether a double holds each of
- * its numbers.
+ * its numbers; `repeated` takes where names end that their object has already.
  */
-const checkMembers = function* (text: string, limits: StrictJsonLimits): Generator<void, boolean> {
+const checkMembers = function* (text: string, limits: StrictJsonLimits, repeated: number[]): Generator<void, boolean> {
   const open: (Set<string> | null)[] = [];
   const most = limits.members ?? MOST_MEMBERS;
   let members = 0;
@@ -97,7 +115,7 @@ const checkMembers = function* (text: string, limits: StrictJsonLimits): Generat
   };
   const enter = (names: Set<string> | null): void => {
     if (open.push(names) > limits.depth)
-      throw new Problem(limits.tooDeep ?? "body_unreadable", { detail: `The body is nested deeper than ${limits.depth}.` });
+      raise(limits, () => new Problem(limits.tooDeep ?? "body_unreadable", { detail: `The body is nested deeper than ${limits.depth}.` }));
     expectsName = names !== null;
   };
   const looksFrom = LARGE_EXPONENT.test(text) ? 0 : EXACT_LENGTH;
@@ -140,8 +158,10 @@ const checkMembers = function* (text: string, limits: StrictJsonLimits): Generat
         if (expectsName && names) {
           const raw = text.slice(at + 1, end);
           const name = raw.includes("\\") ? (JSON.parse(`"${raw}"`) as string) : raw;
-          if (names.has(name))
-            throw new Problem(limits.repeated ?? "duplicate_member", { detail: "A member is named twice in one object." });
+          if (names.has(name)) {
+            raise(limits, () => new Problem(limits.repeated ?? "duplicate_member", { detail: "A member is named twice in one object." }));
+            repeated.push(end);
+          }
           names.add(name);
           expectsName = false;
         }
