@@ -310,9 +310,27 @@ test("filters by URN, in any case, of members and of groups are right or refused
   const two = await made(scim, "/Users", user("two", { active: "False" }));
   const staff = await made(scim, "/Groups", group("Staff", [one]));
   const crew = await made(scim, "/Groups", group("Crew", [two, staff]));
-  const names: Readonly<Record<string, string>> = { [one]: "one", [two]: "two", [staff]: "staff", [crew]: "crew" };
+  const odd = await made(scim, "/Users", user("Ärger%_\\", { title: "odd", [ENTERPRISE]: { department: "None" } }));
+  const lead = await made(scim, "/Groups", group("Führung ΟΔΟς"));
+  const names: Readonly<Record<string, string>> = {
+    [one]: "one",
+    [two]: "two",
+    [odd]: "odd",
+    [staff]: "staff",
+    [crew]: "crew",
+    [lead]: "lead",
+  };
   const rows: readonly (readonly [path: string, filter: string, found: readonly string[] | "invalidFilter"])[] = [
     ["/Users", `${USER}:userName eq "one@ACME.example"`, ["one"]],
+    ["/Users", 'userName eq "ÄRGER%_\\\\"', ["odd"]],
+    ["/Users", 'userName eq "ärger%_\\\\" and active eq true', ["odd"]],
+    ["/Users", 'userName[value eq "ärger"]', "invalidFilter"],
+    ["/Users", 'userName eq "ärger%__"', []],
+    ["/Groups", 'displayName eq "FÜHRUNG ΟΔΟΣ"', ["lead"]],
+    ["/Groups", 'displayName eq "führung οδος"', ["lead"]],
+    ["/Groups", 'displayName eq "Führung Οδος" and id pr', ["lead"]],
+    ["/Groups", 'displayName eq "führung"', []],
+    ["/Groups", 'displayName co "ÜHRUNG"', ["lead"]],
     ["/Users", `${USER.toUpperCase()}:USERNAME sw "ONE"`, ["one"]],
     ["/Users", `${ENTERPRISE}:department eq "post"`, ["one"]],
     ["/Users", `${ENTERPRISE}:manager.value eq "boss"`, ["one"]],
@@ -324,16 +342,16 @@ test("filters by URN, in any case, of members and of groups are right or refused
     ["/Users", "active eq false", ["two"]],
     ["/Users", `groups.value eq "${staff}"`, ["one"]],
     ["/Users", `groups[value eq "${crew}"]`, ["two"]],
-    ["/Users", `not (groups.value eq "${staff}")`, ["two"]],
+    ["/Users", `not (groups.value eq "${staff}")`, ["two", "odd"]],
     ["/Groups", `members eq "${one}"`, ["staff"]],
     ["/Groups", `members[value eq "${two}"]`, ["crew"]],
     ["/Groups", `${GROUP}:members.value eq "${staff}"`, ["crew"]],
     ["/Groups", `id eq "${crew}" and members eq "${two}"`, ["crew"]],
     ["/Groups", `id eq "${crew}" and members eq "${one}"`, []],
-    ["/Groups", `not (members.value eq "${one}")`, ["crew"]],
+    ["/Groups", `not (members.value eq "${one}")`, ["crew", "lead"]],
     ["/Groups", `displayName eq "nobody" or members eq "${one}"`, ["staff"]],
     ["/Groups", 'meta.resourceType eq "group"', []],
-    ["/Groups", 'meta.lastModified gt "2020-01-01T00:00:00Z"', ["staff", "crew"]],
+    ["/Groups", 'meta.lastModified gt "2020-01-01T00:00:00Z"', ["staff", "crew", "lead"]],
     ["/Groups", 'members.display eq "one"', "invalidFilter"],
     ["/Groups", "members pr", "invalidFilter"],
     ["/Groups", 'members co "x"', "invalidFilter"],

@@ -205,6 +205,9 @@ const lookupOf = (filter: Filter): ScimFilter["lookup"] => {
     return lookupOf({ ...filter.part, path: [...filter.path, ...filter.part.path] });
   if (filter.kind !== "compare" || filter.op !== "eq" || typeof filter.value !== "string") return undefined;
   const by = lookups.get(filter.path[0]?.name.toLowerCase() ?? "");
+  // Databases fold other letters each in their own way: those fit the pattern that may be the same, and `matches` decides.
+  if ((by === "username" || by === "displayname") && /\P{ASCII}/u.test(filter.value))
+    return { by: `${by}_like`, value: filter.value.replaceAll(/[\\%_]/g, "\\$&").replaceAll(/\P{ASCII}+/gu, "%") };
   return by === undefined ? undefined : { by, value: filter.value };
 };
 
@@ -215,7 +218,8 @@ export const readFilter = (type: ScimType, text: string): ScimFilter => {
   if (!isAtEnd()) throw refused(`${word()} is one word too many`);
   const found = (filter.kind === "and" ? filter.parts : [filter]).map(lookupOf).filter((one) => one !== undefined);
   const lookup = found.find(({ by }) => by !== "members" && by !== "groups") ?? found[0];
-  return { filter, lookup, isLookup: lookup !== undefined && filter.kind !== "and", linkedIds: linkedIds(filter) };
+  const isLookup = lookup !== undefined && filter.kind !== "and" && !lookup.by.endsWith("_like");
+  return { filter, lookup, isLookup, linkedIds: linkedIds(filter) };
 };
 
 /** Reads a path of PATCH; `undefined`: it names no attribute that is stored. Throws `invalidPath`. */

@@ -30,10 +30,13 @@ export const scimIdOf = (nodeId: string): string => nodeId.slice(nodeId.indexOf(
 
 const COLUMNS =
   "r.id, r.document, r.rev, r.created_at, r.updated_at, r.suspended, (select n.state from membership.node n where n.id = r.id) as state";
-/** By the one attribute that directories look somebody up by before they write; text of names whatever its case. */
+const folded = (attribute: string): string => `lower((r.document ->> '${attribute}') collate "C")`;
+/** By the one attribute that directories look somebody up by before they write; names in ASCII whatever their case, others by a pattern. */
 const lookups = {
-  username: `lower((r.document ->> 'userName') collate "C") = lower($3)`,
-  displayname: `lower((r.document ->> 'displayName') collate "C") = lower($3)`,
+  username: `${folded("userName")} = lower($3::text collate "C")`,
+  displayname: `${folded("displayName")} = lower($3::text collate "C")`,
+  username_like: `${folded("userName")} like lower($3::text collate "C")`,
+  displayname_like: `${folded("displayName")} like lower($3::text collate "C")`,
   externalid: "r.document ->> 'externalId' = $3",
   id: `r.id = $3`,
   members: `r.id in (select e.dst from membership.edge e join membership.scim_resource m on m.id in ('person:scim:' || $3, 'group:scim:' || $3)
