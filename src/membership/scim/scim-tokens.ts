@@ -38,8 +38,14 @@ const FIND = statement<{ tenant_id: string; digest: string; stale: boolean; prob
 /** To the hour: who reads is no writer at every request. */
 const USED = statement("membership.scim_token_used", "update membership.scim_token set last_used_at = now() where id = $1");
 
-const REPORT = statement("membership.scim_token_report", "update membership.scim_token set problems = $2::jsonb where id = $1");
 const MAX_PROBLEMS = 20;
+/** Put before those that are there now: others report at the same time. */
+const REPORT = statement(
+  "membership.scim_token_report",
+  `update membership.scim_token t set problems = $2::jsonb || coalesce((
+     select jsonb_agg(o.p order by o.at) from jsonb_array_elements(t.problems) with ordinality o(p, at)
+     where o.at < ${MAX_PROBLEMS} and o.p ->> 'detail' <> $2::jsonb -> 0 ->> 'detail'), '[]') where t.id = $1`,
+);
 const AGAIN_MS = 3_600_000;
 
 /** Whose token a request has. */
@@ -58,8 +64,7 @@ export const reportProblem = async (sql: Sql, client: ScimClient, resource: stri
   const at = new Date();
   const known = client.problems.find((one) => one.detail === detail);
   if (known !== undefined && at.getTime() - Date.parse(known.at) < AGAIN_MS) return;
-  const others = client.problems.filter((one) => one !== known).slice(0, MAX_PROBLEMS - 1);
-  await sql.run(REPORT, [client.tokenId, JSON.stringify([{ at: at.toISOString(), resource, detail }, ...others])]);
+  await sql.run(REPORT, [client.tokenId, JSON.stringify([{ at: at.toISOString(), resource, detail }])]);
 };
 
 const TOKEN = /^Bearer +scim_([0-9a-f]{16})_([A-Za-z0-9_-]{43})$/i;
