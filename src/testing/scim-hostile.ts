@@ -1,3 +1,4 @@
+import { rawInteger } from "#contract/exact-numbers.ts";
 import { patch, user } from "./scim-directory.ts";
 
 const emails = (count: number): readonly object[] => Array.from({ length: count }, (_none, n) => ({ value: `${n}@acme.example` }));
@@ -37,5 +38,13 @@ export const hostileScim: readonly HostileScim[] = [
   { what: "1,001 operations", method: "PATCH", body: patch(...times(1001, { op: "add", path: "title", value: "x" })), status: 413 },
   { what: "40,000 names without a path", method: "PATCH", body: patch({ op: "add", value: names(40_000) }), status: 400 },
   { what: "40,000 attributes", method: "PUT", body: user("u", names(40_000)), status: 400 },
+  {
+    what: "20,000 numbers that no double holds",
+    method: "PATCH",
+    body: patch({ op: "add", path: "title", value: Array(20_000).fill(rawInteger(12_345_678_901_234_567_890n)) }),
+    status: 400,
+  },
+  { what: "40,000 names of one operation", method: "PATCH", body: patch({ op: "add", path: "title", ...names(40_000) }), status: 200 },
+  { what: "a name of 800 kB", method: "PATCH", body: patch({ op: "add", value: { ["urn:".repeat(200_000)]: "x" } }), status: 400 },
   { what: "brackets in brackets", method: "PATCH", body: patch({ op: "add", path: `emails[${"(".repeat(400)}`, value: "x" }), status: 400 },
 ];

@@ -9,7 +9,7 @@ import { hostileScim } from "#testing/scim-hostile.ts";
 /** What the database is asked: statements, and rows that come back; of transactions apart. */
 const counting = (database: Database) => {
   const all = { statements: 0, rows: 0, values: 0 };
-  const inside = { ...all, transactions: 0 };
+  const inside = { ...all, transactions: 0, mostStatements: 0, mostValues: 0 };
   const counted =
     (sql: Sql, count: typeof all): Sql["run"] =>
     async (statement, values) => {
@@ -25,10 +25,14 @@ const counting = (database: Database) => {
       if (name === "transaction")
         return ((work, options) => {
           inside.transactions += 1;
-          return target.transaction(
-            (tx) => work(new Proxy(tx, { get: (own, key) => (key === "run" ? counted(own, inside) : Reflect.get(own, key, own)) })),
-            options,
-          );
+          return target.transaction(async (tx) => {
+            const own = { statements: 0, rows: 0, values: 0 };
+            const within: Sql["run"] = counted({ ...tx, run: counted(tx, own) }, inside);
+            const done = await work(new Proxy(tx, { get: (one, key) => (key === "run" ? within : Reflect.get(one, key, one)) }));
+            inside.mostStatements = Math.max(inside.mostStatements, own.statements);
+            inside.mostValues = Math.max(inside.mostValues, own.rows + own.values);
+            return done;
+          }, options);
         }) satisfies Database["transaction"];
       const value: unknown = Reflect.get(target, name, target);
       return typeof value === "function" ? value.bind(target) : value;
@@ -36,7 +40,7 @@ const counting = (database: Database) => {
   });
   const reset = (): void => {
     Object.assign(all, { statements: 0, rows: 0, values: 0 });
-    Object.assign(inside, { statements: 0, rows: 0, values: 0, transactions: 0 });
+    Object.assign(inside, { statements: 0, rows: 0, values: 0, transactions: 0, mostStatements: 0, mostValues: 0 });
   };
   return { database: wrapped, all, inside, reset };
 };
@@ -114,6 +118,58 @@ test(
       }
       start += itemsPerPage;
     }
+  },
+);
+
+test(
+  "who is in a large group changes by short transactions, and two who say who all of it are do not mix",
+  { timeout: 240_000 },
+  async (t) => {
+    const { world, scim, ids, inside, reset } = await openLarge(t);
+    const members = async (id: string): Promise<readonly string[]> => {
+      const rows = await world.sql<{ src: string }>(
+        `select src from membership.edge where dst = 'group:scim:${id}' and kind = 'MEMBER_OF' order by 1`,
+      );
+      return rows.map(({ src }) => src.slice("account:scim:".length));
+    };
+    const id = await made(scim, "/Groups", group("Large"));
+    const half = ids.slice(0, MEMBERS / 2);
+    for (const [what, method, body, status, after] of [
+      ["all come", "PUT", group("Large", ids), 200, ids],
+      ["half go", "PUT", group("Large", half), 200, half],
+      ["a cycle", "PUT", group("Large", [...ids, id]), 400, half],
+      ["somebody who is not there", "PUT", group("Large", [...ids.slice(0, 2_000), "z".repeat(26)]), 400, half],
+      ["a name that is none", "PUT", group("", ids), 400, half],
+      ["others come, and all go", "PATCH", patch({ op: "replace", path: "members", value: null }), 200, []],
+      ["all come by PATCH", "PATCH", patch({ op: "add", path: "members", value: ids.map((value) => ({ value })) }), 204, ids],
+    ] as const) {
+      reset();
+      const reply = await scim(method, `/Groups/${id}`, body);
+      assert.deepEqual([what, reply.status], [what, status], String(JSON.stringify(reply.body)).slice(0, 300));
+      assert.ok(inside.mostStatements < 30 && inside.mostValues < 3_000, `${what}: ${JSON.stringify(inside)}`);
+      assert.deepEqual(await members(id), after, what);
+    }
+    const tag = (await scim("GET", `/Groups/${id}`)).headers.get("etag") ?? "";
+    assert.equal((await scim("PUT", `/Groups/${id}`, group("Large"), { "if-match": 'W/"0"' })).status, 412);
+    assert.deepEqual((await members(id)).length, MEMBERS);
+    assert.equal((await scim("PUT", `/Groups/${id}`, group("Large", half), { "if-match": tag })).status, 200);
+    const other = ids.slice(MEMBERS / 2);
+    const replies = await Promise.all([half, other].map((some) => scim("PUT", `/Groups/${id}`, group("Large", [...some]))));
+    const done = [half, other].filter((_some, n) => replies[n]?.status === 200);
+    assert.ok(done.length > 0 && replies.every(({ status }) => status === 200 || status === 409));
+    const left = await members(id);
+    assert.ok(
+      done.some((some) => some.length === left.length && some.every((one, n) => one === left[n])),
+      `${left.length} are left`,
+    );
+    reset();
+    const copy = await scim("POST", "/Groups", group("Copy", ids));
+    assert.deepEqual([copy.status, copy.body.members?.length], [201, MEMBERS]);
+    for (const one of [id, String(copy.body.id)]) {
+      assert.equal((await scim("DELETE", `/Groups/${one}`)).status, 204);
+      assert.deepEqual(await members(one), []);
+    }
+    assert.ok(inside.mostStatements < 30 && inside.mostValues < 3_000, JSON.stringify(inside));
   },
 );
 

@@ -70,12 +70,21 @@ export const readValue = (attribute: Attribute, value: unknown, at: string, igno
   return read.length === 0 ? undefined : read;
 };
 
-/** Of several values one is primary: the newest that says so, which none of `before` is. */
-export const withOnePrimary = (values: readonly unknown[], before: readonly unknown[] = []): readonly unknown[] => {
-  const primaries = values.filter((one) => isObject(one) && one["primary"] === true);
-  if (primaries.length < 2) return values;
-  const chosen = primaries.findLast((one) => !before.includes(one)) ?? primaries.at(-1);
-  return values.map((one) => (isObject(one) && one["primary"] === true && one !== chosen ? { ...one, primary: false } : one));
+const isPrimary = (one: unknown): boolean => isObject(one) && one["primary"] === true;
+/** It has more than what tells it from others. */
+const isFilled = (one: unknown): boolean => isObject(one) && Object.keys(one).some((name) => name !== "primary" && name !== "type");
+
+/**
+ * Of several values one is primary: the newest that says so, which none of `before` is. One that is still empty takes it from no other, and
+ * is none beside another once the message `isDone`.
+ */
+export const withOnePrimary = (values: readonly unknown[], before: readonly unknown[] = [], isDone = true): readonly unknown[] => {
+  const primaries = values.filter(isPrimary);
+  const filled = primaries.filter(isFilled);
+  const rivals = filled.length === 0 ? primaries : filled;
+  const chosen = rivals.findLast((one) => !before.includes(one)) ?? rivals.at(-1);
+  const losers = (isDone ? primaries : rivals).filter((one) => one !== chosen);
+  return losers.length === 0 ? values : values.map((one) => (losers.includes(one) ? { ...(one as object), primary: false } : one));
 };
 
 /** Throws `invalidValue` for a resource that is too large to be stored. */
@@ -113,7 +122,9 @@ export const readDocument = (type: ScimType, sent: unknown, ignored: Ignored): S
 };
 
 const CORE_USER = "urn:ietf:params:scim:schemas:core:2.0:user";
-const ACTIVE = /^\s*(?:urn:ietf:params:scim:schemas:core:2\.0:user:)?active(?:\.value)?\s*$/i;
+/** Also as other versions name the schema, as a JSON pointer, and with a filter or `value` behind it. */
+const ACTIVE = /^[\s/]*(?:urn:(?:ietf:params:)?scim:schemas:core:[\d.]+:(?:user:)?)?active(?:\[[^\]]*\])?(?:\.value)?\s*$/i;
+const MAX_NAME = 200;
 
 /** An operation is about the resource itself: the names of its value are the paths. */
 export const isWholePath = (path: unknown): boolean =>
@@ -121,25 +132,50 @@ export const isWholePath = (path: unknown): boolean =>
   path === null ||
   (typeof path === "string" && ["", CORE_USER].includes(path.trim().toLowerCase().replace(/:$/, "")));
 
-/** A member by its name in any case. */
-export const memberOf = (object: Readonly<Record<string, unknown>>, name: string): unknown =>
-  Object.entries(object).find(([own]) => own.trim().toLowerCase() === name)?.[1];
+/** Members of one name in any case; a body that is refused may have several. */
+const membersOf = (object: Readonly<Record<string, unknown>>, name: string): readonly unknown[] =>
+  Object.keys(object).flatMap((own) => (own.length <= MAX_NAME && own.trim().toLowerCase() === name ? [object[own]] : []));
+export const memberOf = (object: Readonly<Record<string, unknown>>, name: string): unknown => membersOf(object, name)[0];
 
-/** The last word of a message on whether its user is active; looked for before anything else is read. Cost: one pass. */
-export const saidActive = (method: string, sent: unknown): boolean | undefined => {
-  if (!isObject(sent)) return undefined;
-  const within = (members: unknown): boolean | undefined =>
-    (isObject(members) ? Object.entries(members) : [])
-      .map(([name, one]) => (ACTIVE.test(name) ? booleanOf(one) : name !== "" && isWholePath(name) ? within(one) : undefined))
-      .findLast((said) => said !== undefined);
-  if (method === "PUT") return within(sent);
-  const operations = memberOf(sent, "operations");
-  return (Array.isArray(operations) ? operations : [])
-    .filter(isObject)
-    .filter((one) => /^\s*(?:add|replace)\s*$/i.test(String(memberOf(one, "op"))))
-    .map((one) => {
-      const [path, value] = [memberOf(one, "path"), memberOf(one, "value")];
-      return isWholePath(path) ? within(value) : ACTIVE.test(String(path)) ? booleanOf(value) : undefined;
-    })
-    .findLast((said) => said !== undefined);
+type Said = boolean | undefined;
+/** Of what stands beside one another, in no order, false counts. */
+const least = (said: readonly Said[]): Said => (said.includes(false) ? false : said.find((one) => one !== undefined));
+
+const saidWithin = (value: unknown, depth = 0): Said => {
+  if (typeof value !== "object" || value === null || depth > 3) return undefined;
+  const inside = Object.entries(value).map(([name, one]): Said => {
+    if (Array.isArray(value) || (depth > 0 && name === "value")) return saidWithin(one, depth + 1);
+    if (name.length > MAX_NAME || !/^[\s/]*(?:active|urn:)/i.test(name)) return undefined;
+    return ACTIVE.test(name) ? saidAt(one, depth) : isWholePath(name) ? saidWithin(one, depth + 1) : undefined;
+  });
+  return least(inside);
+};
+const saidAt = (value: unknown, depth = 0): Said => booleanOf(value) ?? saidWithin(value, depth + 1);
+
+const saidByOperation = (operation: Readonly<Record<string, unknown>>): Said => {
+  const [ops = [], paths = [], values = []] = ["op", "path", "value"].map((name) => membersOf(operation, name));
+  // An operation that is none says it too, but one that takes away or only asks does not.
+  if (ops.length > 0 && ops.every((op) => typeof op === "string" && /^\s*(?:remove|test)\s*$/i.test(op))) return undefined;
+  const at = (path: unknown): readonly Said[] =>
+    isWholePath(path)
+      ? values.map((value) => saidWithin(value))
+      : typeof path === "string" && path.length <= MAX_NAME && ACTIVE.test(path)
+        ? values.map((value) => saidAt(value))
+        : [];
+  return least((paths.length === 0 ? [undefined] : paths).flatMap(at));
+};
+
+/**
+ * Whether a message says that its user is active: its last operation that does, or its resource; where it says both at one place, false.
+ * Looked for before anything else is read, and in what is none of RFC 7644. Cost: one pass.
+ */
+export const saidActive = (sent: unknown): Said => {
+  const lists = Array.isArray(sent) ? [sent] : isObject(sent) ? membersOf(sent, "operations") : [];
+  const byOperations = lists.map((list): Said =>
+    (Array.isArray(list) ? list : [list])
+      .filter(isObject)
+      .map(saidByOperation)
+      .findLast((said) => said !== undefined),
+  );
+  return least([Array.isArray(sent) ? undefined : saidWithin(sent), ...byOperations]);
 };

@@ -25,9 +25,9 @@ const objectOf = (value: unknown): Readonly<Record<string, unknown>> => (typeof 
 const ENTERPRISE = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
 
 const emailOf = (document: ScimDocument): string | undefined => {
-  const emails = Array.isArray(document["emails"]) ? document["emails"].map(objectOf) : [];
+  const emails = Array.isArray(document["emails"]) ? document["emails"].map(objectOf).filter(({ value }) => fitting(value, 254)) : [];
   const chosen = emails.find(({ primary }) => primary === true) ?? emails.find(({ type }) => type === "work") ?? emails[0];
-  return fitting(chosen?.["value"], 254);
+  return chosen?.["value"] as string | undefined;
 };
 
 const externalIdOf = (document: ScimDocument): string | undefined =>

@@ -120,10 +120,9 @@ const withoutEmpty = (values: Values): Values =>
 const applyAt = (op: Op, document: Values, { steps, filter, sub }: PatchPath, given: unknown, ignored: Ignored): void => {
   const [first, ...deeper] = steps as readonly [Attribute, ...Attribute[]];
   if (first.name === "schemas") return;
-  if (first.isReadOnly) throw new ScimError(400, "mutability", `${first.name} is the server's to say.`);
   const target = sub ?? deeper.at(-1) ?? first;
   const at = [...steps, ...(sub === undefined ? [] : [sub])].map(({ name }) => name).join(".");
-  if (target.isReadOnly) return void ignored.add(at);
+  if (first.isReadOnly || target.isReadOnly) return void ignored.add(at);
   const value = readValue(target, given, at, ignored);
   requireFit(target, given, value);
   const isCleared = op !== "remove" && (given === null || given === undefined);
@@ -145,7 +144,7 @@ const applyAt = (op: Op, document: Values, { steps, filter, sub }: PatchPath, gi
         value,
       );
       requireFew(after, at);
-      return put(holder, step.name, withOnePrimary(after, before));
+      return put(holder, step.name, withOnePrimary(after, before, false));
     }
     if (next !== undefined || filter !== undefined) {
       if (filter !== undefined && (!isObject(held) || !matches(filter, held))) throw noTarget();
@@ -240,5 +239,6 @@ export const patched = async (type: ScimType, held: ScimDocument, sent: unknown,
       }
     await pause();
   }
+  for (const [name, value] of Object.entries(document)) if (Array.isArray(value)) document[name] = withOnePrimary(value);
   return { document: requireSmall(withoutEmpty(document)), ...members.change() };
 };

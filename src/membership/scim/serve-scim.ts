@@ -1,5 +1,4 @@
 import { isObject } from "#contract/is-object.ts";
-import { faultOfJson } from "#contract/json-members.ts";
 import { Problem } from "#contract/problem.ts";
 import { correlationIdOf } from "#http/correlation-id.ts";
 import { namesState, tagsOf } from "#http/entity-tags.ts";
@@ -9,12 +8,13 @@ import { SCIM_PREFIX } from "#http/scim-refusal.ts";
 import { createTurns, inTurns } from "#http/turns.ts";
 import { doneEntry } from "#membership/delegations/acts.ts";
 import type { MembershipRoom } from "#membership/room.ts";
+import type { Sql } from "#store/database.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
 import { readDocument, saidActive, type Ignored } from "./scim-document.ts";
 import { scimErrorOf, ScimError } from "./scim-error.ts";
 import { matches, readFilter } from "./scim-filter.ts";
 import { memberIds } from "./scim-nodes.ts";
-import { patched, type Patched } from "./scim-patch.ts";
+import { patched, type MemberChange, type Patched } from "./scim-patch.ts";
 import {
   LIST,
   listOf,
@@ -39,8 +39,8 @@ import {
 } from "./scim-store.ts";
 import { reportProblem, requireScimTenant, type ScimClient } from "./scim-tokens.ts";
 import { filteredOf, needsLinks, selectionOf, tagOfResource, viewOf, type Selection } from "./scim-view.ts";
-import { namesShared } from "./shared-names.ts";
-import { createResource, removeResource, replaceResource } from "./write-resource.ts";
+import { unfitSteps } from "./shared-names.ts";
+import { createResource, planMembers, removeResource, replaceResource, type MemberPart } from "./write-resource.ts";
 
 const MOST_BYTES = 1_048_576;
 /** A group is sent with everybody in it. */
@@ -57,6 +57,8 @@ const MAX_ATTEMPTS = 10;
 const pause = createTurns(5);
 /** Thrown to leave a transaction whose resource is another one meanwhile. */
 const stale = new Error("the resource changed meanwhile");
+const NOBODY: MemberChange = { isWhole: true, added: new Set(), removed: new Set() };
+const changedByOthers = (): ScimError => new ScimError(409, undefined, "It is being changed by others: send it again.");
 
 interface Call {
   readonly tenant: string;
@@ -74,16 +76,23 @@ const json = (status: number, body: object | string, headers: Readonly<Record<st
     headers: { "content-type": "application/scim+json", "cache-control": "no-store", "x-content-type-options": "nosniff", ...headers },
   });
 
-/** `keepsUnfit`: with what has no canonical form, for who refuses that only after it was looked at. */
-const bodyOf = async ({ request }: Call, keepsUnfit = false): Promise<unknown> => {
+/** A body, and what is wrong with one that can be read nevertheless. */
+const readBody = async ({ request }: Call): Promise<{ readonly sent: unknown; readonly issue: Error | undefined }> => {
+  const issues: Error[] = [];
+  const onIssue = (issue: () => Error): void => void (issues.length === 0 && issues.push(issue()));
   const media = (request.headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase();
-  if (media !== "application/scim+json" && media !== "application/json") throw new Problem("unsupported_media_type");
-  return inTurns(strictJsonSteps(await readBytes(request, MOST_BYTES), { depth: 32, members: MOST_MEMBERS, keepsUnfit }), pause);
+  if (media !== "application/scim+json" && media !== "application/json") onIssue(() => new Problem("unsupported_media_type"));
+  const limits = { depth: 32, members: MOST_MEMBERS, keepsUnfit: true, onIssue };
+  const sent = await inTurns(strictJsonSteps(await readBytes(request, MOST_BYTES), limits), pause);
+  const unfit = issues.length > 0 ? undefined : await inTurns(unfitSteps(sent), pause);
+  if (unfit !== undefined) onIssue(() => new ScimError(400, "invalidSyntax", unfit));
+  return { sent, issue: issues[0] };
 };
 
-const requirePlain = async (body: unknown): Promise<void> => {
-  if (await inTurns(namesShared(body), pause))
-    throw new ScimError(400, "invalidSyntax", "A member has a name that every object has, such as __proto__: no attribute is called so.");
+const bodyOf = async (call: Call): Promise<unknown> => {
+  const { sent, issue } = await readBody(call);
+  if (issue !== undefined) throw issue;
+  return sent;
 };
 
 const decoded = (text: string): string => {
@@ -112,6 +121,16 @@ const searchOf = (url: URL, sent: unknown): URL => {
   }
   return search;
 };
+
+/** Looks whether `If-Match` names a resource as it is; of more than `most` links it was looked at before. Throws 412. */
+const tagCheck =
+  (type: ScimType, tags: string | null) =>
+  async (sql: Sql, row: ScimRow, most = Infinity): Promise<void> => {
+    if (tags === null) return;
+    const { links, cutAt } = await readLinks(sql, type, [row.id], most);
+    if (cutAt === undefined && !namesState(tags, await tagOfResource(row, links.get(row.id) ?? [])))
+      throw new ScimError(412, undefined, "It was changed meanwhile: read it again.");
+  };
 
 /** The origin of the house that the gateway was asked at. Whoever asks here directly may send the same headers, so no other is believed. */
 const originOf = ({ headers }: Request, publicOrigins: readonly string[]): string | undefined => {
@@ -198,11 +217,11 @@ export const createScim = (
     if (row === undefined) throw new Problem("not_found");
     return row;
   };
-  const write = async (
+  const write = async <Row extends ScimRow | undefined>(
     call: Call,
     op: string,
-    work: (tx: GraphTransaction) => Promise<ScimRow | undefined>,
-  ): Promise<ScimRow | undefined> => {
+    work: (tx: GraphTransaction) => Promise<Row>,
+  ): Promise<Row> => {
     const actor = `service:scim:${call.tenant}`;
     const by = { actor, source: "sync", correlationId: call.correlationId, tenantId: call.tenant, roles: "provision" } as const;
     const { value } = await room.write(by, async (tx) => {
@@ -234,84 +253,99 @@ export const createScim = (
     if (type === "Group") return { document, members: { isWhole: true, added: memberIds(members, false), removed: new Set() } };
     return { document: { active: held["active"] ?? true, ...document } };
   };
+  /** Members beyond the first part, each part in a transaction of its own. */
+  const settle = async (call: Call, row: ScimRow, parts: readonly MemberPart[], isWhole: boolean): Promise<ScimRow> => {
+    let last = row;
+    for (const part of parts)
+      last = await write(call, "scim_group_changed", async (tx) => {
+        const now = requireResource(await lockResource(tx.sql, call.tenant, "Group", row.id));
+        // Two who say who all the members are do not mix.
+        if (isWhole && now.rev !== last.rev) throw changedByOthers();
+        return replaceResource(tx, call.tenant, now, { type: "Group", document: now.document, members: part });
+      });
+    return last;
+  };
   /** Computed before the transaction, which takes it only where the resource still is what it was computed from. */
   const change = async (
     call: Call,
     type: ScimType,
-    op: string,
     work: {
       readonly nodeId: string;
-      readonly locked: (tx: GraphTransaction) => Promise<ScimRow>;
+      readonly requireTag: ReturnType<typeof tagCheck>;
       readonly said: boolean | undefined;
-      readonly compute: (held: ScimDocument) => Promise<Patched> | Patched;
+      readonly compute: (held: ScimDocument) => Promise<Patched>;
     },
   ): Promise<ScimRow> => {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-      const { document } = requireResource(await readResource(database, call.tenant, type, work.nodeId));
-      const given = await work.compute(document);
-      const before = JSON.stringify(document);
-      const changed = await write(call, op, async (tx) => {
-        const row = await work.locked(tx);
-        if (JSON.stringify(row.document) !== before) throw stale;
-        return replaceResource(tx, call.tenant, row, { type, ...given, said: work.said });
+      const before = requireResource(await readResource(database, call.tenant, type, work.nodeId));
+      await work.requireTag(database, before);
+      const { document, members } = await work.compute(before.document);
+      const [first, ...rest] = members === undefined ? [] : await planMembers(database, call.tenant, work.nodeId, members);
+      const isWhole = members?.isWhole === true;
+      const held = JSON.stringify(before.document);
+      // True counts where it is read as RFC 7644 says; false by whatever name or form.
+      const said = work.said === true && document["active"] !== true ? undefined : work.said;
+      const active = said === false ? { active: false } : {};
+      const changed = await write(call, `scim_${type.toLowerCase()}_changed`, async (tx) => {
+        const row = requireResource(await lockResource(tx.sql, call.tenant, type, work.nodeId));
+        await work.requireTag(tx.sql, row, MAX_PATCHED_LINKS);
+        if (isWhole ? row.rev !== before.rev : JSON.stringify(row.document) !== held) throw stale;
+        return replaceResource(tx, call.tenant, row, { type, document: { ...document, ...active }, members: first, said });
       }).catch((error: unknown) => {
         if (error === stale) return undefined;
         throw error;
       });
-      if (changed !== undefined) return changed;
+      if (changed !== undefined) return settle(call, changed, rest, isWhole);
     }
-    throw new ScimError(409, undefined, "It is being changed by others: send it again.");
+    throw changedByOthers();
   };
-
   const serveOne = async (call: Call, type: ScimType, id: string): Promise<Response> => {
     const { tenant, request } = call;
     const nodeId = nodeIdOf(type, id);
-    const tags = tagsOf(request.headers, "if-match");
+    const requireTag = tagCheck(type, tagsOf(request.headers, "if-match"));
     if (request.method === "GET") return shown(call, type, requireResource(await readResource(database, tenant, type, nodeId)));
-    const locked = async (tx: GraphTransaction): Promise<ScimRow> => {
-      const row = requireResource(await lockResource(tx.sql, tenant, type, nodeId));
-      const links = tags === null ? [] : ((await readLinks(tx.sql, type, [row.id])).links.get(row.id) ?? []);
-      if (tags !== null && !namesState(tags, tagOfResource(row, links)))
-        throw new ScimError(412, undefined, "It was changed meanwhile: read it again.");
-      return row;
-    };
     if (request.method === "DELETE") {
+      const row = requireResource(await readResource(database, tenant, type, nodeId));
+      await requireTag(database, row);
+      const parts = type === "User" ? [] : await planMembers(database, tenant, nodeId, NOBODY);
+      await settle(call, row, parts.slice(0, -1), false);
       await write(call, `scim_${type.toLowerCase()}_removed`, async (tx) => {
-        await removeResource(tx, tenant, type, await locked(tx));
+        const now = requireResource(await lockResource(tx.sql, tenant, type, nodeId));
+        if (parts.length < 2) await requireTag(tx.sql, now, MAX_PATCHED_LINKS);
+        await removeResource(tx, tenant, type, now);
         return undefined;
       });
       return new Response(null, { status: 204 });
     }
-    const sent = await bodyOf(call, true);
-    const said = type === "User" ? saidActive(request.method, sent) : undefined;
+    const { sent, issue } = await readBody(call).catch(async (error: unknown) => {
+      const { status, scimType, detail, headers } = scimErrorOf(error);
+      if (status >= 500 || Object.keys(headers).length > 0) throw error;
+      const words = `${detail} Nothing of this message is done.`;
+      await report(call, words);
+      throw new ScimError(status, scimType, words);
+    });
+    const said = type === "User" ? saidActive(sent) : undefined;
     const ignored: Ignored = new Set();
-    const op = `scim_${type.toLowerCase()}_changed`;
-    try {
-      const unfit = faultOfJson(sent);
-      if (unfit !== undefined) throw new ScimError(400, "invalidValue", `The body ${unfit}.`);
-      await requirePlain(sent);
-      const row = await change(call, type, op, {
-        nodeId,
-        locked,
-        said,
-        compute: async (held) => {
-          const given = await computed(request.method, type, held, sent, ignored);
-          // By whatever name or form it says so.
-          return said === false ? { ...given, document: { ...given.document, active: false } } : given;
-        },
-      });
-      if (ignored.size > 0) await report(call, `Not stored: ${[...ignored].join(", ")}.`);
-      if (said === true && row.state !== "active") await report(call, "active: true wakes nobody whom somebody else switched off.");
-      return await shown(call, type, row);
-    } catch (error) {
-      const refused = scimErrorOf(error);
-      if (said !== false || refused.status >= 500 || [404, 412].includes(refused.status)) throw error;
+    const done = async (): Promise<ScimRow> => {
+      if (issue !== undefined) throw issue;
+      selectionOf(type, call.url);
+      return change(call, type, { nodeId, requireTag, said, compute: (held) => computed(request.method, type, held, sent, ignored) });
+    };
+    const row = await done().catch(async (error: unknown) => {
+      if (said !== false) throw error;
       // Whatever else is wrong in the message, somebody who is to be shut out is.
-      await change(call, type, op, { nodeId, locked, said, compute: (held) => ({ document: { ...held, active: false } }) });
-      const done = `${refused.detail} Of this message active: false is done and nothing else.`;
-      await report(call, done);
-      throw new ScimError(refused.status, refused.scimType, done);
-    }
+      await write(call, "scim_user_changed", async (tx) => {
+        const now = requireResource(await lockResource(tx.sql, tenant, type, nodeId));
+        return replaceResource(tx, tenant, now, { type, document: { ...now.document, active: false }, said });
+      });
+      const refused = scimErrorOf(error);
+      const detail = `${refused.detail} Of this message active: false is done and nothing else.`;
+      await report(call, detail);
+      throw refused.status >= 500 ? error : new ScimError(refused.status, refused.scimType, detail);
+    });
+    if (ignored.size > 0) await report(call, `Not stored: ${[...ignored].join(", ")}.`);
+    if (said === true && row.state !== "active") await report(call, "active: true wakes nobody whom somebody else switched off.");
+    return shown(call, type, row);
   };
 
   const allowed = (method: string, methods: readonly string[]): void => {
@@ -327,9 +361,7 @@ export const createScim = (
       if (id !== undefined) {
         if (id === ".search") {
           allowed(request.method, ["POST"]);
-          const search = await bodyOf(call);
-          await requirePlain(search);
-          return list({ ...call, url: searchOf(url, search) }, type);
+          return list({ ...call, url: searchOf(url, await bodyOf(call)) }, type);
         }
         allowed(request.method, ["GET", "PUT", "PATCH", "DELETE"]);
         if (!/^[a-z2-7]{26}$/.test(id)) throw new Problem("not_found");
@@ -337,13 +369,14 @@ export const createScim = (
       }
       allowed(request.method, ["GET", "POST"]);
       if (request.method === "GET") return list(call, type);
-      const sent = await bodyOf(call);
-      await requirePlain(sent);
+      selectionOf(type, url);
       const ignored: Ignored = new Set();
-      const given = await computed("POST", type, {}, sent, ignored);
-      const made = await write(call, `scim_${type.toLowerCase()}_made`, (tx) => createResource(tx, call.tenant, type, given));
+      const { document, members } = await computed("POST", type, {}, await bodyOf(call), ignored);
+      const [first, ...rest] = members === undefined ? [] : await planMembers(database, call.tenant, "", members);
+      const draft = { document, members: first };
+      const made = await write(call, `scim_${type.toLowerCase()}_made`, (tx) => createResource(tx, call.tenant, type, draft));
       if (ignored.size > 0) await report(call, `Not stored: ${[...ignored].join(", ")}.`);
-      return shown(call, type, requireResource(made), 201);
+      return shown(call, type, await settle(call, made, rest, true), 201);
     }
     allowed(request.method, ["GET"]);
     if (name === "ServiceProviderConfig" && id === undefined) return json(200, serviceProviderConfig(base));

@@ -11,13 +11,19 @@ const WAY = new RegExp(`(?<!${WORD})(?:${names})\\s*[.[]`, "i");
 export const leadsToShared = (text: string): boolean => WAY.test(text);
 
 const NAME = new RegExp(`(?<!${WORD})(?:${names})(?!${WORD})`, "i");
-/** Whether a value of JSON has a member of such a name, at whatever depth. Cost: one walk, which stops between its members. */
-export const namesShared = function* (value: unknown): Generator<void, boolean> {
-  if (typeof value !== "object" || value === null) return false;
+/**
+ * What no value of JSON may have here, at whatever depth: a member of such a name, or half a surrogate pair, which has no canonical form.
+ * Cost: one walk, which stops between its members.
+ */
+export const unfitSteps = function* (value: unknown): Generator<void, string | undefined> {
+  if (typeof value !== "object" || value === null) return undefined;
   const isList = Array.isArray(value);
   for (const [name, item] of Object.entries(value)) {
-    if ((!isList && NAME.test(name)) || (typeof item === "object" && (yield* namesShared(item)))) return true;
+    if (!isList && NAME.test(name)) return "A member has a name that every object has, such as __proto__: no attribute is called so.";
+    if (!name.isWellFormed() || (typeof item === "string" && !item.isWellFormed())) return "The body holds half a surrogate pair.";
+    const unfit = typeof item === "object" ? yield* unfitSteps(item) : undefined;
+    if (unfit !== undefined) return unfit;
     yield;
   }
-  return false;
+  return undefined;
 };

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { Problem } from "#contract/problem.ts";
-import { createTurns } from "#http/turns.ts";
+import type { Sql } from "#store/database.ts";
 import { isSqlFault } from "#store/sql-fault.ts";
 import { draftOfRow } from "#membership/graph-edit/edits.ts";
 import { dropEdges, lockEdgesFrom } from "#membership/graph/drop-edge.ts";
@@ -26,7 +26,6 @@ import {
   type ScimRow,
 } from "./scim-store.ts";
 
-const pause = createTurns(5);
 const BASE32 = "abcdefghijklmnopqrstuvwxyz234567";
 const newId = (): string => [...randomBytes(26)].map((byte) => BASE32[byte % 32]).join("");
 
@@ -41,41 +40,51 @@ const ownNodes = async (tx: GraphTransaction, tenant: string, ids: readonly stri
 
 const put = async (tx: GraphTransaction, tenant: string, nodes: readonly NodeDraft[], edges: readonly EdgeDraft[]): Promise<void> => {
   const scope = scopeOfTenant(tenant);
-  requireOutcomes(await putNodes(tx, scope, nodes));
+  if (nodes.length > 0) requireOutcomes(await putNodes(tx, scope, nodes));
   if (edges.length > 0) requireOutcomes(await putEdges(tx, scope, edges));
 };
 
-/** Edges written at a stretch: each part is one turn of the loop. */
-const MAX_EDGES = 250;
+/** Members of one transaction: others read and write between two. */
+const MAX_MEMBERS = 250;
 
-/** Changes who is in the group as far as the directory says; what others put in stays. Cost: by those named, and of all where they are replaced. */
-const settleMembers = async (
-  tx: GraphTransaction,
+/** Nodes that come into a group or leave it. */
+export interface MemberPart {
+  readonly added: readonly string[];
+  readonly removed: readonly string[];
+}
+
+/**
+ * What a change makes of who is in the group as far as the directory says, in parts of one transaction each; what others put in stays. Who comes
+ * is first, groups before users: what is refused is so before anything is done. Throws `invalidValue`. Cost: by those named, and of all where
+ * they are replaced.
+ */
+export const planMembers = async (
+  sql: Sql,
   tenant: string,
-  id: string,
+  group: string,
   { isWhole, added, removed }: MemberChange,
-): Promise<void> => {
-  const wanted = [...added];
-  const known = await findMembers(tx.sql, tenant, wanted);
-  const unknown = wanted.find((member) => !known.has(member));
+): Promise<readonly MemberPart[]> => {
+  const known = await findMembers(sql, tenant, [...added]);
+  const unknown = [...added].find((member) => !known.has(member));
   if (unknown !== undefined) throw new ScimError(400, "invalidValue", `There is no user or group ${unknown} that could be a member.`);
-  const srcOf = (member: string, type: ScimType): string => (type === "User" ? accountIdOf(member) : nodeIdOf("Group", member));
-  const { links } = await (isWhole ? readLinks(tx.sql, "Group", [id]) : readNamedLinks(tx.sql, "Group", [id], [...added, ...removed]));
-  const present = new Map((links.get(id) ?? []).map((link) => [scimIdOf(link.id), link.type]));
-  const gone = [...present].flatMap(([member, type]) => (added.has(member) ? [] : [srcOf(member, type)]));
-  const scope = scopeOfTenant(tenant);
-  for (let at = 0; at < gone.length; at += MAX_EDGES) {
-    await dropEdges(tx, scope, await lockEdgesFrom(tx.sql, "MEMBER_OF", gone.slice(at, at + MAX_EDGES), id));
-    await tx.spill();
-    await pause();
-  }
-  const fresh = [...known].filter(([member]) => !present.has(member));
-  const edges = fresh.map(([member, type]) => ({ kind: "MEMBER_OF" as const, src: srcOf(member, type), dst: id }));
-  for (let at = 0; at < edges.length; at += MAX_EDGES) {
-    await put(tx, tenant, [], edges.slice(at, at + MAX_EDGES));
-    await tx.spill();
-    await pause();
-  }
+  const nodeOf = (member: string, type: ScimType): string => (type === "User" ? accountIdOf(member) : nodeIdOf("Group", member));
+  const { links } = await (isWhole ? readLinks(sql, "Group", [group]) : readNamedLinks(sql, "Group", [group], [...added, ...removed]));
+  const present = new Map((links.get(group) ?? []).map((link) => [scimIdOf(link.id), link.type]));
+  const rank = (node: string): number => (node.startsWith("group:") ? 0 : 1);
+  const fresh = [...known]
+    .flatMap(([member, type]) => (present.has(member) ? [] : [nodeOf(member, type)]))
+    .toSorted((one, other) => rank(one) - rank(other));
+  const all = [...fresh, ...[...present].flatMap(([member, type]) => (added.has(member) ? [] : [nodeOf(member, type)]))];
+  return Array.from({ length: Math.ceil(all.length / MAX_MEMBERS) }, (_none, n) => {
+    const [from, to] = [n * MAX_MEMBERS, (n + 1) * MAX_MEMBERS];
+    return { added: fresh.slice(from, to), removed: all.slice(Math.max(from, fresh.length), to) };
+  });
+};
+
+const settleMembers = async (tx: GraphTransaction, tenant: string, id: string, { added, removed }: MemberPart): Promise<void> => {
+  if (removed.length > 0) await dropEdges(tx, scopeOfTenant(tenant), await lockEdgesFrom(tx.sql, "MEMBER_OF", removed, id));
+  const edges = added.map((src): EdgeDraft => ({ kind: "MEMBER_OF", src, dst: id }));
+  await put(tx, tenant, [], edges);
 };
 
 const taken = (error: unknown): never => {
@@ -83,12 +92,15 @@ const taken = (error: unknown): never => {
   throw error;
 };
 
+/** A resource as it is to be, with the first of its members. */
+type Draft = Pick<Patched, "document"> & { readonly members?: MemberPart | undefined };
+
 /** A new one, with its nodes. Throws `ScimError`, and the problems of the graph. */
 export const createResource = async (
   tx: GraphTransaction,
   tenant: string,
   type: ScimType,
-  { document, members }: Patched,
+  { document, members }: Draft,
 ): Promise<ScimRow> => {
   const id = newId();
   const nodeId = nodeIdOf(type, id);
@@ -109,7 +121,7 @@ export const replaceResource = async (
   tx: GraphTransaction,
   tenant: string,
   row: ScimRow,
-  { type, document, members, said }: Patched & { readonly type: ScimType; readonly said?: boolean | undefined },
+  { type, document, members, said }: Draft & { readonly type: ScimType; readonly said?: boolean | undefined },
 ): Promise<ScimRow> => {
   const id = scimIdOf(row.id);
   const held = await ownNodes(tx, tenant, type === "User" ? [row.id, accountIdOf(id)] : [row.id]);
@@ -137,8 +149,7 @@ export const removeResource = async (tx: GraphTransaction, tenant: string, type:
     const drafts = [...held.values()].map((row) => ({ ...draftOfRow(row), digest: undefined, external_id: undefined, state: "disabled" }));
     return put(tx, tenant, drafts, []);
   }
-  await settleMembers(tx, tenant, row.id, { isWhole: true, added: new Set(), removed: new Set() });
-  const [node] = (await lockNodes(tx.sql, ids)).values();
+  const node = held.get(row.id);
   await deleteResource(tx.sql, row.id);
   if (node !== undefined) await dropNode(tx, scopeOfTenant(tenant), node, true);
 };

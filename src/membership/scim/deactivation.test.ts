@@ -1,0 +1,148 @@
+import assert from "node:assert/strict";
+import { test, type TestContext } from "node:test";
+import { testDatabase } from "#testing/database.ts";
+import { graphRooms, servedWorld } from "#testing/membership.ts";
+import { directoryOf, made, patch, user, USER } from "#testing/scim-directory.ts";
+
+const scopes = ["membership.read", "membership.write"];
+const openWorld = async (t: TestContext) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const problems = async (): Promise<readonly string[]> => {
+    const [token] = (await world.call("ada", "GET", "/api/v1/scim-tokens", { scopes })).body.items;
+    return token.problems.map(({ detail }: { detail: string }) => detail);
+  };
+  return { world, scim: await directoryOf(world), problems };
+};
+
+const off = { op: "replace", path: "active", value: false };
+/** One operation as text, with more of it. */
+const operation = (more: string): string => `{"Operations":[{"op":"replace","path":"active",${more}}]}`;
+const deep = `${"[".repeat(40)}${"]".repeat(40)}`;
+
+interface Row {
+  readonly what: string;
+  readonly method?: "PATCH" | "PUT";
+  readonly sent: object | string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly query?: string;
+  readonly status: number;
+  /** Afterwards; false unless given. */
+  readonly active?: boolean;
+}
+
+const rows: readonly Row[] = [
+  // Versions.
+  { what: "a version of before", sent: patch(off), headers: { "if-match": 'W/"0"' }, status: 412 },
+  { what: "a version of before", method: "PUT", sent: user("x", { active: false }), headers: { "if-match": 'W/"0"' }, status: 412 },
+  // Members of one name.
+  { what: "active twice, false first", method: "PUT", sent: '{"userName":"x","active":false,"active":true}', status: 400 },
+  { what: "active twice, false last", method: "PUT", sent: '{"userName":"x","active":true,"active":"False"}', status: 400 },
+  { what: "active twice, once escaped", method: "PUT", sent: '{"active":false,"act\\u0069ve":true,"userName":"x"}', status: 400 },
+  { what: "something else twice", method: "PUT", sent: '{"userName":"x","userName":"y","active":false}', status: 400 },
+  { what: "two lists, false in the first", sent: `${operation('"value":false').slice(0, -1)},"Operations":[]}`, status: 400 },
+  {
+    what: "two lists, true in the second",
+    sent: `${operation('"value":"false"').slice(0, -1)},"Operations":[{"op":"add","path":"active","value":true}]}`,
+    status: 400,
+  },
+  { what: "two values", sent: operation('"value":false,"value":true'), status: 400 },
+  { what: "two paths", sent: operation('"value":false,"path":"title"'), status: 400 },
+  { what: "two ops", sent: operation('"value":false,"op":"remove"'), status: 400 },
+  { what: "two in a value", sent: '{"Operations":[{"op":"add","value":{"active":false,"active":true}}]}', status: 400 },
+  { what: "three of one name", method: "PUT", sent: '{"active":true,"active":false,"active":true}', status: 400 },
+  // Bodies.
+  { what: "nesting", sent: operation(`"value":false,"x":${deep}`), status: 400 },
+  { what: "a number that no double holds", sent: operation('"value":false,"x":1e400'), status: 400 },
+  { what: "another media type", sent: patch(off), headers: { "content-type": "text/plain" }, status: 415 },
+  { what: "application/json", sent: patch(off), headers: { "content-type": "application/json; charset=utf-8" }, status: 200 },
+  { what: "schemas of something else", sent: { ...patch(off), schemas: ["urn:x"] }, status: 200 },
+  { what: "schemas that are none", sent: { ...patch(off), schemas: 7 }, status: 200 },
+  { what: "attributes of the answer that are none", sent: patch(off), query: "?attributes=__proto__", status: 400 },
+  // Operations.
+  { what: "an op that is none", sent: patch({ op: "set", path: "active", value: false }), status: 400 },
+  { what: "no op", sent: patch({ path: "active", value: false }), status: 400 },
+  { what: "one operation without its list", sent: { Operations: off }, status: 400 },
+  { what: "operations alone", sent: [off], status: 400 },
+  { what: "a resource in PATCH", sent: { schemas: [USER], active: "False" }, status: 400 },
+  { what: "a capital path", sent: patch({ op: "Replace", path: "ACTIVE", value: "FALSE" }), status: 200 },
+  { what: "the path with its URN", sent: patch({ op: "replace", path: `${USER}:active`, value: false }), status: 200 },
+  { what: "a URN of SCIM 1.1", sent: patch({ op: "replace", path: "urn:scim:schemas:core:1.0:active", value: false }), status: 200 },
+  { what: "a pointer", sent: patch({ op: "replace", path: "/active", value: false }), status: 400 },
+  { what: "a path with a filter", sent: patch({ op: "replace", path: 'active[value eq "True"]', value: false }), status: 400 },
+  { what: "a value in a value", sent: patch({ op: "replace", path: "active", value: { value: { active: "False" } } }), status: 400 },
+  { what: "a list of values", sent: patch({ op: "replace", value: [{ active: false }] }), status: 400 },
+  { what: "a name that somebody has", sent: patch({ op: "replace", path: "userName", value: "taken" }, off), status: 409 },
+  { what: "a name that somebody has", method: "PUT", sent: user("taken", { active: false }), status: 409 },
+  { what: "e-mail addresses that are none", sent: patch({ op: "add", path: "emails", value: 7 }, off), status: 200 },
+  // What does not say it.
+  { what: "active taken away", sent: patch({ op: "Remove", path: "active" }), status: 200, active: true },
+  { what: "active of another schema", sent: patch({ op: "add", path: "urn:x:User:active", value: false }), status: 200, active: true },
+  { what: "a test of a JSON patch", sent: [{ op: "test", path: "/active", value: false }], status: 400, active: true },
+  { what: "true behind false", sent: patch(off, { op: "replace", path: "active", value: true }), status: 200, active: true },
+  { what: "a body that is no JSON", sent: operation('"value":false').slice(0, -1), status: 400, active: true },
+];
+
+test("active: false is carried out whatever else is wrong, and the answer and the token say what was not", async (t) => {
+  const { scim, problems } = await openWorld(t);
+  await made(scim, "/Users", user("taken"));
+  for (const [at, { what, method = "PATCH", sent, headers = {}, query = "", status, active = false }] of rows.entries()) {
+    const id = await made(scim, "/Users", user(`u${at}`, { title: "Clerk" }));
+    const reply = await scim(method, `/Users/${id}${query}`, sent, headers);
+    assert.deepEqual([what, reply.status], [what, status], JSON.stringify(reply.body));
+    const read = (await scim("GET", `/Users/${id}`)).body;
+    assert.deepEqual([what, read.active, read.title, read.userName], [what, active, "Clerk", `u${at}`]);
+    if (status === 200 || active) continue;
+    assert.match(reply.body.detail, /Of this message active: false is done and nothing else\.$/, what);
+    assert.ok((await problems()).includes(reply.body.detail), what);
+  }
+});
+
+test("of a message that is too large nothing is done, and the answer and the token say so", async (t) => {
+  const { scim, problems } = await openWorld(t);
+  const id = await made(scim, "/Users", user("one"));
+  for (const value of ["x".repeat(1_100_000), Array.from({ length: 50_001 }, () => 0)]) {
+    const reply = await scim("PATCH", `/Users/${id}`, patch(off, { op: "add", path: "title", value }));
+    assert.deepEqual([reply.status, reply.body.status], [413, "413"]);
+    assert.match(reply.body.detail, /Nothing of this message is done\.$/);
+    assert.ok((await problems()).includes(reply.body.detail));
+    assert.equal((await scim("GET", `/Users/${id}`)).body.active, true);
+  }
+});
+
+test("problems that are reported at the same time are all there", async (t) => {
+  const { scim, problems } = await openWorld(t);
+  const names = Array.from({ length: 8 }, (_none, n) => `word${n}`);
+  const replies = await Promise.all(names.map((name) => scim("POST", "/Users", user(name, { [name]: 1 }))));
+  assert.deepEqual(
+    replies.map(({ status }) => status),
+    names.map(() => 201),
+  );
+  assert.deepEqual(
+    (await problems()).toSorted(),
+    names.map((name) => `Not stored: ${name}.`),
+  );
+  for (let n = 0; n < 20; n++) await scim("POST", "/Users", user(`more${n}`, { [`more${n}`]: 1 }));
+  const all = await problems();
+  assert.deepEqual([all.length, all[0], all.at(-1)], [20, "Not stored: more19.", "Not stored: more0."]);
+});
+
+test("the primary e-mail address is one that has a value", async (t) => {
+  const { world, scim } = await openWorld(t);
+  const emails = [{ type: "work", value: "w@acme.example", primary: true }];
+  const id = await made(scim, "/Users", user("one", { emails }));
+  for (const primary of [true, "True"]) {
+    await scim("PATCH", `/Users/${id}`, patch({ op: "replace", path: 'emails[type eq "home"].primary', value: primary }));
+    const [node] = await world.sql<{ email: string }>(
+      `select props ->> 'email' as email from membership.node where id = 'person:scim:${id}'`,
+    );
+    assert.equal(node?.email, "w@acme.example");
+  }
+  assert.equal(
+    (await scim("PUT", `/Users/${id}`, user("one", { emails: [{ type: "home", primary: true }, { value: "x@acme.example" }] }))).status,
+    200,
+  );
+  const [node] = await world.sql<{ email: string }>(
+    `select props ->> 'email' as email from membership.node where id = 'person:scim:${id}'`,
+  );
+  assert.equal(node?.email, "x@acme.example");
+});
