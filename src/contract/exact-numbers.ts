@@ -29,18 +29,61 @@ export const keepDigits = (text: string): number | RawNumber => {
 /** No double has more digits; a text of more is never looked at as a value. */
 const MAX_DIGITS = 800;
 
-/** Equal for texts of one value. */
-const valueOf = (text: string): string => {
-  const [, whole = "", part = "", exponent = "0"] = /^-?(\d+)(?:\.(\d+))?(?:e([-+]?\d+))?$/i.exec(text) ?? [];
+/** Sign and digits without zeros at either end; their value is digits x 10^exponent. */
+interface Decimal {
+  readonly sign: -1 | 0 | 1;
+  readonly digits: string;
+  readonly exponent: bigint;
+}
+
+/** Cost: linear in the text, however long its digits or its exponent. */
+const decimalOf = (value: number | RawNumber): Decimal => {
+  const [, minus = "", whole = "", part = "", exponent = "0"] = /^(-?)(\d+)(?:\.(\d+))?(?:e([-+]?\d+))?$/i.exec(digitsOf(value)) ?? [];
   const digits = `${whole}${part}`.replace(/^0+/, "");
-  const significant = digits.replace(/0+$/, "");
-  return significant === "" ? "0" : `${significant}e${Number(exponent) - part.length + digits.length - significant.length}`;
+  let end = digits.length;
+  while (digits[end - 1] === "0") end--;
+  if (end === 0) return { sign: 0, digits: "", exponent: 0n };
+  const power = BigInt(exponent) - BigInt(part.length) + BigInt(digits.length - end);
+  return { sign: minus === "" ? 1 : -1, digits: digits.slice(0, end), exponent: power };
+};
+
+/** The same text for numbers of one value, and for none of another. */
+export const valueText = (value: number | RawNumber): string => {
+  const { sign, digits, exponent } = decimalOf(value);
+  return `${sign < 0 ? "-" : ""}${digits === "" ? "0" : digits}e${exponent}`;
+};
+
+const orderOf = <T>(one: T, other: T): number => Number(one > other) - Number(one < other);
+
+/** -1, 0 or 1 as one is less than, equal to or more than the other: exact on the digits. */
+export const compareNumbers = (one: number | RawNumber, other: number | RawNumber): number => {
+  const near = orderOf(Number(digitsOf(one)), Number(digitsOf(other)));
+  if (near !== 0 || (typeof one === "number" && typeof other === "number")) return near;
+  const [a, b] = [decimalOf(one), decimalOf(other)];
+  const size = ({ digits, exponent }: Decimal): bigint => exponent + BigInt(digits.length);
+  return orderOf(a.sign, b.sign) || a.sign * (orderOf(size(a), size(b)) || orderOf(a.digits, b.digits));
+};
+
+export const isWhole = (value: number | RawNumber): boolean =>
+  typeof value === "number" ? Number.isInteger(value) : decimalOf(value).exponent >= 0n;
+
+/** Whether a number is a whole multiple of another that is more than zero: 0.3 is one of 0.1. */
+export const isMultipleOf = (value: number | RawNumber, of: number | RawNumber): boolean => {
+  const [whole, step] = [decimalOf(value), decimalOf(of)];
+  // Digits do not end in zero, so nothing makes up for decimal places that the step lacks.
+  if (whole.exponent < step.exponent) return whole.sign === 0;
+  // More tens than the step can have factors change nothing.
+  const tens = Math.min(Number(whole.exponent - step.exponent), 4 * step.digits.length);
+  return (BigInt(whole.digits) * 10n ** BigInt(tens)) % BigInt(step.digits) === 0n;
 };
 
 /** Whether a double holds the value of a number literal: 1.0 is 1, 1e2 is 100, -0 is 0; 9007199254740993 and 1e400 are held by none. */
 export const isHeld = (text: string): boolean => {
   const held = String(Number(text));
-  return held === text || (text.length <= MAX_DIGITS && Number.isFinite(Number(text)) && valueOf(held) === valueOf(text));
+  return (
+    held === text ||
+    (text.length <= MAX_DIGITS && Number.isFinite(Number(text)) && valueText(Number(text)) === valueText(json.rawJSON(text)))
+  );
 };
 
 export const digitsOf = (value: number | RawNumber): string => (typeof value === "number" ? String(value) : value.rawJSON);
@@ -56,8 +99,12 @@ const parseBy = (text: string, numberOf: (source: string, value: number) => numb
 /** As `JSON.parse`, each number as it is written. Throws SyntaxError. */
 export const parseLosslessJson = (text: string): unknown => parseBy(text, keepDigits);
 
-/** As `JSON.parse`, a number that no double holds as its text. Throws SyntaxError. Cost: five times that of `JSON.parse`. */
-export const parseExactJson = (text: string): unknown => parseBy(text, (source, value) => (isHeld(source) ? value : json.rawJSON(source)));
+/** What has no more digits, and no large exponent, a double holds. */
+const MAYBE_INEXACT = /[\d.]{16}|[eE][-+]?\d{3}/;
+
+/** As `JSON.parse`, a number that no double holds as its text. Throws SyntaxError. Cost: five times that of `JSON.parse` for a text with long numbers. */
+export const parseExactJson = (text: string): unknown =>
+  MAYBE_INEXACT.test(text) ? parseBy(text, (source, value) => (isHeld(source) ? value : json.rawJSON(source))) : JSON.parse(text);
 
 /** A copy with the nearest doubles, for what only compares. */
 export const withDoubles = (value: unknown): unknown => {

@@ -236,6 +236,7 @@ export const putMcpTools = endpoint("membership", "POST", `${MCP}/services/{serv
   ...defining,
   body: orMany("tools", mcpToolDraft),
   maxMembers: 200_000,
+  keepsDigits: true,
   reply: z.union([mcpTool, z.object({ tools: z.array(mcpTool) })]),
   summary: "Register a tool of a service, or up to 500, by name.",
 });

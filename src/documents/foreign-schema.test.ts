@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Validator, type Schema } from "@cfworker/json-schema";
 import fc from "fast-check";
-import { parseExactJson } from "#contract/exact-numbers.ts";
-import { prepareSchema, TOO_MUCH_WORK } from "./foreign-schema.ts";
+import { compareNumbers, keepDigits, parseExactJson, parseLosslessJson } from "#contract/exact-numbers.ts";
+import { BEYOND_LIST, prepareSchema, schemaRefusal, TOO_MUCH_WORK } from "./foreign-schema.ts";
 
 const employee = {
   type: "object",
@@ -21,7 +21,33 @@ test("patterns that would take long to be compiled are refused, one by one and t
   assert.throws(() => prepareSchema({ pattern: large }), /more than 5000 steps/);
   const part = (at: number) => ({ pattern: `${at}[${String.raw`\p{L}`.repeat(70)}]` });
   assert.doesNotThrow(() => prepareSchema({ allOf: [part(0), part(1), { pattern: String.raw`^[\p{L} ]{1,255}$` }] }));
-  assert.throws(() => prepareSchema({ allOf: [part(0), part(1), part(2)] }), /too many classes of Unicode/);
+  assert.throws(() => prepareSchema({ allOf: [part(0), part(1), part(2)] }), /patterns of the schema take too much work/);
+});
+
+test("where case does not count a wide range costs much to be compiled, however it is written", () => {
+  const range = (from: string) => `(?i)[${`${from}-\\x{1e000}`.repeat(20)}]`;
+  for (const from of [String.raw`\x{100}`, "a", String.raw`\-`, String.raw`\x41`])
+    assert.throws(() => prepareSchema({ pattern: range(from) }), /more than 5000 steps/, from);
+  for (const pattern of ["(?i)^[a-zà-ÿ' -]{1,80}$", `${range("a").slice(4)}`, String.raw`^[\x{100}-\x{200}]{1,200}$`])
+    assert.doesNotThrow(() => prepareSchema({ pattern }), pattern);
+});
+
+const costly = (at: number) => ({ pattern: `${at}${"(a*|b)".repeat(650)}` });
+
+test("what all patterns of a schema cost is bounded, and what the schemas of a list cost together", () => {
+  assert.throws(() => prepareSchema({ allOf: [0, 1, 2, 3].map(costly) }), /patterns of the schema take too much work to be compiled/);
+  assert.doesNotThrow(() => prepareSchema({ allOf: [0, 0, 0, 0, 0, 0].map(costly) }), "one and the same is compiled once");
+  const list = { left: 10_000 };
+  const refusals = [costly(10), costly(11), costly(12), { type: "string" }, costly(13), costly(10)].map((one) => schemaRefusal(one, list));
+  assert.deepEqual(refusals, [undefined, undefined, BEYOND_LIST, undefined, BEYOND_LIST, BEYOND_LIST].slice(0, refusals.length));
+});
+
+test("a schema is prepared once, whoever brings it again, and a refused one is refused again", () => {
+  const schema = { properties: { id: { pattern: "^once$" } } };
+  assert.throws(() => prepareSchema(schema, { left: 1000, isOfKnown: true }), /not prepared yet/);
+  const check = prepareSchema(schema);
+  assert.equal(prepareSchema(structuredClone(schema), { left: 1000, isOfKnown: true }), check);
+  for (const _time of [1, 2]) assert.throws(() => prepareSchema({ pattern: "(?=a)" }), /unsupported/);
 });
 
 test("all faults are found at once, each at its place, without the value", () => {
@@ -35,22 +61,89 @@ test("all faults are found at once, each at its place, without the value", () =>
   assert.ok(!JSON.stringify(faults).includes("secret-value"));
 });
 
-test("a number that no double holds is held against types and bounds, and never taken for one that is named", () => {
-  const check = prepareSchema({ properties: { id: { type: "integer", maximum: 2 ** 63 }, rate: { type: "number" } } });
-  for (const text of ['{"id":9007199254740993}', '{"id":9223372036854775807,"rate":0.1234567890123456789}'])
-    assert.deepEqual(check(parseExactJson(text)), [], text);
+/** Schema and value as texts, for their numbers are more than doubles; and how many issues there are. */
+const exact: readonly (readonly [schema: string, value: string, issues: number])[] = [
+  ['{"type":"integer"}', "9007199254740993", 0],
+  ['{"type":"integer"}', "9007199254740993.0", 0],
+  ['{"type":"integer"}', "90071992547409930e-1", 0],
+  ['{"type":"integer"}', "1e400", 0],
+  ['{"type":"integer"}', "9007199254740993.5", 1],
+  ['{"type":"integer"}', "1234567890123456.78901", 1],
+  ['{"type":"integer"}', "1e-400", 1],
+  ['{"type":"number"}', '{"a":9007199254740993}', 1],
+  ['{"maximum":100}', "100.000000000000000001", 1],
+  ['{"maximum":100}', "99.9999999999999999999", 0],
+  ['{"minimum":-100}', "-100.000000000000000001", 1],
+  ['{"exclusiveMaximum":100}', "99.9999999999999999999", 0],
+  ['{"exclusiveMinimum":0}', "1e-400", 0],
+  ['{"exclusiveMinimum":0}', "-1e-400", 1],
+  ['{"maximum":1e400}', "2e400", 1],
+  ['{"maximum":1e400}', `${"9".repeat(400)}.5`, 0],
+  ['{"minimum":-1e99999999999999999999}', "-1e99999999999999999998", 0],
+  ['{"maximum":9223372036854775807}', "9223372036854775807", 0],
+  ['{"maximum":9223372036854775807}', "9223372036854775808", 1],
+  ['{"exclusiveMaximum":9223372036854775807}', "9223372036854775806", 0],
+  ['{"enum":[1]}', "1.0000000000000000001", 1],
+  ['{"const":9007199254740993}', "9007199254740993", 0],
+  ['{"const":9007199254740993}', "9007199254740992", 1],
+  ['{"const":9007199254740993}', "900719925474099300e-2", 0],
+  ['{"const":{"id":[9007199254740993]}}', '{"id":[9007199254740994]}', 1],
+  ['{"const":{"id":[9007199254740993]}}', '{"id":[90071992547409930e-1]}', 0],
+  ['{"const":-9007199254740993}', "9007199254740993", 1],
+  ['{"uniqueItems":true}', "[9007199254740993,9007199254740992,9007199254740994]", 0],
+  ['{"uniqueItems":true}', "[9007199254740993,9007199254740993.0]", 1],
+  ['{"uniqueItems":true}', '[{"id":9007199254740993},{"id":9007199254740992}]', 0],
+  ['{"multipleOf":0.01}', "12345678901234567890.12", 0],
+  ['{"multipleOf":0.01}', "12345678901234567890.123", 1],
+  ['{"multipleOf":3}', "9007199254740993", 0],
+  ['{"multipleOf":3}', "9007199254740995.0000000000000000000", 1],
+  ['{"multipleOf":4e-300}', "1e99999999999", 0],
+  ['{"multipleOf":3}', "1e99999999999", 1],
+  ['{"multipleOf":9007199254740993}', "27021597764222979", 0],
+  ['{"maxLength":18446744073709551615}', '"a"', 0],
+  ['{"minItems":18446744073709551615}', "[1]", 1],
+];
+
+test("numbers are held to types, bounds and values on all their digits", () => {
+  for (const [schema, value, issues] of exact) {
+    const check = prepareSchema(parseExactJson(schema));
+    assert.equal(check(parseExactJson(value)).length, issues, `${schema} ${value}`);
+  }
   assert.deepEqual(
-    check(parseExactJson('{"id":92233720368547758070,"rate":{"a":9007199254740993}}')).map(({ path, message }) => `${path} ${message}`),
-    ["/id must be at most 9223372036854775807", "/rate must be a number"].map((text) =>
-      text.replace("9223372036854775807", "9223372036854776000"),
-    ),
+    prepareSchema(parseExactJson('{"maximum":9223372036854775807}'))(parseExactJson("92233720368547758070")).map(({ message }) => message),
+    ["must be at most 9223372036854775807"],
   );
-  assert.deepEqual(
-    check(parseExactJson('{"id":1234567890123456.78901}')).map(({ message }) => message),
-    ["must be an integer"],
+});
+
+test("a number that is stored as its text, though a double holds it, is that double", () => {
+  const value = parseLosslessJson("[1.0, 2.50]");
+  assert.deepEqual(prepareSchema({ items: { enum: [1, 2.5] }, const: [1, 2.5] })(value), []);
+  assert.equal(prepareSchema({ uniqueItems: true })(parseLosslessJson("[1, 1.0]")).length, 1);
+});
+
+test("numbers are compared as their digits say, whatever their form", () => {
+  const digits = fc.bigInt({ min: -(10n ** 30n), max: 10n ** 30n });
+  const number = fc.tuple(digits, fc.integer({ min: -40, max: 40 }));
+  const scaled = ([whole, exponent]: readonly [bigint, number]): bigint => whole * 10n ** BigInt(exponent + 40);
+  fc.assert(
+    fc.property(number, number, fc.integer({ min: 0, max: 9 }), ([a, b], other, zeros) => {
+      const near: readonly [bigint, number] = [a * 10n ** BigInt(zeros) + BigInt(zeros % 2), b - zeros];
+      for (const [one, two] of [
+        [[a, b], other],
+        [[a, b], near],
+      ] as const) {
+        if (two[1] < -40) continue;
+        const order = compareNumbers(keepDigits(`${one[0]}e${one[1]}`), keepDigits(`${two[0]}e${two[1]}`));
+        assert.ok(order === Math.sign(Number(scaled(one) - scaled(two))), `${one.join("e")} ${two.join("e")}`);
+      }
+    }),
   );
-  for (const named of [{ const: 2 ** 53 }, { enum: [1, { a: [2 ** 60] }] }, { enum: [parseExactJson("9007199254740993")] }])
-    assert.throws(() => prepareSchema(named), /names a number beyond 2\^53/);
+});
+
+test("what numbers of many digits cost is counted", () => {
+  const long = parseExactJson(`[${`${"1".repeat(60_000)}.${"0".repeat(60_000)}1,`.repeat(3)}1]`);
+  for (const schema of [{ items: { multipleOf: 3 } }, { items: { maximum: 5 } }, { uniqueItems: true }, { items: { type: "integer" } }])
+    assert.equal(prepareSchema(schema)(long), TOO_MUCH_WORK, JSON.stringify(schema));
 });
 
 test("a fault says what was wanted, in the schema's own words as far as they are short, and never what came", () => {

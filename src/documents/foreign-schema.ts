@@ -1,23 +1,35 @@
-import { isRawNumber, withDoubles } from "#contract/exact-numbers.ts";
+import { LRUCache } from "lru-cache";
 import { isObject } from "#contract/is-object.ts";
 import { parsePointer } from "#contract/json-pointer.ts";
 import type { Fault } from "#contract/problem.ts";
-import { unicodeSteps } from "./pattern.ts";
+import { checkSteps } from "./pattern.ts";
 import { along, makers, MAX_ISSUES, newSeen, nothing, spend, TooMuchWork, type Check, type Run } from "./schema-rules.ts";
 
 /**
- * All issues of a value, at most `maxIssues` (50); empty = it fits. Values are never echoed. A number that no double holds counts as the nearest
- * double. `steps` bounds the work, each some 50 ns; beyond it the answer is `TOO_MUCH_WORK` itself. Cost: linear in the work that the schema
+ * All issues of a value, at most `maxIssues` (50); empty = it fits. Values are never echoed. Numbers are compared on their digits, those that no
+ * double holds too (`exact-numbers.ts`). `steps` bounds the work, each some 50 ns; beyond it the answer is `TOO_MUCH_WORK` itself. Cost: linear in the work that the schema
  * asks for; equal items, `enum` and `const` are looked up, not compared.
  */
 export interface SchemaCheck {
   (value: unknown, steps?: number, maxIssues?: number): readonly Fault[];
-  readonly schema: unknown;
+  /** JSON of the schema. */
+  readonly text: string;
 }
 
 /** About 5 ms. */
 const MAX_STEPS_HERE = 100_000;
 export const TOO_MUCH_WORK: readonly Fault[] = [{ path: "", message: "takes too much work to be checked against the schema" }];
+
+/** What the schemas of one list may cost to be prepared together. */
+export interface ListBudget {
+  /** Steps of some 4 microseconds. */
+  left: number;
+  /** Only what was prepared lately: for whoever cannot wait. */
+  readonly isOfKnown?: boolean;
+}
+export const BEYOND_LIST = "the schemas of its list take too much work together";
+/** Bytes of a schema that cost one such step. */
+const BYTES_A_STEP = 10;
 
 /** What a tool's schema may be at most. Schemas of tools count as foreign, our own files' too. */
 const schemaLimits = { bytes: 65_536, depth: 32, subschemas: 512, patternSteps: 10_000 };
@@ -41,16 +53,6 @@ export const schemaMembers: ReadonlySet<string> = new Set([
 /** Keywords that speak of the very value that their schema speaks of. */
 const IN_PLACE = ["$ref", "allOf", "anyOf", "oneOf", "not", "if", "dependentSchemas", "dependencies"];
 
-/** Whether a value holds a number for which another one that is near would be taken. */
-export const namesLarge = (value: unknown): boolean =>
-  isRawNumber(value) ||
-  (typeof value === "number" && Number.isInteger(value) && !Number.isSafeInteger(value)) ||
-  (typeof value === "object" && value !== null && Object.values(value).some(namesLarge));
-
-const hasRawNumber = (value: unknown): boolean =>
-  isRawNumber(value) || (typeof value === "object" && value !== null && Object.values(value).some(hasRawNumber));
-const asDoubles = (value: unknown): unknown => (hasRawNumber(value) ? withDoubles(value) : value);
-
 interface Node {
   readonly rules: Check[];
   readonly inPlace: Node[];
@@ -73,17 +75,23 @@ const partAt = (root: unknown, reference: unknown): unknown => {
   return part;
 };
 
-/** What the classes of Unicode in its own patterns cost to compile. */
-const patternStepsOf = ({ pattern, patternProperties }: Readonly<Record<string, unknown>>): number =>
-  [...(typeof pattern === "string" ? [pattern] : []), ...(isObject(patternProperties) ? Object.keys(patternProperties) : [])].reduce(
-    (sum, text) => sum + unicodeSteps(text),
-    0,
-  );
+/** What all patterns of a schema cost to be compiled, each once. Cost: one walk. */
+const patternStepsOf = (schema: unknown): number => {
+  const patterns = new Set<string>();
+  const look = (part: unknown): void => {
+    if (typeof part !== "object" || part === null) return;
+    const { pattern, patternProperties } = part as Readonly<Record<string, unknown>>;
+    if (typeof pattern === "string") patterns.add(pattern);
+    if (isObject(patternProperties)) for (const name of Object.keys(patternProperties)) patterns.add(name);
+    Object.values(part).forEach(look);
+  };
+  look(schema);
+  return [...patterns].reduce((sum, text) => sum + checkSteps(text), 0);
+};
 
 /** Compiles a schema and all that it holds or refers to. Throws an `Error` whose message may be shown. */
 const compile = (root: unknown): Check => {
   const nodes = new Map<object, Node>();
-  let patternSteps = 0;
   const checkOf =
     (node: Node): Check =>
     (value, run, seen) => {
@@ -106,10 +114,6 @@ const compile = (root: unknown): Check => {
     const node: Node = { rules: [], inPlace: [], isTracking: "unevaluatedProperties" in part || "unevaluatedItems" in part };
     nodes.set(part, node);
     parent?.inPlace.push(node);
-    patternSteps += patternStepsOf(part);
-    if (patternSteps > schemaLimits.patternSteps) throw new Error("the patterns of the schema have too many classes of Unicode");
-    for (const word of ["enum", "const"])
-      if (Object.hasOwn(part, word) && namesLarge(part[word])) throw new Error(`${word} names a number beyond 2^53`);
     for (const word of ["$dynamicRef", "$recursiveRef"]) if (word in part) throw new Error(`${word} is not allowed`);
     const innerOf = (word: string) => (inner: unknown) => make(inner, depth + 1, IN_PLACE.includes(word) ? node : undefined);
     if ("$ref" in part) {
@@ -144,16 +148,12 @@ const compile = (root: unknown): Check => {
   return check;
 };
 
-/** Prepares a schema; throws an `Error` whose message may be shown if it is none, or beyond its limits. */
-export const prepareSchema = (schema: unknown): SchemaCheck => {
-  if (Buffer.byteLength(JSON.stringify(schema) ?? "") > schemaLimits.bytes)
-    throw new Error(`the schema is larger than ${schemaLimits.bytes} bytes`);
-  const compared = asDoubles(schema);
-  const check = compile(compared);
-  const issuesOf = (value: unknown, steps = MAX_STEPS_HERE, maxIssues = MAX_ISSUES): readonly Fault[] => {
+const issuesBy =
+  (check: Check) =>
+  (value: unknown, steps = MAX_STEPS_HERE, maxIssues = MAX_ISSUES): readonly Fault[] => {
     const run: Run = { left: steps, path: [], issues: [], maxIssues };
     try {
-      if (check(asDoubles(value), run, undefined)) return [];
+      if (check(value, run, undefined)) return [];
     } catch (error) {
       if (error instanceof TooMuchWork || error instanceof RangeError) return TOO_MUCH_WORK;
       throw error;
@@ -161,5 +161,48 @@ export const prepareSchema = (schema: unknown): SchemaCheck => {
     const unique = new Map(run.issues.map((issue) => [`${issue.path} ${issue.message}`, issue]));
     return unique.size === 0 ? [{ path: "", message: "does not fit the schema" }] : [...unique.values()];
   };
-  return Object.assign(issuesOf, { schema: compared });
+
+const preparedSchema = (schema: unknown, text: string): SchemaCheck | Error => {
+  try {
+    return Object.assign(issuesBy(compile(schema)), { text });
+  } catch (error) {
+    return error instanceof Error ? error : new Error("is no schema");
+  }
+};
+
+/** What was prepared lately, by its text, and what it cost: each list and each call brings the same schemas again. */
+const prepared = new LRUCache<string, { readonly steps: number; readonly made: SchemaCheck | Error }>({
+  maxSize: 8_388_608,
+  sizeCalculation: (_made, text) => text.length + 1,
+});
+
+/**
+ * Prepares a schema, or finds it prepared; throws an `Error` whose message may be shown if it is none, beyond its limits or beyond what its list
+ * may cost. Cost: at most some 50 ms, with as many patterns as may be.
+ */
+export const prepareSchema = (schema: unknown, list: ListBudget = { left: Infinity }): SchemaCheck => {
+  const text = JSON.stringify(schema) ?? "";
+  const bytes = Buffer.byteLength(text);
+  if (bytes > schemaLimits.bytes) throw new Error(`the schema is larger than ${schemaLimits.bytes} bytes`);
+  const known = prepared.get(text);
+  if (known === undefined && list.isOfKnown === true) throw new Error("the schema is not prepared yet");
+  const patternSteps = known === undefined ? patternStepsOf(schema) : 0;
+  if (patternSteps > schemaLimits.patternSteps) throw new Error("the patterns of the schema take too much work to be compiled");
+  const steps = known?.steps ?? patternSteps + bytes / BYTES_A_STEP;
+  if (steps > list.left) throw new Error(BEYOND_LIST);
+  list.left -= steps;
+  const { made } = known ?? { made: preparedSchema(schema, text) };
+  if (known === undefined) prepared.set(text, { steps, made });
+  if (made instanceof Error) throw made;
+  return made;
+};
+
+/** Why a schema cannot be prepared, if so. */
+export const schemaRefusal = (schema: unknown, list?: ListBudget): string | undefined => {
+  try {
+    prepareSchema(schema, list);
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message : "is no schema";
+  }
 };

@@ -14,14 +14,29 @@ const MAX_SIZE = 5000;
 const MAX_REPEAT = 1000;
 /** To compile one step of a pattern. */
 export const COMPILE_STEPS = 50;
-const REPEAT = /\{(\d+)(,(\d*))?\}/g;
-/** An escape, a class, a count, a bracket, or any other character. */
-const TOKEN = /\\[^]|\[(?:\\[^]|[^\]\\])*\]?|\{(\d+)(,(\d*))?\}|[^]/g;
+/** An escape, a class, a count, a bracket, or any other character. Where \Q...\E quotes, every character counts by itself. */
+const TOKEN = /\\x\{[^}]*\}|\\[^]|\[(?:\\[^]|[^\]\\])*\]?|\{(\d+)(,(\d*))?\}|[^]/g;
+const QUOTED_TOKEN = /\{(\d+)(,(\d*))?\}|[^]/g;
+const tokenOf = (text: string): RegExp => (text.includes("\\Q") ? QUOTED_TOKEN : TOKEN);
 
 /** A class of Unicode is compiled range by range, which costs as much as so many steps, however often it is repeated. */
 const UNICODE_STEPS = 60;
-/** What its classes of Unicode cost to compile, in steps. */
-export const unicodeSteps = (text: string): number => UNICODE_STEPS * (text.match(/\\[pP]|\[:/g)?.length ?? 0);
+/** A range of a class, its ends as characters or in hex. */
+const RANGE = /(?:\\x\{([\da-f]+)\}|\\?([^]))-(?:\\x\{([\da-f]+)\}|([^]))/giu;
+/** Where case does not count, each character of a range is looked up: so many cost a step. */
+const FOLDED_A_STEP = 80;
+/** Beyond it no character has another case. */
+const MAX_FOLDED = 0x1e943;
+const characterOf = (hex: string | undefined, text = ""): number =>
+  Math.min(MAX_FOLDED, hex === undefined ? (text.codePointAt(0) ?? 0) : Number.parseInt(hex, 16));
+/** What its classes of Unicode, and ranges where case does not count, cost to compile, in steps. */
+const unicodeSteps = (text: string): number => {
+  const ranges = /\(\?[a-z]*i/i.test(text) ? [...text.matchAll(RANGE)] : [];
+  return ranges.reduce(
+    (sum, [, fromHex, from, toHex, to]) => sum + Math.max(0, characterOf(toHex, to) - characterOf(fromHex, from)) / FOLDED_A_STEP,
+    UNICODE_STEPS * (text.match(/\\[pP]|\[:/g)?.length ?? 0),
+  );
+};
 
 /**
  * About the steps of its program, classes of Unicode by what they cost to compile: what `{n,m}` repeats counts `m` times. Cost: one pass,
@@ -29,9 +44,7 @@ export const unicodeSteps = (text: string): number => UNICODE_STEPS * (text.matc
  */
 export const patternSize = (text: string): number => {
   const groups = [{ size: 0, last: 0 }];
-  // Within \Q...\E a bracket opens no class: every character counts then.
-  const tokens = text.includes("\\Q") ? [...text.matchAll(/\{(\d+)(,(\d*))?\}|[^]/g)] : [...text.matchAll(TOKEN)];
-  for (const [token, from, range, to] of tokens) {
+  for (const [token, from, range, to] of text.matchAll(tokenOf(text))) {
     const group = groups.at(-1) ?? { size: 0, last: 0 };
     if (from !== undefined) {
       const times = Math.max(Number(from), range === undefined ? 0 : to === "" || to === undefined ? Number(from) + 1 : Number(to));
@@ -51,13 +64,29 @@ export const patternSize = (text: string): number => {
   return groups.reduce((sum, { size }) => sum + size, unicodeSteps(text));
 };
 
+/** What is compiled as a pattern is checked, where its counts `{n,m}` are written out only for the first text that is held against it. */
+const checkedPart = (text: string, size: number): string | undefined => {
+  const counts = [...text.matchAll(tokenOf(text))].flatMap(([, from, , to]) => [Number(from ?? 0), Number(to ?? 0)]);
+  // Counts of what is itself repeated multiply, and are checked by RE2 alone.
+  if (size <= 100 || /[)}*+?]\{/.test(text) || counts.some((count) => count > MAX_REPEAT)) return undefined;
+  return text.replaceAll(tokenOf(text), (token, from?: string, range?: string, to?: string) =>
+    from !== undefined && Number(to || from) >= Number(from) ? (range === undefined ? "{1}" : "{1,}") : token,
+  );
+};
+
+/** What `compilePattern` costs, in steps of its program. */
+export const checkSteps = (text: string): number => {
+  const size = patternSize(text);
+  return text.length > MAX_TEXT || size > MAX_SIZE ? 0 : patternSize(checkedPart(text, size) ?? text);
+};
+
 const compiled = new LRUCache<string, Pattern>({ max: 1000 });
 /** Whether `compilePattern` costs nothing. */
 export const isCompiled = (text: string): boolean => compiled.has(text);
 
 /**
- * Checks a pattern; equal texts are compiled once, when the first text is held against them: the counts of `{n,m}` are written out only then.
- * Throws an `Error` whose message may be shown for what RE2 does not take, or is too large to be compiled.
+ * Checks a pattern; equal texts are compiled once, when the first text is held against them. Throws an `Error` whose message may be shown
+ * for what RE2 does not take, or is too large to be compiled.
  */
 export const compilePattern = (text: string): Pattern => {
   const known = compiled.get(text);
@@ -65,18 +94,11 @@ export const compilePattern = (text: string): Pattern => {
   if (text.length > MAX_TEXT) throw new Error(`a pattern has at most ${MAX_TEXT} characters`);
   const size = patternSize(text);
   if (size > MAX_SIZE) throw new Error(`the pattern repeats too much: written out it has more than ${MAX_SIZE} steps`);
-  const counts = [...text.matchAll(REPEAT)].flatMap(([, from, , to]) => [Number(from), Number(to ?? 0)]);
-  // Counts of what is itself repeated multiply, and are checked by RE2 alone.
-  const isSimple = !/[)}*+?]\{/.test(text) && counts.every((count) => count <= MAX_REPEAT);
   let program: RE2JS | undefined;
   const compile = () => (program ??= RE2JS.compile(text));
-  if (isSimple && size > 100)
-    RE2JS.compile(
-      text.replaceAll(REPEAT, (repeat, from: string, range?: string, to?: string) =>
-        Number(to || from) >= Number(from) ? (range === undefined ? "{1}" : "{1,}") : repeat,
-      ),
-    );
-  else compile();
+  const part = checkedPart(text, size);
+  if (part === undefined) compile();
+  else RE2JS.compile(part);
   const pattern: Pattern = {
     steps: (subject) => (program === undefined ? size * COMPILE_STEPS : 0) + (subject.length * (8 + size)) / 16,
     test: (subject) => compile().test(subject),

@@ -2,10 +2,11 @@ import { Problem, type Fault } from "#contract/problem.ts";
 import { TOO_MUCH_WORK, type SchemaCheck } from "./foreign-schema.ts";
 import { createWorkThread, type WorkAsker } from "./work-thread.ts";
 
+/** JSON, for a number that is stored as its text is no more than an object once it is copied to a thread. */
 export interface SchemaQuestion {
-  readonly schema: unknown;
-  /** JSON. */
+  readonly schema: string;
   readonly text: string;
+  readonly maxIssues?: number | undefined;
 }
 
 class Unfinished extends Error {}
@@ -13,7 +14,7 @@ class Unfinished extends Error {}
 export interface SchemaCaller extends WorkAsker {
   /** The value's JSON, where it was made. */
   readonly text?: string;
-  /** As many issues as are looked for where the work is small; 50 else. */
+  /** As many issues as are looked for; 50 unless given. */
   readonly maxIssues?: number;
 }
 
@@ -39,7 +40,7 @@ export const schemaIssues = async (check: SchemaCheck, value: unknown, asker: Sc
   const found = check(value, undefined, asker.maxIssues);
   if (found !== TOO_MUCH_WORK) return found;
   try {
-    return await thread.ask({ schema: check.schema, text: asker.text ?? JSON.stringify(value) }, asker);
+    return await thread.ask({ schema: check.text, text: asker.text ?? JSON.stringify(value), maxIssues: asker.maxIssues }, asker);
   } catch (error) {
     if (error instanceof Unfinished) return TOO_MUCH_WORK;
     throw error;

@@ -1,3 +1,13 @@
+import {
+  compareNumbers,
+  digitsOf,
+  isHeld,
+  isMultipleOf,
+  isRawNumber,
+  isWhole,
+  valueText,
+  type RawNumber,
+} from "#contract/exact-numbers.ts";
 import { isObject } from "#contract/is-object.ts";
 import { pointerText } from "#contract/json-pointer.ts";
 import type { Fault } from "#contract/problem.ts";
@@ -27,7 +37,7 @@ export class TooMuchWork extends Error {}
 export const MAX_ISSUES = 50;
 const MAX_SHOWN = 200;
 const ISSUE_STEPS = 20;
-/** Numbers of any exponent are compared digit by digit. */
+/** Numbers of any exponent are divided digit by digit. */
 const MULTIPLE_STEPS = 40;
 
 export const spend = (run: Run, steps: number): void => {
@@ -77,11 +87,25 @@ const take = (run: Run, found: readonly Fault[]): void => {
   run.issues.push(...found.slice(0, Math.max(0, run.maxIssues - run.issues.length)));
 };
 
+const isNumber = (value: unknown): value is number | RawNumber => typeof value === "number" || isRawNumber(value);
+/** What it costs to compare and divide by so many digits. */
+const spendOnDigits = (run: Run, ...numbers: readonly (number | RawNumber)[]): void => {
+  const count = numbers.reduce<number>((sum, one) => sum + (typeof one === "number" ? 0 : one.rawJSON.length), 0);
+  spend(run, count / 16 + (count * count) / 20_000);
+};
+/** A number that is stored as its text, where a double holds it: the double. */
+const asHeld = (value: unknown): unknown => (isRawNumber(value) && isHeld(value.rawJSON) ? Number(value.rawJSON) : value);
+
 /** The same text for equal values, whatever the order of their members. */
 const canonicalText = (value: unknown, run: Run): string => {
   spend(run, 2);
   if (typeof value === "string") spend(run, value.length / 16);
   if (Array.isArray(value)) return `[${value.map((item) => canonicalText(item, run)).join()}]`;
+  if (isRawNumber(value)) {
+    spendOnDigits(run, value);
+    const held = asHeld(value);
+    return typeof held === "number" ? JSON.stringify(held) : valueText(value);
+  }
   if (!isObject(value)) return JSON.stringify(value);
   const names = Object.keys(value).sort();
   for (const name of names) spend(run, 1 + name.length / 16);
@@ -93,10 +117,13 @@ const newValues = () => {
   const composed = new Set<string>();
   const isPlain = (value: unknown): boolean => typeof value !== "object" || value === null;
   return {
-    has: (value: unknown, run: Run): boolean =>
-      isPlain(value) ? plain.has(value) : composed.size > 0 && composed.has(canonicalText(value, run)),
+    has: (given: unknown, run: Run): boolean => {
+      const value = asHeld(given);
+      return isPlain(value) ? plain.has(value) : composed.size > 0 && composed.has(canonicalText(value, run));
+    },
     /** False where it was there. */
-    add: (value: unknown, run: Run): boolean => {
+    add: (given: unknown, run: Run): boolean => {
+      const value = asHeld(given);
       const size = plain.size + composed.size;
       if (isPlain(value)) plain.add(value);
       else composed.add(canonicalText(value, run));
@@ -110,8 +137,13 @@ const counted = (count: number, what: string): string => `${count} ${what}${coun
 /** What a schema wants, as its own text: whoever may call the tool has read it. Long ones are only spoken of. */
 const wanted = (text: string, lead: string, otherwise: string): string => (text.length > MAX_SHOWN ? otherwise : `${lead} ${text}`);
 
-const typeOf = (value: unknown): string => (value === null ? "null" : Array.isArray(value) ? "array" : typeof value);
-const isCount = (given: unknown): given is number => typeof given === "number" && given >= 0;
+const typeOf = (value: unknown): string =>
+  value === null ? "null" : Array.isArray(value) ? "array" : isRawNumber(value) ? "number" : typeof value;
+/** How many a keyword wants: of more than a double holds none has as many either way. */
+const countOf = (given: unknown): number | undefined => {
+  const count = isNumber(given) ? Number(digitsOf(given)) : -1;
+  return count >= 0 ? count : undefined;
+};
 
 const oneOfValues = (values: readonly unknown[], message: string): Check => {
   const known = newValues();
@@ -119,55 +151,45 @@ const oneOfValues = (values: readonly unknown[], message: string): Check => {
   return (value, run) => known.has(value, run) || fail(run, message);
 };
 
-/** A rule for numbers, and one for texts by their characters: whole code points, as JSON Schema counts. */
+/** A rule for numbers, by their order to the one that is given. */
 const numeric =
-  (fits: (value: number, given: number) => boolean, words: string): Maker =>
-  (given) =>
-    typeof given !== "number"
-      ? undefined
-      : (value, run) => typeof value !== "number" || fits(value, given) || fail(run, `${words} ${given}`);
-const textual =
-  (fits: (count: number, given: number) => boolean, words: string): Maker =>
-  (given) =>
-    !isCount(given)
-      ? undefined
-      : (value, run) => {
-          if (typeof value !== "string") return true;
-          spend(run, value.length / 8);
-          let count = 0;
-          for (const _character of value) count += 1;
-          return fits(count, given) || fail(run, `${words} ${counted(given, "character")}`);
-        };
-const listed =
-  (fits: (count: number, given: number) => boolean, words: string): Maker =>
-  (given) =>
-    !isCount(given)
-      ? undefined
-      : (value, run) => !Array.isArray(value) || fits(value.length, given) || fail(run, `${words} ${counted(given, "item")}`);
-const sized =
-  (fits: (count: number, given: number) => boolean, word: string): Maker =>
-  (given) =>
-    !isCount(given)
-      ? undefined
-      : (value, run) => !isObject(value) || fits(namesOf(value, run).length, given) || fail(run, `does not fit (${word})`);
+  (fits: (order: number) => boolean, words: string): Maker =>
+  (given) => {
+    if (!isNumber(given)) return undefined;
+    const message = wanted(digitsOf(given), words, "is beyond what the schema allows");
+    return (value, run) => {
+      if (!isNumber(value)) return true;
+      spendOnDigits(run, value, given);
+      return fits(compareNumbers(value, given)) || fail(run, message);
+    };
+  };
+/** A rule of how many there are; what is no count means nothing. */
+const counting =
+  (checkOf: (given: number) => Check): Maker =>
+  (given) => {
+    const count = countOf(given);
+    return count === undefined ? undefined : checkOf(count);
+  };
+/** Texts by their characters: whole code points, as JSON Schema counts. */
+const textual = (fits: (count: number, given: number) => boolean, words: string): Maker =>
+  counting((given) => (value, run) => {
+    if (typeof value !== "string") return true;
+    spend(run, value.length / 8);
+    let count = 0;
+    for (const _character of value) count += 1;
+    return fits(count, given) || fail(run, `${words} ${counted(given, "character")}`);
+  });
+const listed = (fits: (count: number, given: number) => boolean, words: string): Maker =>
+  counting(
+    (given) => (value, run) => !Array.isArray(value) || fits(value.length, given) || fail(run, `${words} ${counted(given, "item")}`),
+  );
+const sized = (fits: (count: number, given: number) => boolean, word: string): Maker =>
+  counting((given) => (value, run) => !isObject(value) || fits(namesOf(value, run).length, given) || fail(run, `does not fit (${word})`));
 
 const namesOf = (value: Members, run: Run): readonly string[] => {
   const names = Object.keys(value);
   spend(run, names.length);
   return names;
-};
-
-/** Whole numbers of the decimal places that both have: 0.3 is a multiple of 0.1. */
-const isMultiple = (value: number, of: number): boolean => {
-  if (!Number.isFinite(value)) return false;
-  const parts = [value, of].map((one) => {
-    const [digits = "", exponent = "0"] = Math.abs(one).toString().split("e");
-    const point = digits.indexOf(".");
-    return { digits: BigInt(digits.replace(".", "")), exponent: Number(exponent) - (point === -1 ? 0 : digits.length - point - 1) };
-  });
-  const least = Math.min(...parts.map(({ exponent }) => exponent));
-  const [whole = 0n, step = 1n] = parts.map(({ digits, exponent }) => digits * 10n ** BigInt(exponent - least));
-  return whole % step === 0n;
 };
 
 const inEach = (parts: unknown, inner: Inner): readonly (readonly [string, Check])[] =>
@@ -239,8 +261,9 @@ export const makers: Readonly<Record<string, Maker>> = {
     if (types.length === 0) return undefined;
     const message = `must be ${article(types.join(" or "))}`;
     return (value, run) => {
+      if (isRawNumber(value)) spendOnDigits(run, value);
       const type = typeOf(value);
-      return types.includes(type) || (type === "number" && types.includes("integer") && Number.isInteger(value)) || fail(run, message);
+      return types.includes(type) || (isNumber(value) && types.includes("integer") && isWhole(value)) || fail(run, message);
     };
   },
   const: (given) => oneOfValues([given], wanted(JSON.stringify(given), "must be", "must be the value the schema names")),
@@ -360,8 +383,8 @@ export const makers: Readonly<Record<string, Maker>> = {
   },
   contains: (given, inner, schema) => {
     const check = inner(given);
-    const least = isCount(schema["minContains"]) ? schema["minContains"] : 1;
-    const most = isCount(schema["maxContains"]) ? schema["maxContains"] : Infinity;
+    const least = countOf(schema["minContains"]) ?? 1;
+    const most = countOf(schema["maxContains"]) ?? Infinity;
     return (value, run, seen) => {
       if (!Array.isArray(value)) return true;
       const fitting = value.flatMap((item, at) => (apart(check, item, run, undefined).fits ? [at] : []));
@@ -385,18 +408,20 @@ export const makers: Readonly<Record<string, Maker>> = {
           spend(run, value.length);
           return value.every((item) => known.add(item, run)) || fail(run, "repeats an item");
         },
-  minimum: numeric((value, given) => value >= given, "must be at least"),
-  maximum: numeric((value, given) => value <= given, "must be at most"),
-  exclusiveMinimum: numeric((value, given) => value > given, "must be more than"),
-  exclusiveMaximum: numeric((value, given) => value < given, "must be less than"),
-  multipleOf: (given) =>
-    typeof given === "number" && given > 0 && Number.isFinite(given)
-      ? (value, run) => {
-          if (typeof value !== "number") return true;
-          spend(run, MULTIPLE_STEPS);
-          return isMultiple(value, given) || fail(run, `must be a multiple of ${given}`);
-        }
-      : undefined,
+  minimum: numeric((order) => order >= 0, "must be at least"),
+  maximum: numeric((order) => order <= 0, "must be at most"),
+  exclusiveMinimum: numeric((order) => order > 0, "must be more than"),
+  exclusiveMaximum: numeric((order) => order < 0, "must be less than"),
+  multipleOf: (given) => {
+    if (!isNumber(given) || given === Infinity || compareNumbers(given, 0) <= 0) return undefined;
+    const digits = digitsOf(given);
+    const message = wanted(digits, "must be a multiple of", "is no multiple of what the schema names");
+    return (value, run) => {
+      if (!isNumber(value)) return true;
+      spend(run, MULTIPLE_STEPS + (digitsOf(value).length + 4 * digits.length) ** 2 / 20_000);
+      return isMultipleOf(value, given) || fail(run, message);
+    };
+  },
   minLength: textual((count, given) => count >= given, "must have at least"),
   maxLength: textual((count, given) => count <= given, "must have at most"),
   pattern: (given) => {

@@ -1,3 +1,4 @@
+import { parseExactJson } from "#contract/exact-numbers.ts";
 import type { Fault } from "#contract/problem.ts";
 import { prepareSchema } from "./foreign-schema.ts";
 import type { SchemaQuestion } from "./schema-issues.ts";
@@ -7,4 +8,6 @@ import { answerQuestions } from "./work-thread.ts";
 const MAX_STEPS = 40_000_000;
 
 /** Checks values whose check takes more than the event loop may wait. */
-answerQuestions<SchemaQuestion, readonly Fault[]>(({ schema, text }) => prepareSchema(schema)(JSON.parse(text), MAX_STEPS));
+answerQuestions<SchemaQuestion, readonly Fault[]>(({ schema, text, maxIssues }) =>
+  prepareSchema(parseExactJson(schema))(parseExactJson(text), MAX_STEPS, maxIssues),
+);

@@ -1,5 +1,6 @@
 import type { ConfigObjectKind } from "#contract/configs.ts";
 import { createTurns } from "#http/turns.ts";
+import { pointerText } from "#contract/json-pointer.ts";
 import type { Fault } from "#contract/problem.ts";
 import { PLATFORM } from "#contract/secret-schemes.ts";
 import type { YamlDocument } from "#documents/yaml-document.ts";
@@ -57,6 +58,8 @@ export interface Prepared extends Place {
   check(by: PublishScope): Promise<readonly Fault[]>;
   /** Its tests, operation by operation; a document without has none. */
   readonly tests?: readonly OperationTest[];
+  /** What its upstream offers and is not served, as it is now. */
+  readonly refused?: () => readonly Fault[];
   /** It will not be placed. */
   discard(): void;
 }
@@ -182,6 +185,12 @@ export const systemKind = (parts: {
       faults: [],
       about: { kind: document.kind, title: document.title, owner: document.owner },
       isOff: compiled.kind === "off",
+      refused: () =>
+        (sources.external.find((one) => one.name === name)?.refused ?? []).map(({ name: tool, reason }) => ({
+          path: pointerText(["tools", tool]),
+          message: `is not served: ${reason}`,
+          code: "tool_refused",
+        })),
       hosts: hostsOf(file),
       secrets: secretsOf(file),
       reach: deploymentReachOf(document),

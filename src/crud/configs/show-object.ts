@@ -1,9 +1,19 @@
+import { MOST_FAULTS, type Fault } from "#contract/problem.ts";
 import type { HeldObject } from "./held-object.ts";
 import { etagOf } from "./version-store.ts";
 
-/** Whether its newest version serves. */
-export const stateOf = ({ faults, prepared, head }: HeldObject): "serving" | "degraded" | "off" | "deleted" =>
-  faults.length > 0 ? "degraded" : head?.text === null ? "deleted" : prepared?.isOff === true ? "off" : "serving";
+/** Why the newest version does not serve, or what of its upstream does not. */
+const issuesOf = ({ faults, prepared }: HeldObject): readonly Fault[] => {
+  const refused = faults.length > 0 ? [] : (prepared?.refused?.() ?? []);
+  const more = refused.length - MOST_FAULTS;
+  return [...faults, ...refused.slice(0, MOST_FAULTS), ...(more > 0 ? [{ path: "/tools", message: `${more} more are not served` }] : [])];
+};
+
+/** Whether its newest version serves, and all that its upstream offers. */
+export const stateOf = (object: HeldObject): "serving" | "degraded" | "off" | "deleted" => {
+  const { prepared, head } = object;
+  return issuesOf(object).length > 0 ? "degraded" : head?.text === null ? "deleted" : prepared?.isOff === true ? "off" : "serving";
+};
 export const tagOf = ({ head }: HeldObject): string => (head === undefined ? "" : etagOf(head));
 
 /** What a list shows of it. */
@@ -14,7 +24,7 @@ export const rowOf = (object: HeldObject) => ({
   state: stateOf(object),
   author: object.head?.author ?? "",
   at: object.head?.at ?? new Date(0).toISOString(),
-  ...(object.faults.length > 0 ? { degraded: { errors: [...object.faults], serving_version: object.serving } } : {}),
+  ...(issuesOf(object).length > 0 ? { degraded: { errors: [...issuesOf(object)], serving_version: object.serving } } : {}),
 });
 /** An object as a reader sees it. */
 export const showObject = (object: HeldObject) => ({

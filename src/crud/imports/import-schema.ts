@@ -1,7 +1,7 @@
 import { UNSEEN } from "#contract/ids.ts";
-import { withDoubles } from "#contract/exact-numbers.ts";
+import { isRawNumber, withDoubles } from "#contract/exact-numbers.ts";
 import { isObject } from "#contract/is-object.ts";
-import { namesLarge, schemaLists, schemaMembers } from "#documents/foreign-schema.ts";
+import { schemaLists, schemaMembers } from "#documents/foreign-schema.ts";
 import { compilePattern } from "#documents/pattern.ts";
 import { follow, ImportFault, listOf, lookUp, nodeOf, type Node, type OpenApi } from "./openapi-document.ts";
 
@@ -47,6 +47,12 @@ const hasUnseen = (value: unknown): boolean => {
   if (typeof value === "string") return UNSEEN.test(value.replaceAll(/[\n\r\t]/g, ""));
   return typeof value === "object" && value !== null && Object.entries(value).flat().some(hasUnseen);
 };
+
+/** Whether a value holds a number that was perhaps rounded as the document was read. */
+const namesLarge = (value: unknown): boolean =>
+  isRawNumber(value) ||
+  (typeof value === "number" && Number.isInteger(value) && !Number.isSafeInteger(value)) ||
+  (typeof value === "object" && value !== null && Object.values(value).some(namesLarge));
 
 /** Objects that stand behind this name are no members: what is sent under it would be lost. */
 export const requireMemberName = (name: string): void => {

@@ -1,6 +1,6 @@
 import { isObject } from "#contract/is-object.ts";
 import { missesOf } from "#contract/shape-faults.ts";
-import { prepareSchema } from "#documents/foreign-schema.ts";
+import { schemaRefusal } from "#documents/foreign-schema.ts";
 import { httpOperation } from "#crud/systems/http-operation.ts";
 import { FORM, MULTIPART, isJsonMedia, type PropertyEncoding } from "#crud/systems/request-body.ts";
 import { createSchemaShelf, plain, requireMemberName, withoutDescriptions, type Schema } from "./import-schema.ts";
@@ -89,13 +89,7 @@ const jsonBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(v
 /** Why a schema cannot be served, if so. */
 const faultOf = (schema: unknown): string | undefined => {
   const size = jsonBytes(schema);
-  if (size > MOST_INPUT_BYTES) return `the input has ${size} bytes`;
-  try {
-    prepareSchema(schema);
-    return undefined;
-  } catch (error) {
-    return error instanceof Error ? error.message : "the input is no schema";
-  }
+  return size > MOST_INPUT_BYTES ? `the input has ${size} bytes` : schemaRefusal(schema);
 };
 
 /**
@@ -215,12 +209,7 @@ const wholeBody = (document: OpenApi, body: ReadBody, name: string): Node | unde
   const shelf = createSchemaShelf(document);
   const properties = { [name]: shelf.take(body.schema) };
   const whole = withoutDescriptions({ properties, $defs: shelf.defs() }) as Node;
-  try {
-    prepareSchema(whole);
-    return whole;
-  } catch {
-    return undefined;
-  }
+  return schemaRefusal(whole) === undefined ? whole : undefined;
 };
 
 /** What a system's document would refuse is a fault of this operation alone. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { test, type TestContext } from "node:test";
 import type { Change } from "#events/change.ts";
@@ -15,6 +15,7 @@ import { isAlive } from "#store/is-alive.ts";
 import { definitionChanges } from "./definition-changes.ts";
 import { approveWaiting, createDefinitions, decideDefinition, listWaiting } from "./definitions.ts";
 import { agent, crudHouse, type CrudHouse } from "#testing/crud-house.ts";
+import { hostileTools } from "#testing/hostile-tools.ts";
 import { until } from "#testing/until.ts";
 
 const shipped = fileURLToPath(new URL("../../../config/", import.meta.url));
@@ -362,6 +363,84 @@ test("a dead upstream costs only its own tools", async (t) => {
     names.some((name) => name.startsWith("memory.")),
     false,
   );
+});
+
+/** A house whose memory server is another program, listing what is in the file. */
+const listing = async (t: TestContext, tools: string): Promise<CrudHouse> => {
+  const configFolder = await withConfig(t, async (folder) => {
+    const file = join(folder, "tools.json");
+    await writeFile(file, tools);
+    const program = fileURLToPath(new URL("../../testing/hostile-server.mjs", import.meta.url));
+    const server = { command: process.execPath, args: [program, file], reads: [folder, dirname(program)] };
+    await writeFile(join(folder, "demo/servers.yaml"), JSON.stringify({ apiVersion: "servers/v1", servers: { listing: server } }));
+    const system = join(folder, "demo/systems/memory.demo.yaml");
+    const text = (await readFile(system, "utf8")).replace("command: mcp-server-memory", "command: listing").replace(/^ {2}env:.*\n/m, "");
+    await writeFile(system, text);
+  });
+  const house = await crudHouse(t, { configFolder });
+  await until(
+    () => memoryTools(house).length,
+    (count) => count > 0,
+  );
+  return house;
+};
+
+test("a list of costly schemas costs its own tools alone, and its owner reads which and why", async (t) => {
+  const house = await listing(t, hostileTools());
+  const bases = memoryTools(house).map((name) => name.slice("memory.demo.".length));
+  const of = (kind: string): number => bases.filter((base) => base.startsWith(kind)).length;
+  assert.deepEqual(
+    ["large", "deep", "wide", "many", "digits", "described", "nested", "folded", "calm"].map((kind) => of(kind)),
+    [1, 1, 1, 1, 1, 0, 0, 0, 350],
+  );
+  // The patterns of each cost some 8,000 steps; a list has 300,000.
+  assert.ok(of("costly") > 20 && of("costly") < 60, String(of("costly")));
+  const { state, degraded } = (await (
+    await house.request("/config/systems/memory.demo", { as: { sub: "person:ada", scopes: ["config.read"] } })
+  ).json()) as {
+    readonly state: string;
+    readonly degraded: {
+      readonly errors: readonly { readonly path: string; readonly message: string }[];
+      readonly serving_version: number;
+    };
+  };
+  assert.deepEqual([state, degraded.errors.length, degraded.serving_version], ["degraded", 51, 1]);
+  const wrong = (name: string): string => degraded.errors.find(({ path }) => path === `/tools/${name}`)?.message ?? "";
+  assert.match(wrong("described0"), /the description is too long/);
+  assert.match(wrong("nested0"), /nested deeper than 32/);
+  assert.match(wrong("folded0"), /repeats too much/);
+  assert.ok(degraded.errors.some(({ path, message }) => path.startsWith("/tools/costly") && message.includes("list take too much work")));
+  assert.equal(degraded.errors.at(-1)?.message, `${25 + 120 - of("costly") - 50} more are not served`);
+});
+
+test("schemas that a server lists are shown and checked with every digit", async (t) => {
+  const house = await listing(
+    t,
+    '[{"name":"many","inputSchema":{"type":"object","properties":{"id":{"type":"integer","maximum":9223372036854775807},"of":{"enum":[9007199254740993]},"is":{"const":0.12345678901234567891}}}},{"name":5},{"name":"odd","title":7,"inputSchema":{"type":"array"}}]',
+  );
+  house.membership.capabilities = ["memory.demo.many"];
+  const send = async (path: string, raw: string): Promise<string> => {
+    const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+    return (await house.request(path, { as: agent, method: "POST", raw, headers })).text();
+  };
+  for (const path of ["/mcp/jsonrpc", "/mcp"]) {
+    const shown = await send(path, '{"jsonrpc":"2.0","id":1,"method":"tools/list"}');
+    for (const part of ['"maximum":9223372036854775807', '"enum":[9007199254740993]', '"const":0.12345678901234567891'])
+      assert.ok(shown.includes(part), `${path} ${part} ${shown}`);
+    for (const [args, isTaken] of [
+      ['{"id":9223372036854775807,"of":9007199254740993,"is":0.12345678901234567891}', true],
+      ['{"id":9223372036854775808}', false],
+      ['{"of":9007199254740992}', false],
+      ['{"is":0.12345678901234568}', false],
+    ] as const) {
+      const answer = await send(
+        path,
+        `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"memory.demo.many","arguments":${args}}}`,
+      );
+      assert.equal(answer.includes("invalid_arguments"), !isTaken, `${args} ${answer.slice(0, 300)}`);
+    }
+  }
+  assert.deepEqual(memoryTools(house), ["memory.demo.many"]);
 });
 
 test("a system whose server the operator does not allow is never started: it is degraded, its neighbours are not", async (t) => {

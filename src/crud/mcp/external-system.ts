@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { atOnce, createTurnsOfLong, inTurns } from "#http/turns.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { McpDocument } from "#crud/systems/system-document.ts";
 import type { Children } from "#crud/upstream/mcp-children.ts";
 import type { Definitions } from "./definitions.ts";
+import { listForeignTools } from "#crud/upstream/list-foreign-tools.ts";
 import { canonicalText } from "./digest.ts";
-import { externalTools, type ForeignTool } from "./external-tools.ts";
+import { externalTools, type ForeignTool, type RefusedTool } from "./external-tools.ts";
 import type { Tool } from "./tool.ts";
 
 export interface ExternalSystemParts {
@@ -37,6 +39,8 @@ export interface ExternalSystem {
   readonly listed: readonly ForeignTool[];
   /** Made of what was listed; empty before anything was and when the server is gone for a minute. */
   readonly tools: readonly Tool[];
+  /** What is listed and cannot be served. */
+  readonly refused: readonly RefusedTool[];
   readonly quarantined: ReadonlySet<string>;
   readonly isUp: boolean;
   /** Asks the server for its tools, in the background. Lists never wait for it. */
@@ -48,6 +52,7 @@ export interface ExternalSystem {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+const MAX_LOGGED = 20;
 const LIST_MS = 15_000;
 const GONE_MS = 60_000;
 const MOST_WAIT_MS = 60_000;
@@ -65,7 +70,7 @@ export const createExternalSystem = (parts: ExternalSystemParts): ExternalSystem
   const stop = new AbortController();
   const before = canonicalText(parts.before?.transport ?? null) === canonicalText(document.transport) ? parts.before : undefined;
   let listed = before?.listed ?? [];
-  let tools = externalTools(document, listed, { children: parts.children, log });
+  let { tools, refused } = atOnce(externalTools(document, listed, { children: parts.children, isOfKnown: true }));
   // What was refused, or reads otherwise by this document, waits for the look at what is kept.
   const served = new Map(before?.tools.filter((tool) => !before.quarantined.has(tool.name)).map((tool) => [tool.name, tool.digest]));
   let quarantined: ReadonlySet<string> = new Set(tools.filter((tool) => served.get(tool.name) !== tool.digest).map((tool) => tool.name));
@@ -88,17 +93,16 @@ export const createExternalSystem = (parts: ExternalSystemParts): ExternalSystem
 
   const probe = async (): Promise<void> => {
     try {
-      const answer = await parts.children.use(key, (client) =>
-        client.listTools(undefined, { signal: stop.signal, timeout: LIST_MS, cacheMode: "bypass" }),
-      );
-      const found = externalTools(document, answer.tools, { children: parts.children, log });
-      await parts.definitions.note(name, found, document.quarantineNew);
+      const answer = await parts.children.use(key, (client) => listForeignTools(client, { signal: stop.signal, timeout: LIST_MS }));
+      const found = await inTurns(externalTools(document, answer, parts), createTurnsOfLong());
+      await parts.definitions.note(name, found.tools, document.quarantineNew);
       // As it is kept by now: somebody may have decided meanwhile.
-      quarantined = await parts.definitions.refused(name, found);
-      listed = answer.tools;
-      tools = found;
+      quarantined = await parts.definitions.refused(name, found.tools);
+      listed = answer;
+      ({ tools, refused } = found);
       failures = 0;
       up(true);
+      if (refused.length > 0) log.warn("mcp_tools_refused", { system: name, tools: refused.slice(0, MAX_LOGGED), count: refused.length });
       if (quarantined.size > 0) log.warn("mcp_tools_quarantined", { system: name, tools: [...quarantined] });
       parts.changed();
     } catch (error) {
@@ -153,6 +157,9 @@ export const createExternalSystem = (parts: ExternalSystemParts): ExternalSystem
     },
     get tools() {
       return tools;
+    },
+    get refused() {
+      return refused;
     },
     get quarantined() {
       return quarantined;

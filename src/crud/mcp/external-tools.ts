@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import { isObject } from "#contract/is-object.ts";
 import { microFromUsd, UNSEEN } from "#contract/ids.ts";
-import type { Log } from "#telemetry/log.ts";
 import { buildTool } from "#crud/systems/build-tool.ts";
 import type { McpDocument } from "#crud/systems/system-document.ts";
 import type { Children } from "#crud/upstream/mcp-children.ts";
@@ -23,6 +22,18 @@ export interface ForeignTool {
 
 const MAX_TOOLS = 500;
 const MAX_DESCRIPTION = 8192;
+/** What all schemas of one list may cost to be prepared, in steps: about a second, in pieces of one schema. */
+const MAX_LIST_STEPS = 300_000;
+
+/** A tool that is listed and cannot be served, and why. */
+export interface RefusedTool {
+  readonly name: string;
+  readonly reason: string;
+}
+export interface ExternalTools {
+  readonly tools: readonly Tool[];
+  readonly refused: readonly RefusedTool[];
+}
 
 const hex6 = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 6);
 
@@ -70,42 +81,59 @@ const definitionOf = (document: McpDocument, name: string, foreign: ForeignTool)
     name,
     title,
     description: override?.description ?? foreign.description ?? foreign.name,
-    inputSchema: isObject(foreign.inputSchema) ? foreign.inputSchema : { type: "object" },
+    inputSchema: isObject(foreign.inputSchema) ? { type: "object", ...foreign.inputSchema } : { type: "object" },
     ...(isObject(foreign.outputSchema) ? { outputSchema: foreign.outputSchema } : {}),
     ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
   };
 };
 
 const requireReadable = (definition: Definition): void => {
+  if (definition.inputSchema["type"] !== "object") throw new Error("the input is no object");
   if (definition.description.length > MAX_DESCRIPTION) throw new Error("the description is too long");
   for (const text of [definition.title ?? "", definition.description]) {
     if (UNSEEN.test(text.replace(/[\n\r\t]/g, ""))) throw new Error("the description holds characters that do not show");
   }
 };
 
-/** Turns what a server lists into tools of ours. A tool that cannot be served safely is left out and said so. */
-export const externalTools = (
+/**
+ * Turns what a server lists into tools of ours, and stops between its schemas. A tool that cannot be served safely costs itself alone. `isOfKnown`:
+ * what was prepared lately, for whoever cannot wait.
+ */
+export const externalTools = function* (
   document: McpDocument,
   foreign: readonly ForeignTool[],
-  parts: { readonly children: Children; readonly log: Log },
-): readonly Tool[] => {
+  parts: { readonly children: Children; readonly isOfKnown?: boolean },
+): Generator<void, ExternalTools> {
   const prefix = `${document.provider}.${document.instance}`;
-  const wanted = foreign.filter((tool) => isWanted(tool.name, document.tools)).slice(0, MAX_TOOLS);
+  const wanted = foreign.filter((tool) => isWanted(tool.name, document.tools));
   const bases = mapNames(
     prefix,
     wanted.map((tool) => tool.name),
     document.tools.overrides,
   );
-  return wanted.flatMap((tool) => {
+  const list = { left: MAX_LIST_STEPS, isOfKnown: parts.isOfKnown === true };
+  const tools: Tool[] = [];
+  const refused: RefusedTool[] = [];
+  const sizes = new Map<ForeignTool, number>();
+  for (const tool of wanted) {
+    yield;
+    sizes.set(tool, JSON.stringify([tool.inputSchema, tool.outputSchema]).length);
+  }
+  for (const tool of wanted.slice(MAX_TOOLS)) refused.push({ name: tool.name, reason: `the list has more than ${MAX_TOOLS} tools` });
+  // The small ones first: none is beyond the list for what a large one costs.
+  for (const tool of wanted.slice(0, MAX_TOOLS).toSorted((one, other) => (sizes.get(one) ?? 0) - (sizes.get(other) ?? 0))) {
+    yield;
     const override = document.tools.overrides[tool.name];
     const definition = definitionOf(document, `${prefix}.${bases.get(tool.name) ?? ""}`, tool);
     const isReadOnly = definition.annotations?.["readOnlyHint"] === true;
     const timeoutMs = override?.timeout ?? document.defaults.timeout;
     try {
       requireReadable(definition);
-      const checkOutput = definition.outputSchema === undefined ? undefined : prepareSchema(definition.outputSchema);
+      prepareSchema(definition.inputSchema, list);
+      yield;
+      const checkOutput = definition.outputSchema === undefined ? undefined : prepareSchema(definition.outputSchema, list);
       const stepUp = override?.stepUp;
-      return [
+      tools.push(
         buildTool(
           document,
           definition,
@@ -129,14 +157,10 @@ export const externalTools = (
             isReadOnly,
           }),
         ),
-      ];
+      );
     } catch (error) {
-      parts.log.warn("mcp_tool_refused", {
-        system: prefix,
-        tool: tool.name.slice(0, 128),
-        reason: error instanceof Error ? error.message : "unknown",
-      });
-      return [];
+      refused.push({ name: tool.name, reason: error instanceof Error ? error.message : "unknown" });
     }
-  });
+  }
+  return { tools, refused: refused.map(({ name, reason }) => ({ name: name.slice(0, 128), reason })) };
 };

@@ -1,6 +1,7 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { isTlsOrLoopback } from "#contract/loopback.ts";
 import type { Fault } from "#contract/problem.ts";
+import { BEYOND_LIST, schemaRefusal } from "#documents/foreign-schema.ts";
+import { createTurnsOfLong } from "#http/turns.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
 import { createClientCertificates } from "#crud/upstream/client-certificates.ts";
@@ -123,8 +124,8 @@ const CLOSED: Readonly<Record<Exclude<NetworkRefusal, "not_public">, string>> = 
   not_an_address: "is no address",
 };
 
-/** Longest at a stretch: a large system is compiled in pieces, other requests between them. */
-const STRETCH_MS = 8;
+/** What all schemas of a system may cost to be prepared, in steps: a document as large as may be, and patterns for half a second. */
+const MAX_LIST_STEPS = 1_000_000;
 
 /** Turns an HTTP system into tools. Every fault of the file is collected, and with one there are none: who may do without the faulty operations reads the file without them. */
 export const compileHttp = async (file: SystemFile & { readonly document: HttpDocument }, parts: CompileParts): Promise<Compiled> => {
@@ -191,19 +192,27 @@ export const compileHttp = async (file: SystemFile & { readonly document: HttpDo
     }),
   };
   const tools = new Map<string, Tool>();
-  let began = performance.now();
+  // A large system is compiled in pieces, other requests between them.
+  const turn = createTurnsOfLong();
+  const list = { left: MAX_LIST_STEPS };
   for (const [name, operation] of Object.entries(document.operations)) {
-    if (performance.now() - began > STRETCH_MS) {
-      await nextTurn();
-      began = performance.now();
-    }
     const path = ["operations", name];
     const compiled = compileOperation(document, name, operation, tell);
     if (operation.output.binary && ((operation.dataScope ?? document.defaults.dataScope) !== "none" || operation.mask.length > 0))
       tell([...path, "output", "binary"], "has neither rows nor members: dataScope must be none, and there can be no mask");
+    const definition = definitionOf(`${file.name}.${name}`, operation, document);
+    // What is refused here is refused below, too, but for what is beyond the list.
+    const refusals: (string | undefined)[] = [];
+    for (const schema of [definition.inputSchema, definition.outputSchema, operation.inputCheck]) {
+      await turn();
+      if (schema !== undefined) refusals.push(schemaRefusal(schema, list));
+    }
+    if (refusals.includes(BEYOND_LIST)) {
+      tell([...path, "input"], BEYOND_LIST);
+      continue;
+    }
     const ofCalls = callRules(operation, document, (other) => tools.get(other), path, tell);
     try {
-      const definition = definitionOf(`${file.name}.${name}`, operation, document);
       const tool = buildTool(document, definition, ofCalls, createHttpConnector(system, compiled));
       tools.set(name, operation.tests.length === 0 ? tool : { ...tool, tests: operationTests(system, compiled, tool, operation.tests) });
     } catch (error) {

@@ -9,10 +9,10 @@ import {
   type JSONRPCMessage,
   type Transport,
 } from "@modelcontextprotocol/client";
-import { withDoubles } from "#contract/exact-numbers.ts";
 import { Problem } from "#contract/problem.ts";
 import { isObject } from "#contract/is-object.ts";
-import { parseStrictJson } from "#http/strict-json.ts";
+import { strictJsonSteps } from "#http/strict-json.ts";
+import { atOnce, createTurnsOfLong, inTurns } from "#http/turns.ts";
 import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
 import type { Launch } from "#crud/servers/sandbox.ts";
 import { answeredBy, createMessageLines, endsOf, type LongLine } from "./message-lines.ts";
@@ -46,11 +46,11 @@ const MOST_UNREAD_BYTES = 16_777_216;
 export const ANSWER_TOO_LARGE = -32_098;
 
 /** A message of a bounded number of values, read. Throws `Problem` `body_too_large` for one of more, anything for what is none. */
-const readMessage = (line: string): JSONRPCMessage => {
+const readMessage = async (line: string): Promise<JSONRPCMessage> => {
   const isOfTools = /"tools"\s*:\s*\[/.test(line.slice(0, 256));
-  const read = parseStrictJson(line, { depth: 64, members: isOfTools ? MOST_OF_TOOLS : MOST_VALUES, keepsUnfit: true });
-  // Numbers of schemas are bounds; the library would copy one that is stored as its text as an object.
-  const message = isOfTools ? withDoubles(read) : read;
+  const members = isOfTools ? MOST_OF_TOOLS : MOST_VALUES;
+  const steps = strictJsonSteps(line, { depth: 64, members, keepsUnfit: true, tooDeep: "body_too_large" });
+  const message = isOfTools ? await inTurns(steps, createTurnsOfLong()) : atOnce(steps);
   // Of a result that is no object the library says nothing to whoever waits for it.
   if (isObject(message) && typeof message["id"] === "number" && "result" in message && !isObject(message["result"]))
     return { jsonrpc: "2.0", id: message["id"], error: { code: -32_603, message: "What the server answered is no result." } };
@@ -115,14 +115,14 @@ export const createStdioTransport = (options: StdioOptions): Transport & { reado
     isClosed = true;
     transport.onclose?.();
   };
-  const messageOf = (line: string | LongLine): JSONRPCMessage | undefined => {
+  const messageOf = async (line: string | LongLine): Promise<JSONRPCMessage | undefined> => {
     let message = `The answer has more than ${options.maxMessageBytes} bytes.`;
     if (typeof line === "string") {
       try {
-        return readMessage(line);
+        return await readMessage(line);
       } catch (error) {
         if (!(error instanceof Problem && error.code === "body_too_large")) return undefined;
-        message = `The answer has more than ${MOST_VALUES} values, or ${MOST_CONTENT} items.`;
+        message = `The answer has more than ${MOST_VALUES} values, or ${MOST_CONTENT} items, or is nested too deeply.`;
       }
     }
     const id = answeredBy(typeof line === "string" ? endsOf(line) : line);
@@ -131,12 +131,17 @@ export const createStdioTransport = (options: StdioOptions): Transport & { reado
   let told = 0;
   let since = 0;
   let before: string | LongLine = "";
-  const tell = (from: Readable): void => {
+  let isTelling = false;
+  const tell = async (from: Readable): Promise<void> => {
+    if (isTelling) return;
+    isTelling = true;
+    // What comes while a long list is read waits with the child.
+    from.pause();
     if (performance.now() - since > SPAN_MS) [told, since] = [0, performance.now()];
     for (let line = waiting[0]; line !== undefined && !isClosed; line = waiting[0]) {
       if (told >= MOST_MESSAGES) {
-        from.pause();
-        setTimeout(() => tell(from), SPAN_MS).unref();
+        isTelling = false;
+        setTimeout(() => void tell(from), SPAN_MS).unref();
         return;
       }
       waiting.shift();
@@ -145,14 +150,15 @@ export const createStdioTransport = (options: StdioOptions): Transport & { reado
       // Who says the same again at once says nothing: a list has changed, and again.
       if (line === before || !isMessage) continue;
       before = line;
-      const message = messageOf(line);
-      if (message !== undefined) transport.onmessage?.(message);
+      const message = await messageOf(line);
+      if (message !== undefined && !isClosed) transport.onmessage?.(message);
     }
+    isTelling = false;
     from.resume();
   };
   const read = (chunk: Buffer, from: Readable): void => {
     waiting.push(...lines.feed(chunk));
-    tell(from);
+    void tell(from);
   };
   let heardBytes = 0;
   const hear = (text: string, from: Readable): void => {

@@ -32,6 +32,8 @@ export const systemWords = {
     reason: "Why",
     owner: "Owner",
     degraded: "It does not load",
+    partly: "Not all of it serves",
+    partlyWhy: "Its server lists these tools, and they cannot be served:",
     degradedServing: (version: number) => `Version ${version} goes on serving. These faults keep the newest from it:`,
     degradedNone: "Nothing of it serves. These faults keep it from it:",
     off: "A setting that it needs has no value here, so it serves nothing.",

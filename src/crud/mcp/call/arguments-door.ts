@@ -1,4 +1,4 @@
-import { rawInteger } from "#contract/exact-numbers.ts";
+import { parseExactJson } from "#contract/exact-numbers.ts";
 import { isObject } from "#contract/is-object.ts";
 import { pointerText } from "#contract/json-pointer.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
@@ -42,7 +42,7 @@ const isLargeInteger = (text: string): boolean => /^-?[1-9]\d{15,99}$/.test(text
 
 /** A copy in which such texts at these places are the numbers themselves. */
 const withIntegers = (value: unknown, places: ReadonlySet<string>, at = ""): unknown => {
-  if (typeof value === "string") return places.has(at) && isLargeInteger(value) ? rawInteger(BigInt(value)) : value;
+  if (typeof value === "string") return places.has(at) && isLargeInteger(value) ? parseExactJson(value) : value;
   const inner = (item: unknown, name: string | number): unknown => withIntegers(item, places, at + pointerText([String(name)]));
   if (Array.isArray(value)) return value.map(inner);
   return isObject(value) ? Object.fromEntries(Object.entries(value).map(([name, item]) => [name, inner(item, name)])) : value;

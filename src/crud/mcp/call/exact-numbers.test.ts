@@ -43,6 +43,14 @@ const operations = {
   json: sends({ body: {} }, { id: int64, ids, nested: { type: "object" }, rate: { type: "number" } }),
   form: sends({ body: { media: "application/x-www-form-urlencoded" } }, { id: int64, ids }),
   multipart: sends({ body: { media: "multipart/form-data" } }, { id: int64 }),
+  bounded: sends(
+    { body: {} },
+    {
+      percent: { type: "number", maximum: 100 },
+      one: { enum: [1] },
+      ids: { ...ids, uniqueItems: true },
+    },
+  ),
   either: sends({ body: {} }, { id: { anyOf: [int64, { type: "string" }] } }),
   answers: reads("/answer"),
   selected: reads("/answer", { output: { select: "${ {'first': response.body.items[0], 'is': response.body.id == 9007199254740993} }" } }),
@@ -143,11 +151,19 @@ describe("numbers of a tool call keep every digit", () => {
       ["json", `{"rate":-1e400}`, `/echo  {"rate":-1e400}`],
       ["form", `{"id":${BIG},"ids":["${BIG}",${BIG}]}`, `/echo  id=${BIG}&ids=${BIG}&ids=${BIG}`],
       ["either", `{"id":"${BIG}"}`, `/echo  {"id":"${BIG}"}`],
+      ["bounded", `{"percent":99.99999999999999999999,"one":1.0}`, `/echo  {"percent":99.99999999999999999999,"one":1}`],
+      ["bounded", `{"ids":[${BIG},${NEAR}]}`, `/echo  {"ids":[${BIG},${NEAR}]}`],
     ] as const)
       test(`${way}: ${name} ${args} arrives as it is`, async () => {
         const shown = await call(name, args);
         assert.equal(sent(), arrives, shown);
       });
+
+    test(`${way}: thousands of ids as texts arrive as the numbers`, async () => {
+      const numbers = Array.from({ length: 5_000 }, (_none, at) => `900719925475${1000 + at}`);
+      await call("json", `{"ids":[${numbers.map((id) => `"${id}"`).join()}]}`);
+      assert.equal(sent(), `/echo  {"ids":[${numbers.join()}]}`);
+    });
 
     test(`${way}: a part of a multipart form is the number, as plain text`, async () => {
       await call("multipart", `{"id":${BIG}}`);
@@ -179,6 +195,10 @@ describe("numbers of a tool call keep every digit", () => {
       ["patch_it", `{"id":"${BIG}x"}`, "/id"],
       ["patch_it", `{"id":1,"age":"12"}`, "/age"],
       ["patch_it", `{"id":1,"age":{"n":${BIG}}}`, "/age"],
+      ["patch_it", `{"id":${BIG}.5}`, "/id"],
+      ["bounded", `{"percent":100.000000000000000001}`, "/percent"],
+      ["bounded", `{"one":1.0000000000000000001}`, "/one"],
+      ["bounded", `{"ids":[${BIG},"${BIG}"]}`, "/ids"],
     ] as const)
       test(`${way}: ${name} ${args} is refused at ${path}`, async () => {
         const shown = await call(name, args);

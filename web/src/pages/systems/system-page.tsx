@@ -80,8 +80,8 @@ const Facts = ({ system }: { readonly system: ReadSystem }): ReactElement => {
         {state === "off" ? <p className="sp-dim">{text.off}</p> : null}
         {degraded === undefined ? null : (
           <div>
-            <h3>{text.degraded}</h3>
-            <p>{serving === undefined ? text.degradedNone : text.degradedServing(serving)}</p>
+            <h3>{serving === version ? text.partly : text.degraded}</h3>
+            <p>{serving === version ? text.partlyWhy : serving === undefined ? text.degradedNone : text.degradedServing(serving)}</p>
             <ConfigFaults faults={degraded.errors} />
           </div>
         )}
