@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
+import { appendFile, cp, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { hostileScim } from "#testing/scim-hostile.ts";
+import { hostileTools } from "#testing/hostile-tools.ts";
+import { until } from "#testing/until.ts";
 import { startTestHouse, type TestHouse } from "./test-house.ts";
 import { fetchToken } from "./tokens.ts";
 
@@ -23,15 +30,60 @@ interface Row {
   readonly what: string;
   readonly caller: CallerKind;
   readonly requests: readonly Request[];
+  /** What is logged at the end of what they begin. */
+  readonly ends?: string;
   /** What all its answers are together. */
   readonly expects: (answers: readonly Answer[]) => void;
 }
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+/** The shipped configuration, beside the sources as it expects, and a server that lists and answers as hostile as it may. */
+const makeConfig = async (base: string): Promise<string> => {
+  const config = join(base, "config");
+  await symlink(join(root, "src"), join(base, "src"));
+  await cp(join(root, "config"), config, { recursive: true });
+  const program = join(root, "src/testing/hostile-server.mjs");
+  const folder = join(base, "server");
+  await mkdir(folder);
+  await writeFile(join(folder, "tools.json"), hostileTools());
+  const hostile = { command: process.execPath, args: [program, join(folder, "tools.json")], reads: [folder, dirname(program)] };
+  await appendFile(join(config, "demo/servers.yaml"), `  hostile: ${JSON.stringify(hostile)}\n`);
+  return config;
+};
+/** A document of that server. */
+const hostile = (title: string): Request => ({
+  port: 3,
+  method: "PUT",
+  path: "/config/systems/hostile.demo",
+  body: JSON.stringify({
+    apiVersion: "systems/v1",
+    provider: "hostile",
+    instance: "demo",
+    title,
+    owner: "person:ada",
+    tenants: ["tenant:acme"],
+    kind: "mcp",
+    transport: { type: "stdio", command: "hostile" },
+    quarantineNew: false,
+    defaults: { dataScope: "none" },
+  }),
+  type: "application/yaml",
+});
+let base = "";
+/** Path of a user that the directory made. */
+let user = "";
 
 let house: TestHouse;
 const tokens = new Map<CallerKind, string>();
 before(async () => {
   // A test of what a tenant may do to others asks more than one person does.
-  house = await startTestHouse({ environment: { NODE_OPTIONS: `--import=${new URL("loop-probe.mjs", import.meta.url).href}` } });
+  base = await mkdtemp(join(tmpdir(), "sallyport-loop-"));
+  const config = await makeConfig(base);
+  house = await startTestHouse({
+    arguments: ["--config", config],
+    environment: { NODE_OPTIONS: `--import=${new URL("loop-probe.mjs", import.meta.url).href}` },
+  });
   const { port } = house;
   const ada = await fetchToken(port, { user: "ada", acr: "strong" });
   tokens.set("administrator", ada);
@@ -40,12 +92,20 @@ before(async () => {
   tokens.set("person of another tenant", await fetchToken(port, { user: "eve" }));
   const made = await send({ port: 4, method: "POST", path: "/api/v1/scim-tokens", body: '{"name":"Directory"}' }, ada);
   assert.equal(made.status, 201, made.text);
-  tokens.set("SCIM client", (JSON.parse(made.text) as { readonly token: string }).token);
+  const { token } = JSON.parse(made.text) as { readonly token: string };
+  tokens.set("SCIM client", token);
+  const person = JSON.stringify({ schemas: ["urn:ietf:params:scim:schemas:core:2.0:User"], userName: "hostile@acme.example" });
+  const added = await send(post(0, "/scim/v2/Users", person, "application/scim+json"), token);
+  assert.equal(added.status, 201, added.text);
+  user = `/scim/v2/Users/${(JSON.parse(added.text) as { readonly id: string }).id}`;
 });
-after(async () => assert.equal(await house.stop(), 0));
+after(async () => {
+  assert.equal(await house.stop(), 0);
+  await rm(base, { recursive: true });
+});
 
 const send = async ({ port, method, path, body, type = "application/json" }: Request, token?: string): Promise<Answer> => {
-  const response = await fetch(`http://localhost:${house.port + port}${path}`, {
+  const response = await fetch(`http://localhost:${house.port + port}${path === USER ? user : path}`, {
     method,
     headers: {
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
@@ -56,6 +116,9 @@ const send = async ({ port, method, path, body, type = "application/json" }: Req
   });
   return { status: response.status, text: await response.text() };
 };
+
+/** Stands for the path of the user that the directory made. */
+const USER = "{user}";
 
 /** The longest turn of the server's loop since the last time, or nothing where the process has no probe. */
 const longestTurn = async (): Promise<string> => {
@@ -226,6 +289,23 @@ const rows: readonly Row[] = [
     requests: [post(0, "/scim/v2/Users", wide(50_001), "application/scim+json")],
     expects: (answers) => answers.forEach(({ status }) => assert.ok(status === 413 || status === 400, String(status))),
   },
+  ...hostileScim.map(({ what, method, body, status }): Row => ({
+    what,
+    caller: "SCIM client",
+    requests: [{ port: 0, method, path: USER, body: JSON.stringify(body), type: "application/scim+json" }],
+    expects: ([answer]) => assert.equal(answer?.status, status, answer?.text ?? ""),
+  })),
+  {
+    what: "80,000 values that an expression is given",
+    caller: "administrator",
+    requests: [
+      tried(
+        { output: { select: "${ size(response.body.list) }" } },
+        { mock: { status: 200, body: { list: Array.from({ length: 80_000 }, () => 0) } }, expect: { output: 80_000 } },
+      ),
+    ],
+    expects: (answers) => answers.forEach(({ status, text }) => assert.equal(status, 200, text.slice(0, 500))),
+  },
   expression("a macro that concatenates", "input.list.map(i, input.list + input.list)"),
   expression("macros in macros", "input.list.map(a, input.list.filter(b, a == b))"),
   expression("failures that a quantifier forgives", "input.list.exists(a, input.list.exists(b, b.nope == 1))"),
@@ -283,6 +363,61 @@ const rows: readonly Row[] = [
     expects: (answers) => answers.forEach(({ status, text }) => assert.equal(status, 200, text.slice(0, 500))),
   },
   {
+    what: "a server whose list costs as much as a list may, and more",
+    caller: "administrator",
+    requests: [hostile("Hostile")],
+    ends: "mcp_tools_refused",
+    expects: ([answer]) => {
+      assert.equal(answer?.status, 201, answer?.text ?? "");
+      assert.deepEqual((JSON.parse(answer?.text ?? "") as { readonly warnings: unknown }).warnings, []);
+    },
+  },
+  {
+    what: "what of it does not serve",
+    caller: "administrator",
+    requests: [{ port: 3, method: "GET", path: "/config/systems/hostile.demo" }],
+    expects: ([answer]) => {
+      const { state, degraded } = JSON.parse(answer?.text ?? "") as {
+        readonly state: string;
+        readonly degraded: { readonly errors: readonly { readonly message: string }[] };
+      };
+      assert.deepEqual([state, degraded.errors.length], ["degraded", 51]);
+      assert.ok(degraded.errors.some(({ message }) => message.includes("the schemas of its list take too much work together")));
+    },
+  },
+  {
+    what: "another document of that server, and lists of its tools",
+    caller: "administrator",
+    requests: [
+      hostile("Hostile still"),
+      { port: 3, method: "GET", path: "/mcp/tools/list" },
+      post(3, "/mcp", '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'),
+    ],
+    expects: (answers) => answers.forEach(({ status, text }) => assert.equal(status, 200, text.slice(0, 500))),
+  },
+  {
+    what: "its tools given to somebody",
+    caller: "administrator",
+    requests: ["large", "deep", "wide", "many"].map((name) => ({
+      port: 4,
+      method: "PUT",
+      path: `/api/v1/edges/GRANTS_ACCESS/person:ada/hostile.demo.${name}`,
+      body: "{}",
+    })),
+    expects: (answers) => answers.forEach(({ status, text }) => assert.ok(status === 201 || status === 200, text.slice(0, 500))),
+  },
+  {
+    what: "answers that are large, deep, wide and many, each with word that the list has changed, in which every pattern is another",
+    caller: "administrator",
+    ends: "mcp_tools_refused",
+    requests: ["large", "deep", "wide", "many", "many", "many"].map((name) => toolCall(`hostile.demo.${name}`, {})),
+    expects: (answers) =>
+      assert.deepEqual(
+        answers.map(({ text }) => /"code":"([a-z_]+)"/.exec(text)?.[1] ?? "ok"),
+        ["output_too_large", "output_too_large", "output_too_large", "ok", "ok", "ok"],
+      ),
+  },
+  {
     what: "more documents to import at once than wait",
     caller: "administrator",
     requests: Array.from({ length: 12 }, () => inspect("flood", 300)),
@@ -307,12 +442,15 @@ test("no input, however formed, is given more work than its caller's share", { t
   await longestTurn();
   await sleep(500);
   t.diagnostic(`quiet: longest turn ${await longestTurn()}`);
-  for (const { what, caller, requests, expects } of rows)
+  const count = (event: string): number => house.output().split(event).length;
+  for (const { what, caller, requests, ends, expects } of rows)
     await t.test(`${caller}: ${what}`, async (own) => {
       const token = tokens.get(caller);
+      const before = ends === undefined ? 0 : count(ends);
       const answers = await Promise.all(requests.map((request) => send(request, token)));
-      own.diagnostic(`longest turn ${await longestTurn()}`);
       expects(answers);
+      if (ends !== undefined) await until(() => count(ends) > before);
+      own.diagnostic(`longest turn ${await longestTurn()}`);
       assert.equal((await send({ port: 0, method: "GET", path: "/api/v1/health/live" })).status, 200);
     });
 });
