@@ -50,11 +50,12 @@ before(async () => {
   house = await startTestHouse({ data });
   assert.equal(await house.stop(), 0);
   const file = join(data, "eve.ndjson");
-  await writeFile(file, `${JSON.stringify({ edge: { kind: "MEMBER_OF", src: "person:eve", dst: "role:administrator" } })}\n`);
+  const administrators = ["person:eve", "person:cleo"].map((src) => ({ edge: { kind: "MEMBER_OF", src, dst: "role:administrator" } }));
+  await writeFile(file, administrators.map((line) => `${JSON.stringify(line)}\n`).join(""));
   const made = await runCommand(scriptCommand("graph.ts", ["import", file, "--roles", "--data", data]), { ENVIRONMENT: "test" });
   assert.equal(made.code, 0, made.err);
   house = await startTestHouse({ data });
-  for (const user of ["eve", "ada"]) {
+  for (const user of ["eve", "ada", "cleo"]) {
     tokens.set(user, await fetchToken(house.port, { user, data }));
     tokens.set(`${user} strong`, await fetchToken(house.port, { user, data, acr: "strong" }));
   }
@@ -297,4 +298,23 @@ test("a kill switch of all reaches the own tenant's callers alone, and who runs 
     const two = await ask("ada strong", method, path, sent);
     assert.ok(two.status < 300, `${what}: ${two.status} ${two.text}`);
   }
+});
+
+test("an administrator of the operator's tenant grants nobody a secret of the platform; who runs the deployment does, and ben has his", async () => {
+  const secret = "resource:acme.secret.people.demo";
+  const grant: Sent = { body: {} };
+  const path = `${graph}/edges/GRANTS_ACCESS/group:analysts/${secret}`;
+  const used = { body: { props: { type: "secret", attributes: { used_by: "globex.own" } } }, headers: { "if-match": "*" } };
+  for (const who of ["cleo", "cleo strong"])
+    for (const [method, at, sent] of [
+      ["PUT", path, grant],
+      ["PATCH", `${graph}/nodes/${secret}`, used],
+    ] as const) {
+      const { status, body } = await ask(who, method, at, sent);
+      assert.deepEqual([who, method, status, body.code], [who, method, 403, "access_denied"]);
+    }
+  assert.equal((await ask("cleo", "PUT", `${graph}/edges/GRANTS_ACCESS/group:analysts/resource:acme.pages.people`, grant)).status, 200);
+  assert.deepEqual((await ask("ada", "PUT", path, grant)).body.code, "step_up_required");
+  assert.equal((await ask("ada strong", "PUT", path, grant)).status, 201);
+  assert.equal((await ask("cleo", "DELETE", path)).status, 204, "what only narrows is the administrator's");
 });

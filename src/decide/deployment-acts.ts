@@ -28,7 +28,7 @@ export const deploymentActs = [
     action: "edit_views",
     what: "change views and overrides of the tools document, unless they serve the own tenant alone",
   },
-  { type: "deployment", action: "edit_graph", what: "write shared nodes and edges: graph, import, registry, policy bindings" },
+  { type: "deployment", action: "edit_graph", what: "write shared nodes and edges of the graph, and what names a secret of the platform" },
   {
     type: "deployment",
     action: "manage_events",

@@ -52,6 +52,8 @@ export interface MembershipParts extends ServiceParts {
   /** For `stream_seq` of lists; without it they carry none. */
   readonly bus?: Pick<LiveBus, "head">;
   readonly decider: Decider;
+  /** Whether a secret URI lies at a place of the platform; none does unless given. */
+  readonly isPlatformSecret?: (uri: string) => boolean;
   readonly version: string;
 }
 
@@ -71,7 +73,7 @@ export const createMembership = async (parts: MembershipParts): Promise<Service>
       : await createFeed({ database, log, metrics, pollMs: config.graphPollMs, boundMs: config.graphStalenessBoundMs });
   const reader = tracedReader(feed === undefined ? sql : createIndexReader({ feed, sql, database, dataScope }), tracing);
   const signIns = parts.signIns ?? { ...anybody, system: "oidc", groups: new Map() };
-  const write = createWriteGraph({ change, metrics, written: feed?.written, signIns });
+  const write = createWriteGraph({ change, metrics, written: feed?.written, signIns, isPlatformSecret: parts.isPlatformSecret });
   metrics.set("membership_graph_version", {}, Number((await reader.version()).version));
 
   const router = createRouter<Caller>({

@@ -82,7 +82,7 @@ export const secretsSettings = {
   }),
   allowedMounts: setting("TENANT_ALLOWED_MOUNTS", z.string().optional(), {
     description:
-      "Where a tenant's secrets may lie: scheme://mount[/prefix...] as a comma list with TENANT_ID, or JSON of lists by tenant without, and under platform what systems for several tenants use. No two overlap. Unset: nothing is allowed.",
+      "Where a tenant's secrets may lie: scheme://mount[/prefix...] as a comma list with TENANT_ID, or JSON of lists by tenant without, and under platform what systems for several tenants use. No two overlap. Unset: nothing is allowed; compulsory for crud and membership apart from secrets.",
   }),
   tenantSalt: setting("TENANT_SALT", salt, {
     description:

@@ -211,6 +211,8 @@ export const servedWorld = async (t: Pick<TestContext, "after">, database: Datab
     now: options.now ?? (() => new Date()),
     environment: "test",
     version: "test",
+    // As the demo's TENANT_ALLOWED_MOUNTS has it.
+    isPlatformSecret: (uri) => uri.startsWith("yaml://secret/people/"),
   });
   cleanUp(t, () => service[Symbol.asyncDispose]());
   const scopesOfAll = ["membership.read", "membership.delegate"];

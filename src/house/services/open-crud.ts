@@ -3,9 +3,7 @@ import { openServers } from "#crud/servers/open-servers.ts";
 import { createCrud } from "#crud/service.ts";
 import { readTenantIds } from "#membership/graph/tenant-ids.ts";
 import { noteAbandoned } from "#membership/meter/abandoned.ts";
-import { kvServersOf } from "#secrets/providers/kvv2/kv-settings.ts";
-import { secretOwnerOf } from "#secrets/config.ts";
-import type { Opening } from "./opening.ts";
+import { secretOwnerIn, type Opening } from "./opening.ts";
 
 /** Systems and tools; settles first what a process that died left open. */
 export const openCrud = async (opening: Opening): Promise<void> => {
@@ -25,7 +23,7 @@ export const openCrud = async (opening: Opening): Promise<void> => {
       placeholders: { DEMO_UPSTREAM_URL: commandLine.demo ? addresses.people : undefined },
       housePorts: Object.entries(addresses.ports).flatMap(([part, port]) => (part === "people" ? [] : [port])),
       tenants: () => readTenantIds(database),
-      secretOwner: secretOwnerOf(opening.secretsConfig, common.environment, kvServersOf(plan.settings, common.environment).servers),
+      secretOwner: secretOwnerIn(opening),
       authorizationServers: [addresses.issuer],
       firstPartyClients: opening.firstPartyClients,
       houseSecrets: secrets,

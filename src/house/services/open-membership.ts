@@ -1,3 +1,4 @@
+import { PLATFORM } from "#contract/secret-schemes.ts";
 import { demoSignIns } from "#demo/sign-ins.ts";
 import { seedDemo } from "#demo/world.ts";
 import { createMembership } from "#membership/service.ts";
@@ -5,7 +6,7 @@ import { createWriteGraph } from "#membership/graph/write.ts";
 import { appointFirst, otherIssuer } from "#membership/sign-ins/first-administrator.ts";
 import { reportLockedOut } from "#membership/roles/report-locked-out.ts";
 import { loadGroupsDocument } from "#membership/sign-ins/groups-document.ts";
-import type { Opening } from "./opening.ts";
+import { secretOwnerIn, type Opening } from "./opening.ts";
 
 /** The identity graph, and with the demo its world. */
 export const openMembership = async (opening: Opening): Promise<void> => {
@@ -21,7 +22,9 @@ export const openMembership = async (opening: Opening): Promise<void> => {
       : { issuer: plan.addresses.issuer }),
   };
   const { publicOrigins } = plan.addresses;
-  const parts = { ...common, ...opening.callerOf("membership"), config, signIns, publicOrigins };
+  const secretOwner = secretOwnerIn(opening);
+  const isPlatformSecret = (uri: string): boolean => secretOwner(uri) === PLATFORM;
+  const parts = { ...common, ...opening.callerOf("membership"), config, signIns, publicOrigins, isPlatformSecret };
   const membership = opening.stack.use(await createMembership(parts));
   if (plan.commandLine.demo) await seedDemo(common);
   if (config.bootstrapAdmin !== undefined) {

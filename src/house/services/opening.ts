@@ -12,6 +12,8 @@ import type { HouseTls } from "#http/tls-files.ts";
 import { openTrustingFetch } from "#http/trusting-fetch.ts";
 import { createDecider } from "#decide/decider.ts";
 import type { StartParts } from "#house/start-parts.ts";
+import { secretOwnerOf } from "#secrets/config.ts";
+import { kvServersOf } from "#secrets/providers/kvv2/kv-settings.ts";
 
 export interface HouseServicesParts extends StartParts {
   readonly plan: StartPlan;
@@ -101,3 +103,7 @@ export const prepareOpening = (parts: HouseServicesParts) => {
 };
 
 export type Opening = ReturnType<typeof prepareOpening>;
+
+/** Whose place a secret URI names, as `TENANT_ALLOWED_MOUNTS` has it. */
+export const secretOwnerIn = ({ secretsConfig, common: { environment }, plan }: Opening): ((uri: string) => string | undefined) =>
+  secretOwnerOf(secretsConfig, environment, kvServersOf(plan.settings, environment).servers);

@@ -8,7 +8,7 @@ import { fault, thrownFaults, guarded, ok, type Finding } from "./finding.ts";
 import { lookAtConfig, lookAtParts } from "./look-at-config.ts";
 import { lookAtKeys, lookAtTables, openDatabase } from "./look-at-database.ts";
 import { lookAtDataFolder, lookAtProvider, lookAtKafka, lookAtRedis, lookAtSecrets, lookAtTls, lookAtWebClient } from "./look-at-files.ts";
-import { lookAtStores } from "./look-at-stores.ts";
+import { lookAtMounts, lookAtStores } from "./look-at-stores.ts";
 import { lookAtPorts } from "./look-at-ports.ts";
 import { planStart, type StartPlan } from "./start-plan.ts";
 
@@ -65,7 +65,7 @@ export const examineStart = async (options: ExamineOptions): Promise<Examined> =
   const findings: Finding[] = [lookAtNode(options.nodeVersion), ...faults.map((one) => fault("settings", faultLine(one)))];
   if (faults.length === 0) findings.push(ok("settings", `ENVIRONMENT is ${settings.house.environment}`));
   const demo = lookAtDemo(plan);
-  findings.push(...demo);
+  findings.push(...demo, ...lookAtMounts(plan));
 
   const isEmbedded = settings.store.databaseUrl === undefined;
   // A server and its keys may be shared; a folder is one process's. A demo that may not be is kept away from every database.

@@ -7,7 +7,9 @@ import { cleanUp } from "#testing/clean-up.ts";
 import { startKvDouble } from "#testing/kv-double.ts";
 import { sharedOpenBao } from "#testing/kv-provider.ts";
 import { requireProgram } from "#testing/programs.ts";
-import { lookAtStores } from "./look-at-stores.ts";
+import { parseCommandLine, type PartName } from "#house/command-line.ts";
+import { lookAtMounts, lookAtStores } from "./look-at-stores.ts";
+import { planStart } from "./start-plan.ts";
 
 const openBao = sharedOpenBao((t) => requireProgram(t, "bao"), { storage: "memory" });
 
@@ -82,4 +84,24 @@ test("a store that is away or sealed stops no start, and is said to be so", asyn
     "warn VAULTA_URL: http://127.0.0.1:1 is unreachable now: its secrets are refused until it is there",
     `warn VAULTB_URL: ${sealed.url} is sealed now: its secrets are refused until it is there`,
   ]);
+});
+
+test("a process that takes names of secrets, and does not serve secrets, must know whose places are whose", () => {
+  const look = (serve: readonly PartName[], mounts: string | undefined, more: { demo?: boolean; tenant?: string } = {}): string => {
+    const { demo = false, tenant = "" } = more;
+    const set = mounts === undefined ? {} : { TENANT_ALLOWED_MOUNTS: mounts };
+    const { settings, faults } = readHouseSettings({ ENVIRONMENT: "test", TENANT_ID: tenant, ...set });
+    assert.deepEqual(faults, []);
+    const commandLine = parseCommandLine(["--serve", serve.join(","), ...(demo ? [] : ["--no-demo"])]);
+    const found = lookAtMounts(planStart({ commandLine, settings, environment: {}, from: "." }));
+    return found.map(({ status, text }) => `${status} ${text.split(",")[0]}`).join();
+  };
+  const without = (who: string): string => `fault TENANT_ALLOWED_MOUNTS is not set: ${who} must have it as secrets has`;
+  assert.equal(look(["crud"], undefined), without("crud"));
+  assert.equal(look(["gateway", "crud", "membership"], undefined), without("crud and membership"));
+  assert.equal(look(["membership"], undefined, { demo: true, tenant: "tenant:acme" }), without("membership"));
+  for (const serve of [["gateway"], ["pdp", "issuer"], ["secrets"], ["crud", "membership", "secrets"]] as const)
+    assert.equal(look(serve, undefined), "", serve.join());
+  for (const mounts of ["{}", '{"tenant:acme":["yaml://secret/acme"]}']) assert.equal(look(["crud"], mounts), "");
+  assert.equal(look(["crud"], undefined, { demo: true }), "", "the demo brings its own");
 });

@@ -8,6 +8,16 @@ import { createMetrics } from "#telemetry/metrics.ts";
 import { fault, ok, warn, type Finding } from "./finding.ts";
 import type { StartPlan } from "./start-plan.ts";
 
+/** Whose places are whose is known to the services that take names of secrets, too: in a process of their own they read it for themselves. */
+export const lookAtMounts = ({ settings, commandLine: { serve, demo } }: StartPlan): readonly Finding[] => {
+  const { allowedMounts, tenantId } = settings.secrets;
+  const isKnown = serve.has("secrets") || allowedMounts !== undefined || (demo && tenantId === undefined);
+  const readers = (["crud", "membership"] as const).filter((part) => serve.has(part));
+  if (isKnown || readers.length === 0) return [];
+  const why = `is not set: ${readers.join(" and ")} must have it as secrets has, or a system or a grant could name another tenant's secret`;
+  return [fault("settings", `TENANT_ALLOWED_MOUNTS ${why}. Without any secrets set it to {}.`)];
+};
+
 /**
  * The KVv2 servers, as they answer to whoever asks without a token: one that is away may come. What TENANT_ALLOWED_MOUNTS names must be
  * mounts there, and no secret may have two names. Throws `StartFaults` for authorities that cannot be read.

@@ -61,7 +61,7 @@ const requireAct = async (
  * The act as one version of the graph, with its audit entry in the same commit; `also` are entries beside it, `entries` others in its
  * place. Where it shows that the act changes who holds a role, nothing is written, `roles/assign` is asked for, and it is done again
  * (`role:platform` is changed by its holders alone); a file may do so only through groups that are marked for it. Where it shows that
- * the act writes what is shared, the same with `deployment/edit_graph`.
+ * the act writes what is shared, or names a secret of the platform, the same with `deployment/edit_graph`.
  */
 export const writeAs = async <T>(
   room: MembershipRoom,
@@ -73,7 +73,7 @@ export const writeAs = async <T>(
     const { scope: own, actor } = await requireAct(room, act, pair);
     const scope = sharing.has(act.pair[0]) ? { ...own, shared } : own;
     const tenantId = tenantOfWriter(scope);
-    return room.write({ ...actor.by, source: act.source ?? actor.by.source, tenantId, roles }, async (tx) => {
+    return room.write({ ...actor.by, source: act.source ?? actor.by.source, tenantId, roles, shared }, async (tx) => {
       const { also = () => [], ...written } = await work(tx, scope, actor);
       return { entries: (version) => [...(tenantId === null ? [] : [entryOf(act, actor, tenantId)]), ...also(version)], ...written };
     });

@@ -7,6 +7,8 @@ import { anybody, readHolders, type SignInWays } from "#membership/roles/remaini
 import { createRoleWatch, lostKey, type Lost, type RoleRight } from "#membership/roles/role-watch.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { GraphOp } from "./graph-op.ts";
+import { createPlatformSecretWatch } from "./platform-secrets.ts";
+import type { SharedReach } from "./tenant-scope.ts";
 import { createWriteEvents } from "./write-events.ts";
 
 export type GraphSource = "api" | "import" | "sync" | "sweeper" | "discovery" | "demo" | "undo";
@@ -22,6 +24,8 @@ export interface WriteBy {
   readonly tenantId: string | null;
   /** What it may change of who holds a role; `none` unless given. */
   readonly roles?: RoleRight | undefined;
+  /** Whether it may write what names a secret of the platform; no unless given. */
+  readonly shared?: SharedReach | undefined;
 }
 
 export interface GraphTransaction {
@@ -32,7 +36,7 @@ export interface GraphTransaction {
   unlinked(tenant: string, person: string): void;
   /** For who writes many: hands the ops so far to the database, once they are too many to keep here. */
   spill(): Promise<void>;
-  /** That who holds a role changed no more than the writer may: asked at the end of every write, and by who only tries one. Throws `access_denied`, `last_administrator`. */
+  /** That who holds a role, and what names a secret of the platform, changed no more than the writer may: asked at the end of every write, and by who only tries one. Throws `access_denied`, `last_administrator`. */
   requireRoles(): Promise<void>;
 }
 
@@ -95,6 +99,8 @@ export interface WriteParts {
   readonly written?: (version: bigint) => Promise<void>;
   /** Who can sign in, and so counts as an administrator; every person unless given. */
   readonly signIns?: SignInWays | undefined;
+  /** Whether a secret URI lies at a place of the platform; none does unless given. */
+  readonly isPlatformSecret?: ((uri: string) => boolean) | undefined;
 }
 
 /** Whether the state before had what a write was refused for taking away. */
@@ -105,7 +111,7 @@ const wasThere = async ({ change, signIns = anybody }: WriteParts, { tenant, rol
 };
 
 export const createWriteGraph = (parts: WriteParts): WriteGraph => {
-  const { signIns = anybody } = parts;
+  const { signIns = anybody, isPlatformSecret = () => false } = parts;
   return async (by, work) => {
     let hasChanged = false;
     let watch: ReturnType<typeof createRoleWatch> | undefined;
@@ -118,13 +124,18 @@ export const createWriteGraph = (parts: WriteParts): WriteGraph => {
         let spilt = 0;
         const watching = createRoleWatch(signIns, spared);
         watch = watching;
-        const requireRoles = (): Promise<void> => watching.require(sql, by.roles ?? "none");
+        const secrets = createPlatformSecretWatch(isPlatformSecret);
+        const requireRoles = async (): Promise<void> => {
+          await secrets.require(sql, by.shared);
+          await watching.require(sql, by.roles ?? "none");
+        };
         const texts = (): string => JSON.stringify(ops.map(({ kind: _kind, ...op }, index) => ({ seq: spilt + index, ...op })));
         const written = await work({
           sql,
           record: (op) => {
             news.note(op);
             watching.note(op);
+            secrets.note(op);
             ops.push(op);
           },
           unlinked: watching.noteSignIn,

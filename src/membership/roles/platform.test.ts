@@ -14,7 +14,7 @@ import { silentLog } from "#telemetry/log.ts";
 import { seedDemo } from "#demo/world.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { forEachDatabase, testDatabase } from "#testing/database.ts";
-import { graphRooms, graphWorld, servedWorld, type GraphWorld, type ServedWorld } from "#testing/membership.ts";
+import { graphRooms, graphWorld, servedWorld, type GraphWorld, type Rule, type ServedWorld } from "#testing/membership.ts";
 import { until } from "#testing/until.ts";
 
 const PLATFORM = "role:platform";
@@ -157,6 +157,72 @@ test("an administrator changes nothing of who holds role:platform, by no way; a 
     "step_up_required",
     "a holder needs roles/assign as well",
   );
+});
+
+test("what names a secret of the platform is written by who runs the deployment, with a strong sign-in, whichever way", async (t) => {
+  let ada: boolean | string = true;
+  const rule: Rule = ({ type, sub }) => type !== "deployment" || (sub === "person:ada" && ada);
+  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule });
+  const props = { type: "secret" };
+  const NODE = "resource:acme.secret.people.demo";
+  const node = (id: string, external_id: string, more: object = {}) =>
+    ({ id, kind: "Resource", name: id, external_id, props: { ...props, ...more } }) as const;
+  await world.put(
+    { ...node("resource:other", "yaml://secret/acme/own"), tenant_id: "tenant:acme" },
+    { kind: "GRANTS_ACCESS", src: "group:analysts", dst: "resource:other" },
+  );
+  const url = "yaml://secret/people/other";
+  const own = (dst: string) => ({ kind: "GRANTS_ACCESS", src: "group:analysts", dst });
+  const sent = (method: string, path: string, body: object, headers: object = { "if-match": "*" }) => ({ method, path, body, headers });
+  const changes = (...all: readonly object[]) => sent("POST", "/graph/changes", { changes: all, reason: "a test of the wall" }, {});
+  const lines = (query: string, ...all: readonly object[]) => ({
+    method: "POST",
+    path: `/imports?reason=a%20file${query}`,
+    body: all.map((line) => `${JSON.stringify(line)}\n`).join(""),
+    headers: { "content-type": "application/x-ndjson" },
+  });
+  const ways: readonly (readonly [what: string, ReturnType<typeof sent> | ReturnType<typeof lines>])[] = [
+    ["a new node", sent("PUT", "/nodes/resource:new", { ...node("resource:new", url), id: undefined }, { "if-none-match": "*" })],
+    ["a node that is led there", sent("PATCH", "/nodes/resource:other", { external_id: url })],
+    ["a node named for a system", sent("PATCH", `/nodes/${NODE}`, { props: { ...props, attributes: { used_by: "mine.own" } } })],
+    ["a node that is led away", sent("PATCH", `/nodes/${NODE}`, { external_id: "yaml://secret/acme/other" })],
+    ["a node of another type", sent("PATCH", "/nodes/resource:other", { external_id: url, props: { type: "page" } })],
+    ["a grant", sent("PUT", `/edges/GRANTS_ACCESS/group:analysts/${NODE}`, {}, {})],
+    ["a grant among changes", changes({ op: "put_edge", edge: own(NODE) })],
+    ["a grant to a role", changes({ op: "put_edge", edge: { ...own(NODE), src: "person:cleo" } })],
+    ["a node and its grant", changes({ op: "put_node", node: node("resource:new", url) }, { op: "put_edge", edge: own("resource:new") })],
+    ["the node taken away", sent("DELETE", `/nodes/${NODE}?cascade=true`, {})],
+    ["an owner", sent("POST", `/resources/${NODE}/owners`, { owner_identity_id: "person:cleo", reason: "a test of the wall" }, {})],
+    [
+      "an owner among changes",
+      changes({ op: "put_edge", edge: { kind: "OWNS_RESOURCE", src: "group:analysts", dst: NODE, props: { level: "deputy" } } }),
+    ],
+    ["a file", lines("", { node: node("resource:new", url) }, { edge: own("resource:new") })],
+    ["a file with a grant", lines("", { edge: own(NODE) })],
+    ["a file that is tried", lines("&dry_run=true", { edge: own(NODE) })],
+  ];
+  const send = async (as: string, { method, path, body, headers }: (typeof ways)[number][1]) => {
+    const more = method === "DELETE" ? {} : { body };
+    return world.call(as, method, `/api/v1${path}`, { ...more, headers: { ...key(), ...headers }, scopes });
+  };
+  const { version } = await world.reader.version();
+  for (const [what, way] of ways) {
+    const refused = await send("ben", way);
+    const codes = [refused.body.code, ...(refused.body.errors ?? []).map((one: { code?: string }) => one.code)];
+    assert.ok(codes.includes("access_denied"), `${what} ${refused.status} ${JSON.stringify(refused.body)}`);
+    assert.match(JSON.stringify(refused.body), /names a secret of the platform/, what);
+    ada = "step_up_required";
+    assert.equal((await send("ada", way)).body.code, "step_up_required", what);
+    ada = true;
+    assert.equal((await world.reader.version()).version, version, what);
+  }
+  for (const [what, way] of [...ways.slice(5, 8), ...ways.slice(10)]) assert.ok((await send("ada", way)).status < 300, what);
+  // What names another secret, and what takes a grant away, is the administrator's.
+  for (const [what, way] of [
+    ["a grant of the own", changes({ op: "put_edge", edge: { ...own("resource:other"), src: "person:cleo" } })],
+    ["a grant that goes", sent("DELETE", `/edges/GRANTS_ACCESS/group:people-ops/${NODE}`, {})],
+  ] as const)
+    assert.ok((await send("ben", way)).status < 300, what);
 });
 
 test("a marked group that leads to role:platform is filled by no file, directory or claim", async (t) => {
