@@ -22,7 +22,8 @@ export const crudSettings = {
     default: "false",
   }),
   maxTools: setting("MCP_MAX_TOOLS", integer(1, 100_000).optional(), {
-    description: "Most tools in the catalogue, health counted; the first in order stay, the rest cannot be called. Unset: no cap.",
+    description:
+      "Most tools that a tenant sees in the catalogue, health counted: those of several tenants first, then its own, each in their order; the rest cannot be called. Unset: no cap.",
     unit: "tools",
   }),
   loopbackOnlyHealth: setting("MCP_LOOPBACK_ONLY_HEALTH", flag(), {

@@ -708,6 +708,10 @@ test("tools that MCP_MAX_TOOLS leaves out are said to who publishes", async (t) 
   const { status, body } = await client(house)("POST", "/config/systems", { raw: document() });
   assert.equal(status, 201, JSON.stringify(body));
   assert.match(body.warnings[0], /MCP_MAX_TOOLS leaves \d+ tools? out/);
+  const one = "apiVersion: tools/v1\nviews: [{ name: one, tenants: [tenant:acme], maxTools: 1 }]\n";
+  const shown = await client(await crudHouse(t))("PUT", "/config/tools", { raw: one });
+  assert.deepEqual([shown.status, shown.body.diff.views_changed], [200, ["one"]], JSON.stringify(shown.body));
+  assert.match(shown.body.warnings.join(), /^The view one leaves out [1-9][0-9]* tools, the last by name\.$/);
   assert.deepEqual((await client(await crudHouse(t))("POST", "/config/systems", { raw: document() })).body.warnings, []);
 });
 

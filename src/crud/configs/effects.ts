@@ -56,7 +56,7 @@ export const effectsOf = async (
     return view === undefined || (view.tenants.length > 0 && !view.tenants.includes(tenant))
       ? undefined
       : JSON.stringify([
-          { ...view, tools: undefined },
+          { ...view, tools: undefined, cut: view.cut.filter(({ tenants }) => tenants?.includes(tenant) !== false).length },
           [...view.tools].filter((tool) => snapshot.tools.get(tool)?.tenants?.includes(tenant) !== false),
         ]);
   };

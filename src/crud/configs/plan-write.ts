@@ -4,6 +4,7 @@ import { MOST_FAULTS, Problem, type Fault } from "#contract/problem.ts";
 import { namesState, namesTag } from "#http/entity-tags.ts";
 import type { ReadReference } from "#crud/systems/load-systems.ts";
 import { printJson } from "#documents/yaml-document.ts";
+import { cutOf, isFor } from "#crud/mcp/catalogue.ts";
 import { allowNetwork } from "#crud/upstream/network-rules.ts";
 import { referencesOfAll } from "./config-files.ts";
 import { effectsOf, type TouchedTool } from "./effects.ts";
@@ -202,16 +203,17 @@ export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) 
       const after = good ?? (text === null ? kinds[kind].absent(name) : undefined);
       const next = (after?.preview ?? (() => catalogue.snapshot))();
       const { diff, touched } = await effectsOf(catalogue.snapshot, next, by.tenant, { before: before?.prepared, after: good });
-      const cut = next.dropped.filter(({ reason }) => reason === "max_tools").length;
+      const cut = cutOf(next, by.tenant);
       const warnings = [
         ...(good?.isOff === true ? ["One of its settings has no value here: it serves nothing until it has one."] : []),
         ...(good?.unlisted ?? []).map((network) => `${network} is not public: calls are refused. ${allowNetwork(name, network)}`),
-        ...(cut > 0 ? [`MCP_MAX_TOOLS leaves ${cut} tools out, the last by name of all of this house: they cannot be called.`] : []),
-        ...(kind === "tools" ? [...next.views.values()] : []).flatMap((view) =>
-          view.cut > 0 && sees(view.tenants.length > 0 ? view.tenants : null, by.tenant)
-            ? [`The view ${view.name} leaves out ${view.cut} tools, the last by name.`]
-            : [],
-        ),
+        ...(cut > 0 ? [`MCP_MAX_TOOLS leaves ${cut} tools out, the last by name: they cannot be called.`] : []),
+        ...(kind === "tools" ? [...next.views.values()] : []).flatMap((view) => {
+          const out = sees(view.tenants.length > 0 ? view.tenants : null, by.tenant)
+            ? view.cut.filter((tool) => isFor(tool, by.tenant))
+            : [];
+          return out.length > 0 ? [`The view ${view.name} leaves out ${out.length} tools, the last by name.`] : [];
+        }),
       ];
       const planned = isSame && live !== undefined ? live : { version: (before?.head?.version ?? 0) + 1, digest };
       const tag = kind === "tools" && good !== undefined ? share.partFor(good.yaml.value, by.tenant)?.tag : undefined;

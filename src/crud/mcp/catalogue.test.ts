@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { emptyToolsDocument, type ToolsDocument } from "#crud/documents/tools-document.ts";
-import { buildSnapshot, findTool, leftOut } from "./catalogue.ts";
+import { isInView } from "./call/tool-door.ts";
+import { buildSnapshot, findTool, leftOut, type Snapshot } from "./catalogue.ts";
 import { createHealthTool } from "./health-tool.ts";
 import type { Tool } from "./tool.ts";
 import { listedName } from "./views.ts";
@@ -24,7 +25,7 @@ const tool = (name: string, more: Partial<Tool> = {}): Tool => {
 const build = (
   tools: readonly Tool[],
   document: ToolsDocument = emptyToolsDocument,
-  more: { maxTools?: number; quarantined?: string[] } = {},
+  more: { maxTools?: number | undefined; quarantined?: string[] } = {},
 ) =>
   buildSnapshot({
     tools,
@@ -59,6 +60,7 @@ test("the cap keeps the first in order, what is built in counted, and the rest c
     [1, emptyToolsDocument, ["system.health"]],
     [3, searched, ["system.health", "system.find_tools", "a.x.a"]],
     [1, searched, ["system.health"]],
+    [4, searched, ["system.health", "system.find_tools", "a.x.a", "a.x.b"]],
   ] as const) {
     const { order, dropped } = build([health, find, tool("a.x.c"), tool("a.x.a"), tool("a.x.b")], document, { maxTools });
     assert.deepEqual(order, expected);
@@ -68,6 +70,42 @@ test("the cap keeps the first in order, what is built in counted, and the rest c
   assert.deepEqual(snapshot.order, ["system.health", "a.x.a", "a.x.b"]);
   assert.equal(findTool(snapshot, "a.x.c"), undefined);
   assert.deepEqual(snapshot.dropped, [{ name: "a.x.c", reason: "max_tools" }]);
+});
+
+test("the caps of the catalogue and of a view count for each tenant: nobody's tools leave out another's", () => {
+  const of = (names: string, tenants?: readonly string[]) =>
+    names.split(" ").map((name) => tool(name, tenants === undefined ? {} : { tenants }));
+  const tools = [
+    health,
+    ...of("a.x.a a.x.b a.x.c a.x.d", ["tenant:a"]),
+    ...of("b.x.a b.x.b", ["tenant:b"]),
+    ...of("y.x.both", ["tenant:a", "tenant:b"]),
+    ...of("z.x.all"),
+  ];
+  const document: ToolsDocument = { ...emptyToolsDocument, views: [{ ...view, name: "three", filters: noFilter, maxTools: 3 }] };
+  const shown = (snapshot: Snapshot, name: string, tenant: string) => {
+    const one = snapshot.views.get(name);
+    assert.ok(one !== undefined);
+    const names = [...snapshot.tools.values()].filter((held) => isInView(held, one, tenant)).map((held) => held.name);
+    return [names.slice(1).join(" "), leftOut(snapshot, one, tenant)];
+  };
+  const seen = (maxTools: number | undefined, name: string) =>
+    ["tenant:a", "tenant:b", "tenant:c"].map((tenant) => shown(build(tools, document, { maxTools }), name, tenant));
+  assert.deepEqual(seen(5, ""), [
+    ["a.x.a a.x.b y.x.both z.x.all", { kept: 5, total: 7 }],
+    ["b.x.a b.x.b y.x.both z.x.all", undefined],
+    ["z.x.all", undefined],
+  ]);
+  assert.deepEqual(seen(2, ""), [
+    ["y.x.both", { kept: 2, total: 7 }],
+    ["y.x.both", { kept: 2, total: 5 }],
+    ["", { kept: 1, total: 2 }],
+  ]);
+  assert.deepEqual(seen(undefined, "three"), [
+    ["a.x.a y.x.both z.x.all", { kept: 4, total: 7 }],
+    ["b.x.a y.x.both z.x.all", { kept: 4, total: 5 }],
+    ["z.x.all", undefined],
+  ]);
 });
 
 test("views exist by provider and instance; a provider's wins over another's provider-instance", () => {
@@ -106,7 +144,7 @@ test("a view of one system may leave its name out, and one holds no more than it
     const one = snapshot.views.get(name);
     assert.ok(one !== undefined);
     const names = [...one.tools].map((held) => listedName(one, snapshot.tools.get(held) as Tool));
-    return [names, leftOut(snapshot, one)];
+    return [names, leftOut(snapshot, one, "tenant:a")];
   });
   assert.deepEqual(shown, [
     [["system.health", "t", "u"], { kept: 3, total: 4 }],

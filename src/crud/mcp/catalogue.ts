@@ -3,7 +3,7 @@ import { houseTools } from "#decide/pairs.ts";
 import type { ToolsDocument } from "#crud/documents/tools-document.ts";
 import { sha256Of } from "./digest.ts";
 import type { Definition, Tool } from "./tool.ts";
-import { buildViews, type NamedSystem, type View } from "./views.ts";
+import { buildViews, placesOf, type NamedSystem, type View } from "./views.ts";
 
 /** All that is served, frozen. A request keeps one snapshot from its first door to its last. */
 export interface Snapshot {
@@ -16,7 +16,7 @@ export interface Snapshot {
   readonly digests: ReadonlyMap<string, string>;
   /** Names in the order of UTF-16 code units, health first. */
   readonly order: readonly string[];
-  readonly dropped: readonly { readonly name: string; readonly reason: "name_collision" | "max_tools" }[];
+  readonly dropped: readonly (Pick<Tool, "name" | "tenants"> & { readonly reason: "name_collision" | "max_tools" })[];
 }
 
 export interface CatalogueInput {
@@ -25,6 +25,7 @@ export interface CatalogueInput {
   readonly document: ToolsDocument;
   /** External systems; their views exist before their tools are known. */
   readonly systems?: readonly NamedSystem[];
+  /** For each tenant. */
   readonly maxTools?: number;
   /** Tools of external systems whose definition is not the approved one. */
   readonly quarantined: ReadonlySet<string>;
@@ -49,6 +50,9 @@ const withOverride = (tool: Tool, document: ToolsDocument): Tool => {
   };
 };
 
+/** Whether a tenant sees the tool. */
+export const isFor = ({ tenants }: Pick<Tool, "tenants">, tenant: string): boolean => tenants?.includes(tenant) !== false;
+
 /** Tools of the house stay in the order in which they are given, before all others. */
 const byName = (a: Tool, b: Tool): number => {
   if (a.isBuiltIn || b.isBuiltIn) return Number(b.isBuiltIn) - Number(a.isBuiltIn);
@@ -57,7 +61,7 @@ const byName = (a: Tool, b: Tool): number => {
 
 /** Builds a snapshot; pure. A tool whose name or underscore form is taken is dropped, never the catalogue. */
 export const buildSnapshot = (input: CatalogueInput): Snapshot => {
-  const dropped: { name: string; reason: "name_collision" | "max_tools" }[] = [];
+  const dropped: Snapshot["dropped"][number][] = [];
   const taken = new Set<string>();
   const unique = input.tools
     .map((tool) => withOverride(tool, input.document))
@@ -70,19 +74,24 @@ export const buildSnapshot = (input: CatalogueInput): Snapshot => {
       return !isTaken;
     });
   const others = unique.filter((tool) => !tool.isBuiltIn);
-  /** With so many tools that are not built in. */
+  const places = placesOf(others);
+  const placeOf = (tool: Tool): number => places.get(tool) ?? 0;
+  /** With so many tools that are not built in, for each tenant. */
   const gather = (most: number) => {
     const builtIn = unique.filter((tool) => tool.isBuiltIn && (tool.name === houseTools.health || most > 0));
-    const all = [...builtIn, ...others.slice(0, most)];
+    const all = [...builtIn, ...others.filter((tool) => placeOf(tool) < most)];
     const views = buildViews(all, input.document, input.systems);
     // A tool of the house that no view has is none.
-    return { most, views, kept: all.filter((tool) => !tool.isBuiltIn || [...views.values()].some((view) => view.tools.has(tool.name))) };
+    const kept = all.filter((tool) => !tool.isBuiltIn || [...views.values()].some((view) => view.tools.has(tool.name)));
+    return { most, views, kept };
   };
   // What is built in counts: health always, the search where a view has it.
   const { maxTools = Number.POSITIVE_INFINITY } = input;
-  let { most, views, kept } = gather(Math.min(others.length, maxTools - 1));
-  while (kept.length > maxTools && most > 0) ({ most, views, kept } = gather(most - 1));
-  for (const tool of others.slice(most)) dropped.push({ name: tool.name, reason: "max_tools" });
+  const longest = others.reduce((most, tool) => Math.max(most, placeOf(tool) + 1), 0);
+  let { most, views, kept } = gather(Math.min(longest, maxTools - 1));
+  while (kept.filter((tool) => tool.isBuiltIn).length + most > maxTools && most > 0) ({ most, views, kept } = gather(most - 1));
+  for (const tool of others.filter((one) => placeOf(one) >= most))
+    dropped.push({ name: tool.name, reason: "max_tools", ...(tool.tenants === undefined ? {} : { tenants: tool.tenants }) });
   return {
     revision: sha256Of({
       // All that a list shows or is decided by.
@@ -90,7 +99,7 @@ export const buildSnapshot = (input: CatalogueInput): Snapshot => {
         [name, digest, state, tenants ?? null, env ?? null, owner ?? null],
         [rules.isReadOnly, rules.isDestructive, Number(rules.reserveMicro)],
       ]),
-      views: [...views.values()].map((view) => ({ ...view, tools: [...view.tools] })),
+      views: [...views.values()].map((view) => ({ ...view, tools: [...view.tools], cut: view.cut.map(({ name }) => name) })),
       dropped,
     }),
     tools: new Map(kept.map((tool) => [tool.name, tool])),
@@ -108,15 +117,21 @@ export const findTool = (snapshot: Snapshot, name: string): Tool | undefined => 
   return dotted === undefined ? undefined : snapshot.tools.get(dotted);
 };
 
-/** What is left out of a view, or of the whole catalogue where that has too many, as lists tell it. */
-export const leftOut = ({ dropped, tools }: Snapshot, view: View): { readonly kept: number; readonly total: number } | undefined => {
-  if (view.cut > 0) return { kept: view.tools.size, total: view.tools.size + view.cut };
-  const cut = dropped.filter(({ reason }) => reason === "max_tools").length;
-  return cut === 0 ? undefined : { kept: tools.size, total: tools.size + cut };
+/** Tools of a tenant, and of all, that have no place in the catalogue. */
+export const cutOf = ({ dropped }: Pick<Snapshot, "dropped">, tenant: string): number =>
+  dropped.filter((tool) => tool.reason === "max_tools" && isFor(tool, tenant)).length;
+
+/** What is left out of a view, or of the whole catalogue where that has too many, as a tenant's lists tell it. */
+export const leftOut = (snapshot: Snapshot, view: View, tenant: string): { readonly kept: number; readonly total: number } | undefined => {
+  const ofView = view.cut.filter((tool) => isFor(tool, tenant)).length;
+  const cut = ofView > 0 ? ofView : cutOf(snapshot, tenant);
+  if (cut === 0) return undefined;
+  const kept = [...snapshot.tools.values()].filter((tool) => isFor(tool, tenant) && (ofView === 0 || view.tools.has(tool.name))).length;
+  return { kept, total: kept + cut };
 };
 
 /** The same where a list is a result of JSON-RPC. */
-export const leftOutMeta = (snapshot: Snapshot, view: View): { readonly _meta?: Record<string, unknown> } => {
-  const cut = leftOut(snapshot, view);
+export const leftOutMeta = (snapshot: Snapshot, view: View, tenant: string): { readonly _meta?: Record<string, unknown> } => {
+  const cut = leftOut(snapshot, view, tenant);
   return cut === undefined ? {} : { _meta: { "sallyport/truncated": cut } };
 };

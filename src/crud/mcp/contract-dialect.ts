@@ -107,7 +107,11 @@ export const createContractDialect = (router: Router<Caller>, parts: ContractDia
       requireScope(visit.caller, [scopes.list]);
       const listed = await desk.list(visit, parseList(params));
       return {
-        result: { tools: listed.tools.map(descriptorOf), nextCursor: listed.nextCursor, ...leftOutMeta(visit.snapshot, visit.view) },
+        result: {
+          tools: listed.tools.map(descriptorOf),
+          nextCursor: listed.nextCursor,
+          ...leftOutMeta(visit.snapshot, visit.view, visit.caller.tenant),
+        },
         headers: {},
       };
     }
@@ -176,7 +180,7 @@ export const createContractDialect = (router: Router<Caller>, parts: ContractDia
   ): Promise<Response> => {
     const visit = desk.enter(caller, viewName, "contract", correlationId);
     const listed = await desk.list(visit, query);
-    const truncated = leftOut(visit.snapshot, visit.view);
+    const truncated = leftOut(visit.snapshot, visit.view, caller.tenant);
     const tools = JSON.stringify(listed.tools.map(descriptorOf));
     // A cursor is sealed anew each time; the list is the same all the same.
     const held = `${tools} ${listed.nextCursor !== undefined} ${JSON.stringify(truncated)}`;

@@ -2,6 +2,16 @@ import { houseTools } from "#decide/pairs.ts";
 import type { ToolsDocument, ViewFilters } from "#crud/documents/tools-document.ts";
 import type { Tool } from "./tool.ts";
 
+/**
+ * The place of each tool, from 0, in the list of whoever sees it. What serves all or several tenants comes first and counts for each, so that
+ * no tenant's own tools move another's.
+ */
+export const placesOf = (tools: readonly Tool[]): ReadonlyMap<Tool, number> => {
+  const byOwner = Map.groupBy(tools, ({ tenants }) => (tenants?.length === 1 ? tenants[0] : undefined));
+  const shared = byOwner.get(undefined)?.length ?? 0;
+  return new Map([...byOwner].flatMap(([owner, own]) => own.map((tool, at) => [tool, owner === undefined ? at : shared + at] as const)));
+};
+
 /** A named part of the catalogue. */
 export interface View {
   /** Empty for the root, which holds all. */
@@ -17,7 +27,7 @@ export interface View {
   readonly tenants: readonly string[];
   readonly tools: ReadonlySet<string>;
   /** Tools that are left out of it, for it has as many as it may. */
-  readonly cut: number;
+  readonly cut: readonly Pick<Tool, "name" | "tenants">[];
   /** What all names of its tools begin with, left out in its lists and calls; empty = names are whole. */
   readonly prefix: string;
 }
@@ -82,7 +92,10 @@ export const buildViews = (
   ): void => {
     const { most, ...rest } = more;
     const found = tools.filter((tool) => !tool.isBuiltIn && holds(tool));
-    const held = found.slice(0, most);
+    const places = placesOf(found);
+    const [held = [], cut = []] = [true, false].map((isIn) =>
+      found.filter((tool) => (places.get(tool) ?? 0) < (most ?? Infinity) === isIn),
+    );
     const search = more.search ?? held.length > LARGE;
     const own = tools.filter((tool) => tool.isBuiltIn && (search || tool.name !== houseTools.find));
     views.set(name, {
@@ -90,7 +103,7 @@ export const buildViews = (
       nameForm: "dotted",
       denial: "error",
       tenants: [],
-      cut: found.length - held.length,
+      cut: cut.map((tool) => ({ name: tool.name, tenants: tool.tenants })),
       prefix: "",
       ...rest,
       search,

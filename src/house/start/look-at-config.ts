@@ -63,7 +63,7 @@ const lookAtSystems = async (plan: StartPlan): Promise<readonly Finding[]> => {
   });
   // Health is one of them.
   const { maxTools = tools + 1 } = settings.crud;
-  const cut = `MCP_MAX_TOOLS is ${maxTools}, and the systems here have ${tools} tools, those of external servers not counted: the last ${tools + 1 - maxTools} by name are not in the catalogue and cannot be called`;
+  const cut = `MCP_MAX_TOOLS is ${maxTools}, and the systems here have ${tools} tools, those of external servers not counted: a tenant that sees more of them cannot call the last by name`;
   return [
     ...faults.map((one) => fault("config", faultLine(one))),
     ...warnings.map((line) => warn("config", line)),

@@ -1,5 +1,5 @@
 import { Problem } from "#contract/problem.ts";
-import { findTool, type Snapshot } from "#crud/mcp/catalogue.ts";
+import { findTool, isFor, type Snapshot } from "#crud/mcp/catalogue.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
 import type { View } from "#crud/mcp/views.ts";
 import type { KnownCall, ToolCall } from "./tool-call.ts";
@@ -12,8 +12,7 @@ export const requireView = (snapshot: Snapshot, name: string, tenant: string): V
 };
 
 /** True when a tool of this view exists for the tenant, whatever its state. */
-export const isInView = (tool: Tool, view: View, tenant: string): boolean =>
-  view.tools.has(tool.name) && (tool.tenants === undefined || tool.tenants.includes(tenant));
+export const isInView = (tool: Tool, view: View, tenant: string): boolean => view.tools.has(tool.name) && isFor(tool, tenant);
 
 /** The tool that a call names, in its view and for its tenant; unknown, foreign and out of view are alike. Throws `unknown_tool`. */
 export const requireTool = (call: ToolCall): KnownCall => {

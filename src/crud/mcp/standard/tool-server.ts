@@ -132,7 +132,7 @@ export const createToolServer = (view: Visit["view"], parts: ToolServerParts, co
       return {
         tools: listed.tools.map((tool) => wireTool(tool, visit)),
         nextCursor: listed.nextCursor,
-        ...leftOutMeta(visit.snapshot, visit.view),
+        ...leftOutMeta(visit.snapshot, visit.view, visit.caller.tenant),
       };
     } catch (error) {
       const problem = asProblem(error);
