@@ -5,17 +5,8 @@ import { dropEdges, lockEdge } from "#membership/graph/drop-edge.ts";
 import { dropNode } from "#membership/graph/drop-node.ts";
 import { edgeKindNames, isEdgeKind, isNodeKind, nodeKindNames, type EdgeKind } from "#membership/graph/kinds.ts";
 import { putEdge, type EdgeDraft } from "#membership/graph/put-edge.ts";
-import {
-  HOUSE_SYSTEM,
-  lockNodes,
-  present,
-  putNode,
-  type NodeDraft,
-  type KeptNode,
-  type NodeRow,
-  type Outcome,
-} from "#membership/graph/put-node.ts";
-import { mayWriteShared, type TenantScope } from "#membership/graph/tenant-scope.ts";
+import { lockNodes, present, putNode, type NodeDraft, type KeptNode, type NodeRow, type Outcome } from "#membership/graph/put-node.ts";
+import { HOUSE_SYSTEM, mayWriteShared, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
 
 /** What may be done to the graph in one step, as it is sent. */

@@ -2,7 +2,7 @@ import { Problem } from "#contract/problem.ts";
 import { statement, type Sql } from "#store/database.ts";
 import type { EdgeKind } from "./kinds.ts";
 import { unexpired } from "./sql-parts.ts";
-import { mayWriteShared, type TenantScope } from "./tenant-scope.ts";
+import { HOUSE_SYSTEM, mayWriteShared, type TenantScope } from "./tenant-scope.ts";
 import type { GraphTransaction } from "./write.ts";
 
 /** An edge as it is kept. */
@@ -34,6 +34,12 @@ const AROUND = statement<KeptEdge>(
 const FROM = statement<KeptEdge>(
   "membership.edges_from",
   `select ${EDGE} from membership.edge e where e.kind = $1 and e.src = any($2) and e.dst = $3 order by e.id for update`,
+);
+/** Those that join what came with the deployment. */
+const OF_DEPLOYMENT = statement<{ id: string }>(
+  "membership.edges_of_deployment",
+  `select e.id from membership.edge e join membership.node s on s.id = e.src join membership.node d on d.id = e.dst
+   where e.id = any($1) and e.tenant_id is null and s.system = '${HOUSE_SYSTEM}' and d.system = '${HOUSE_SYSTEM}'`,
 );
 const DELETE = statement("membership.edges_delete", "delete from membership.edge where id = any($1)");
 const CONTROLLED = statement<{ id: string }>(
@@ -101,7 +107,10 @@ export const dropEdges = async (
     throw new Problem("edge_not_allowed", { detail: "A delegation is revoked at /api/v1/delegations; its record stays." });
   if (rows.some(({ tenant_id }) => tenant_id === null) && !mayWriteShared(scope))
     throw new Problem("access_denied", { detail: "What is shared is parted by who runs the deployment (role:platform) alone." });
-  await tx.sql.run(DELETE, [rows.map(({ id }) => id)]);
+  const ids = rows.map(({ id }) => id);
+  if (scope.tenant !== "*" && (await tx.sql.run(OF_DEPLOYMENT, [ids])).length > 0)
+    throw new Problem("access_denied", { detail: "What came with the deployment is parted by nobody." });
+  await tx.sql.run(DELETE, [ids]);
   const controlled = rows.filter(({ kind, src }) => kind === "CONTROLLED_BY" && !mayOrphan.has(src));
   const agents = [...new Set(controlled.map(({ src }) => src))];
   if (agents.length > 0) {

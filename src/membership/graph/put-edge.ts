@@ -10,7 +10,7 @@ import { recordPut, requireOutcomes, type Outcome, type RowsPut } from "./put-no
 import { leadsBack } from "./rings.ts";
 import { problemOfRows, type Place, type RowRefusal } from "./row-refusal.ts";
 import { unexpired } from "./sql-parts.ts";
-import { mayWriteShared, wholeGraph, type TenantScope } from "./tenant-scope.ts";
+import { HOUSE_SYSTEM, mayWriteShared, wholeGraph, type TenantScope } from "./tenant-scope.ts";
 import type { GraphTransaction } from "./write.ts";
 
 export interface EdgeDraft {
@@ -28,6 +28,7 @@ interface End {
   readonly id: string;
   readonly kind: NodeKind;
   readonly tenant_id: string | null;
+  readonly system: string | null;
   readonly type: string | null;
   readonly resource_type: string | null;
   readonly scopes: readonly string[] | null;
@@ -41,7 +42,7 @@ const GIVEN = `jsonb_to_recordset($1::jsonb) as g(id text, kind text, src text, 
 /** $2: tools of these ids are given. A service that the tool names counts where it is the tool's own tenant's, as one that provides it. */
 const ENDS = statement<End>(
   "membership.edge_ends",
-  `select n.id, n.kind, n.tenant_id, n.props ->> 'type' as type, n.props ->> 'resource_type' as resource_type, n.props -> 'scopes' as scopes,
+  `select n.id, n.kind, n.tenant_id, n.system, n.props ->> 'type' as type, n.props ->> 'resource_type' as resource_type, n.props -> 'scopes' as scopes,
      case when n.id = any($2) and exists (
        select 1 from membership.node s where s.kind = 'MCPService' and s.props ->> 'trust' = 'pinned' and s.tenant_id is not distinct from n.tenant_id
          and s.id = coalesce(n.props ->> 'service_id',
@@ -107,6 +108,8 @@ const joinFaults = (scope: TenantScope, draft: EdgeDraft, ends: ReadonlyMap<stri
   if (isAcross || (row.sameTenant === true && from.tenant_id !== to.tenant_id))
     return [{ code: "cross_tenant", path: "/dst", message: `${draft.kind} does not leave the tenant.` }];
   if (scope.tenant !== "*" && from.tenant_id === null) {
+    if (to.tenant_id === null && from.system === HOUSE_SYSTEM && to.system === HOUSE_SYSTEM)
+      return [{ code: "access_denied", path: "/src", message: "What came with the deployment is joined by the deployment itself." }];
     if (to.tenant_id === null && !mayWriteShared(scope))
       return [
         { code: "access_denied", path: "/src", message: "What is shared is joined by who runs the deployment (role:platform) alone." },

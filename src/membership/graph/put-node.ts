@@ -6,7 +6,7 @@ import { statement, type Sql } from "#store/database.ts";
 import { isSqlFault } from "#store/sql-fault.ts";
 import { nodeKindRow, statesOf, type NodeKind } from "./kinds.ts";
 import { problemOfRows, type Place, type RowRefusal } from "./row-refusal.ts";
-import { mayWriteShared, wholeGraph, type TenantScope } from "./tenant-scope.ts";
+import { HOUSE_SYSTEM, mayWriteShared, wholeGraph, type TenantScope } from "./tenant-scope.ts";
 import type { GraphTransaction } from "./write.ts";
 
 export interface NodeDraft {
@@ -148,9 +148,6 @@ export const recordPut = (
 /** Locks nodes and gives them as they are, by id; all of the graph, so whoever asks looks at their tenants. */
 export const lockNodes = async (sql: Sql, ids: readonly string[]): Promise<ReadonlyMap<string, KeptNode>> =>
   new Map((await sql.run(FIND, [ids])).map((row) => [row.id, row]));
-
-/** The system of what comes with the deployment itself: its services, roles and tools, which no request changes. */
-export const HOUSE_SYSTEM = "sallyport";
 
 /** Why a writer may not have this draft take the place of what is there. Of another tenant's node only that the id is taken. */
 const placeRefusal = (scope: TenantScope, draft: NodeDraft, held: NodeRow | undefined): Omit<RowRefusal, "at"> | undefined => {

@@ -25,6 +25,9 @@ export const mayWriteShared = ({ tenant, shared }: TenantScope): boolean => {
   return shared?.isPermitted === true;
 };
 
+/** The system of what comes with the deployment itself: its services, roles and tools, which no request changes. */
+export const HOUSE_SYSTEM = "sallyport";
+
 /** A tenant's own part, for work on behalf of it inside a write. */
 export const scopeOfTenant = (tenant: string): TenantScope => ({ tenant }) as TenantScope;
 

@@ -225,6 +225,33 @@ test("what names a secret of the platform is written by who runs the deployment,
     assert.ok((await send("ben", way)).status < 300, what);
 });
 
+test("what came with the deployment is joined and parted by nobody, who runs the deployment included", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule: () => true });
+  const ends = { kind: "PROVIDES", src: "service:crud", dst: "system.health" };
+  const { version } = await world.reader.version();
+  for (const [what, change] of [
+    ["parted", { op: "drop_edge", edge: ends }],
+    ["given an end", { op: "put_edge", edge: { ...ends, expires_at: "2020-01-01T00:00:00Z" } }],
+    ["joined", { op: "put_edge", edge: { ...ends, src: "service:pdp" } }],
+  ] as const) {
+    const { status, body } = await edit(world, "ada", change);
+    assert.deepEqual([what, status, body.code], [what, 403, "access_denied"]);
+  }
+  const sent = {
+    body: `${JSON.stringify({ drop: { edge: ends } })}\n`,
+    headers: { ...key(), "content-type": "application/x-ndjson" },
+    scopes,
+  };
+  const imported = await world.call("ada", "POST", "/api/v1/imports?reason=a%20file", sent);
+  assert.deepEqual([imported.status, imported.body.errors[0].code], [422, "access_denied"]);
+  const direct = await world.call("ada", "DELETE", "/api/v1/edges/PROVIDES/service:crud/system.health", {
+    headers: { "if-match": "*" },
+    scopes,
+  });
+  assert.equal(direct.status, 403);
+  assert.equal((await world.reader.version()).version, version);
+});
+
 test("a marked group that leads to role:platform is filled by no file, directory or claim", async (t) => {
   const signIns = { provision: "off", system: "oidc", subjectPrefix: "person:", groups: new Map([["ops", ["group:ops"]]]) } as const;
   const world = await servedWorld(t, await testDatabase(t, graphRooms), { signIns });
