@@ -1,6 +1,7 @@
-import { statement } from "#store/database.ts";
+import { statement, type Sql } from "#store/database.ts";
 import { ADMINISTRATOR, houseRoles, PLATFORM } from "#membership/roles/house-roles.ts";
 import { OPERATOR_TENANT } from "#membership/roles/operator-tenant.ts";
+import { holdsThere, marked } from "#membership/roles/role-watch.ts";
 import { putEdge } from "./put-edge.ts";
 import type { NodeDraft } from "./put-node.ts";
 import { SEED_LOCK, seedWorld, type SeedWorld } from "./seed.ts";
@@ -67,18 +68,31 @@ export const houseWorld: SeedWorld = {
   ],
 };
 
-/**
- * Who gets the role where nobody ever had it: the first administrator, if an administrator; else the administrators by an edge of their own.
- */
-const HEIRS = statement<{ id: string }>(
-  "membership.platform_heirs",
-  `with held as (
-     select e.src as id, e.src = (select f.person_id from membership.first_administrator f) as first
-     from membership.edge e join membership.node n on n.id = e.src and n.state = 'active' and n.tenant_id = ${OPERATOR_TENANT}
-     where e.kind = 'MEMBER_OF' and e.dst = $1 and e.expires_at is null)
-   select id from held where (first or not exists (select 1 from held where first))
-     and not exists (select 1 from membership.graph_change_op o where o.dst = $2) order by id`,
+const NEVER_GIVEN = "not exists (select 1 from membership.graph_change_op o where o.dst = $1)";
+const FIRST = statement<{ id: string }>(
+  "membership.platform_first",
+  `select f.person_id as id from membership.first_administrator f where ${NEVER_GIVEN}`,
 );
+/** Administrators of the operator's tenant by an edge of their own: persons, and groups that nobody fills from outside. */
+const DIRECT = statement<{ id: string; kind: string }>(
+  "membership.platform_heirs",
+  `select n.id, n.kind from membership.edge e
+   join membership.node n on n.id = e.src and n.state = 'active' and n.tenant_id = ${OPERATOR_TENANT}
+   where e.kind = 'MEMBER_OF' and e.dst = $2 and e.expires_at is null and (n.kind = 'Person' or (n.kind = 'Group' and not ${marked}))
+     and ${NEVER_GIVEN} order by n.id`,
+);
+
+/**
+ * Who gets the role where nobody ever had it: the first administrator, if an administrator by any way; else the persons who are by an edge of
+ * their own; else the groups.
+ */
+const heirsOf = async (sql: Sql): Promise<readonly string[]> => {
+  const [first] = await sql.run(FIRST, [PLATFORM]);
+  if (first !== undefined && (await holdsThere(sql, first.id, ADMINISTRATOR))) return [first.id];
+  const direct = await sql.run(DIRECT, [PLATFORM, ADMINISTRATOR]);
+  const persons = direct.filter(({ kind }) => kind === "Person");
+  return (persons.length > 0 ? persons : direct).map(({ id }) => id);
+};
 
 /** What stands in every house's graph, put there where it is not. */
 export const seedHouse = async (write: WriteGraph): Promise<void> => {
@@ -86,8 +100,7 @@ export const seedHouse = async (write: WriteGraph): Promise<void> => {
   await seedWorld(write, houseWorld, by);
   await write({ ...by, reason: "Who runs the deployment", tenantId: null, roles: "platform" }, async (tx) => {
     await tx.sql.run(SEED_LOCK);
-    for (const { id } of await tx.sql.run(HEIRS, [ADMINISTRATOR, PLATFORM]))
-      await putEdge(tx, { kind: "MEMBER_OF", src: id, dst: PLATFORM });
+    for (const src of await heirsOf(tx.sql)) await putEdge(tx, { kind: "MEMBER_OF", src, dst: PLATFORM });
     return { value: undefined };
   });
 };

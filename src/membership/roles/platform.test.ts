@@ -330,11 +330,36 @@ const otherTenant = { id: "tenant:other", kind: "Tenant", name: "other", tenant_
 
 test("a deployment from before the role gives it once: to the first administrator, else to who is one of the operator's tenant", async (t) => {
   const both = [administrator("person:first"), administrator("person:second")] as const;
+  const group = (id: string, marked = false) =>
+    ({ id, kind: "Group", name: id, tenant_id: "tenant:acme", props: marked ? { provisions_roles: true } : {} }) as const;
+  const byGroup = [
+    group("group:admins"),
+    administrator("group:admins"),
+    { kind: "MEMBER_OF", src: "person:first", dst: "group:admins" },
+  ] as const;
+  const agent = { id: "agent:runner", kind: "AIAgent", name: "Runner", tenant_id: "tenant:acme", props: {} } as const;
+  const account = { id: "account:x", kind: "Account", name: "x", tenant_id: "tenant:acme", props: { login: "x", system: "x" } } as const;
+  const others = [agent, account, administrator(agent.id), administrator(account.id)] as const;
+  const stranger = { id: "person:stranger", kind: "Person", name: "stranger", tenant_id: "tenant:other" } as const;
+  const elsewhere = [otherTenant, stranger, administrator(stranger.id)] as const;
   const cases: readonly (readonly [string, GraphWorld, readonly string[]])[] = [
     ["the first administrator", await older(t, "person:first", ...both, otherTenant), ["person:first"]],
     ["who is one no more", await older(t, "person:first", administrator("person:second"), otherTenant), ["person:second"]],
     ["no marker, one tenant", await older(t, undefined, ...both), ["person:first", "person:second"]],
     ["no marker, several tenants", await older(t, undefined, ...both, otherTenant), []],
+    ["the first by a group", await older(t, "person:first", ...byGroup, administrator("person:second"), otherTenant), ["person:first"]],
+    ["no agent, service or account", await older(t, "person:gone", administrator("person:second"), ...others), ["person:second"]],
+    ["nobody of another tenant", await older(t, "person:first", administrator("person:second"), ...elsewhere), ["person:second"]],
+    [
+      "a group of administrators",
+      await older(t, "person:first", group("group:admins"), administrator("group:admins"), otherTenant),
+      ["group:admins"],
+    ],
+    [
+      "no group that others fill",
+      await older(t, "person:first", group("group:admins", true), administrator("group:admins"), otherTenant),
+      [],
+    ],
   ];
   for (const [what, world, holders] of cases) {
     await seedHouse(world.write);

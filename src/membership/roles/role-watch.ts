@@ -78,9 +78,12 @@ const ACTING = statement<{ id: string }>(
   `select n.id from membership.node n where n.id = $1 and n.state = 'active' and n.tenant_id = ${OPERATOR_TENANT}`,
 );
 
+/** Whether the identity, an active one of the operator's tenant, holds the role by any way. Cost: two statements. */
+export const holdsThere = async (sql: Pick<Sql, "run">, id: string, wanted: string): Promise<boolean> =>
+  (await sql.run(ACTING, [id])).length > 0 && (await sql.run(LEADS, [[id]])).some(({ role }) => role === wanted);
+
 /** Whether the identity may do the deployment's own acts. Cost: two statements. */
-export const holdsPlatform = async (sql: Pick<Sql, "run">, id: string): Promise<boolean> =>
-  (await sql.run(ACTING, [id])).length > 0 && (await sql.run(LEADS, [[id]])).some(({ role }) => role === PLATFORM);
+export const holdsPlatform = (sql: Pick<Sql, "run">, id: string): Promise<boolean> => holdsThere(sql, id, PLATFORM);
 
 /** Nobody comes to act as a holder of `role:platform` by an act of somebody who is none. Throws `access_denied`. */
 export const requirePlatformFor = async (sql: Sql, writer: string, identity: string): Promise<void> => {
