@@ -66,6 +66,22 @@ suite("npm run doctor", () => {
     assert.match(warnings.join("\n"), /MCP_MAX_TOOLS is 2, and the systems here have \d+ tools/);
   });
 
+  test("in production a start by npm is warned of, whose environment other programs of the user read", async (t) => {
+    for (const [environment, event, told] of [
+      ["production", "start", true],
+      ["production", "doctor", false],
+      ["production", "", false],
+      ["test", "start", false],
+    ] as const) {
+      const findings = await place(t).look({ ENVIRONMENT: environment, npm_lifecycle_event: event });
+      assert.equal(
+        findings.some(({ status, text }) => status === "warn" && text.startsWith("npm_lifecycle_event is start")),
+        told,
+        `${environment} ${event}`,
+      );
+    }
+  });
+
   test("settings that do not go together are faults too", async (t) => {
     const faults = faultsOf(await place(t).look({ TENANT_ALLOWED_MOUNTS: "yaml://secret" }));
     assert.match(faults.join("\n"), /settings TENANT_ALLOWED_MOUNTS: .*TENANT_ID/);

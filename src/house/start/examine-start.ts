@@ -4,7 +4,7 @@ import { faultLine } from "#contract/start-faults.ts";
 import type { CommandLine } from "#house/command-line.ts";
 import { readHouseSettings } from "#house/settings.ts";
 import type { Log } from "#telemetry/log.ts";
-import { fault, thrownFaults, guarded, ok, type Finding } from "./finding.ts";
+import { fault, thrownFaults, guarded, ok, warn, type Finding } from "./finding.ts";
 import { lookAtConfig, lookAtParts } from "./look-at-config.ts";
 import { lookAtKeys, lookAtTables, openDatabase } from "./look-at-database.ts";
 import { lookAtDataFolder, lookAtProvider, lookAtKafka, lookAtRedis, lookAtSecrets, lookAtTls, lookAtWebClient } from "./look-at-files.ts";
@@ -40,6 +40,13 @@ const lookAtNode = (version: string): Finding => {
   return isNew ? ok("node", version) : fault("node", `Node ${version} is too old; 24.11 or newer is needed`);
 };
 
+/** The program hides its own environment, and can do nothing about that of the programs above it. */
+const lookAtLauncher = ({ settings }: StartPlan, launcher: string | undefined): readonly Finding[] => {
+  if (settings.house.environment !== "production" || launcher !== "start") return [];
+  const why = "npm keeps all variables, secrets too, readable to programs of the same user. Start node src/main.ts without npm";
+  return [warn("settings", `npm_lifecycle_event is start: ${why}.`)];
+};
+
 const lookAtDemo = ({ commandLine, settings }: StartPlan): readonly Finding[] =>
   commandLine.demo && settings.house.environment === "production"
     ? [
@@ -65,7 +72,7 @@ export const examineStart = async (options: ExamineOptions): Promise<Examined> =
   const findings: Finding[] = [lookAtNode(options.nodeVersion), ...faults.map((one) => fault("settings", faultLine(one)))];
   if (faults.length === 0) findings.push(ok("settings", `ENVIRONMENT is ${settings.house.environment}`));
   const demo = lookAtDemo(plan);
-  findings.push(...demo, ...lookAtMounts(plan));
+  findings.push(...demo, ...lookAtMounts(plan), ...lookAtLauncher(plan, options.environment["npm_lifecycle_event"]));
 
   const isEmbedded = settings.store.databaseUrl === undefined;
   // A server and its keys may be shared; a folder is one process's. A demo that may not be is kept away from every database.
