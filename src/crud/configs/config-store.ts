@@ -47,7 +47,7 @@ export const openConfigStore = async (parts: ConfigStoreParts) => {
   const requireReach = (plans: readonly Planned[]): void => {
     try {
       for (const { asked, good, written } of plans)
-        if (good !== undefined && !asked.isDryRun && !written.isSame) asked.by.requireReach(good.reach);
+        if (good !== undefined && !asked.isDryRun && !written.isSame) asked.by.requireReach(good.stdioServers);
     } catch (error) {
       for (const { good } of plans) good?.discard();
       throw error;

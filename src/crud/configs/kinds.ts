@@ -16,7 +16,6 @@ import type { CompiledSystem } from "#crud/systems/compile-system.ts";
 import { readSystem, type ReadReference, type References, type SystemFile } from "#crud/systems/load-systems.ts";
 import type { OwnerAt } from "#crud/systems/read-system-text.ts";
 import { credentialMembers } from "#crud/systems/system-document.ts";
-import { deploymentReachOf, noReach, type DeploymentReach } from "./deployment-reach.ts";
 import { prepareHealthy, type Refused } from "./healthy-operations.ts";
 import { systemOfTool, UNSEEN, type PublishScope } from "./publish-scope.ts";
 import type { createOwnerCheck } from "./system-owner.ts";
@@ -51,7 +50,8 @@ export interface Prepared extends Place {
   /** Where it leads to, and which secrets go there. */
   readonly hosts: readonly string[];
   readonly secrets: readonly string[];
-  readonly reach: DeploymentReach;
+  /** Names of the operator's servers that it starts on the machine. */
+  readonly stdioServers: readonly string[];
   /** Networks that it leads to and does not allow. */
   readonly unlisted?: readonly string[];
   /** What is asked of a document only as it is published; `cross_tenant`: it reaches beyond the tenant. */
@@ -193,7 +193,7 @@ export const systemKind = (parts: {
         })),
       hosts: hostsOf(file),
       secrets: secretsOf(file),
-      reach: deploymentReachOf(document),
+      stdioServers: document.kind === "mcp" ? [document.transport.command] : [],
       unlisted: compiled.kind === "tools" ? (compiled.unlisted ?? []) : [],
       check: async (by) => {
         const others = tenants?.filter((one) => one !== by.tenant).join(", ");
@@ -257,7 +257,7 @@ export const toolsKind = (parts: {
       isOff: false,
       hosts: [],
       secrets: [],
-      reach: noReach,
+      stdioServers: [],
       check: async (by) => {
         const short = [...value.views.entries()].filter(([, { prefix }]) => prefix === "none");
         const tools = short.length === 0 ? [] : [...place(value).preview().tools.values()];

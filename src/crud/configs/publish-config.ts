@@ -105,7 +105,7 @@ export const createConfigPublisher = (parts: PublisherParts) => {
       return {
         ...writerOf(caller, correlationId, decided.decisionId),
         // What starts a program of this machine is published by who has just signed in, whatever the policies ask.
-        requireReach: ({ stdioServers }) => {
+        requireReach: (stdioServers) => {
           const refused = stdioServers.length === 0 ? undefined : decider.refusal(caller, decided, { signIn: strongSignIn });
           if (refused !== undefined) throw refused;
         },

@@ -68,7 +68,7 @@ export const createFileTaker = (
     const faulty = found.flatMap(({ file, read }) => (isPrepared(read) ? [] : [{ file, faults: read.faults }]));
     const named = new Set(found.map(({ file }) => keyOf(file.kind, file.name)));
     try {
-      for (const [key, { file, read }] of good) if (held.get(key)?.head?.text !== file.text) by.requireReach?.(read.reach);
+      for (const [key, { file, read }] of good) if (held.get(key)?.head?.text !== file.text) by.requireReach?.(read.stdioServers);
     } catch (error) {
       for (const { read } of good.values()) read.discard();
       throw error;

@@ -3,7 +3,6 @@ import { actorKindOf } from "#authn/actor-kind.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
 import type { EventDraft } from "#events/event-draft.ts";
-import type { DeploymentReach } from "./deployment-reach.ts";
 import { etagOf, type StoredVersion } from "./version-store.ts";
 
 /** Who changes configuration: somebody by request, or the house itself. */
@@ -21,8 +20,8 @@ export interface Writer {
 
 /** Who publishes by request. */
 export interface Publisher extends Writer {
-  /** Whether they may publish what reaches beyond their tenant. Throws `step_up_required`. */
-  readonly requireReach: (reach: DeploymentReach) => void;
+  /** Whether they may publish what starts these servers on the machine. Throws `step_up_required`. */
+  readonly requireReach: (stdioServers: readonly string[]) => void;
 }
 
 /** Who asks for something, and by which request. */

@@ -4,11 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { test, type TestContext } from "node:test";
-import { readSystemText } from "#crud/systems/read-system-text.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { crudHouse, type CrudHouse } from "#testing/crud-house.ts";
 import { packArchive } from "./archive.ts";
-import { deploymentReachOf } from "./deployment-reach.ts";
 
 const configOf = async (t: TestContext): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), "sallyport-config-"));
@@ -56,18 +54,6 @@ const client =
     // oxlint-disable-next-line typescript/no-explicit-any -- bodies of many shapes
     return { status: response.status, headers: response.headers, body: (text.startsWith("{") ? JSON.parse(text) : text) as any };
   };
-
-test("what a document reaches beyond its tenant is read off it", () => {
-  const of = (text: string) => {
-    const read = readSystemText(text, "system.yaml");
-    assert.ok("document" in read);
-    return deploymentReachOf(read.document);
-  };
-  assert.deepEqual(of(server("a")), { stdioServers: ["mcp-server-memory"], networks: [] });
-  assert.deepEqual(of(plain("a")), { stdioServers: [], networks: [] });
-  const wide = plain("a").replace("defaults:", "network: { allow: [127.0.0.1/32] }\ndefaults:");
-  assert.deepEqual(of(wide), { stdioServers: [], networks: ["127.0.0.1/32"] });
-});
 
 test("a system that starts a program is published by who has just signed in strongly, whichever way it comes", async (t) => {
   const configFolder = await configOf(t);
