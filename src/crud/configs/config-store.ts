@@ -114,6 +114,8 @@ export const openConfigStore = async (parts: ConfigStoreParts) => {
     },
     /** Objects that are there, those that serve an older version or nothing among them, by name; or those that were taken away. */
     list: objects.list,
+    /** Files that name no tenant that can be read. */
+    unclaimed: objects.unclaimed,
     /** Throws `not_found` for what is not there, or not for this tenant. */
     require: objects.require,
     /** Newest first; none of a time when the object was another tenant's, and none that changed only what the tenant does not see. */

@@ -122,7 +122,7 @@ test("a file that never loaded is not taken over by a tenant that it does not na
   for (const [instance, code] of [
     ["book", "not_found"],
     ["wide", "cross_tenant"],
-    ["all", "cross_tenant"],
+    ["all", "not_found"],
   ] as const)
     for (const method of ["PUT", "POST"]) {
       const path = method === "PUT" ? `/config/systems/staff.${instance}` : "/config/systems";

@@ -15,6 +15,8 @@ const operationOf = ({ path }: Fault): string | undefined => {
 export interface Refused {
   readonly name: string;
   readonly faults: readonly Fault[];
+  /** What stands there, of a document that holds parts of several tenants. */
+  readonly found?: unknown;
   /** Faults besides, that are looked for only as it is published. */
   check?(by: PublishScope): Promise<readonly Fault[]>;
 }

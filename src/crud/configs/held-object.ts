@@ -18,6 +18,8 @@ export interface HeldObject {
   readonly serving: number | null;
   /** Why the version in force, or the file on disk, is not what serves. */
   readonly faults: readonly Fault[];
+  /** The document that the faults are of, if it holds parts of several tenants and could be read. */
+  readonly found?: unknown;
 }
 
 export const keyOf = (kind: string, name: string): string => `${kind}/${name}`;

@@ -17,7 +17,7 @@ import { readSystem, type ReadReference, type References, type SystemFile } from
 import type { OwnerAt } from "#crud/systems/read-system-text.ts";
 import { credentialMembers } from "#crud/systems/system-document.ts";
 import { prepareHealthy, type Refused } from "./healthy-operations.ts";
-import { systemOfTool, UNSEEN, type PublishScope } from "./publish-scope.ts";
+import { systemOfTool, TAKEN, UNSEEN, type PublishScope } from "./publish-scope.ts";
 import type { createOwnerCheck } from "./system-owner.ts";
 
 /** What takes the place of what serves under a name. */
@@ -241,11 +241,11 @@ export const toolsKind = (parts: {
   };
   const prepare: ConfigKind["prepare"] = async ({ text, tenant }) => {
     const read = await parts.reader.tools(text, fileOf("tools", "tools"), { tenant });
-    if ("faults" in read) return { name: "tools", faults: read.faults };
+    if ("faults" in read) return { name: "tools", ...read };
     const { value, yaml } = read;
     // Views of the further folders come first here: it is this document that names one of them twice.
     const { faults } = joinToolsDocuments([{ value: layer }, read]);
-    if (faults.length > 0) return { name: "tools", faults };
+    if (faults.length > 0) return { name: "tools", faults, found: yaml.value };
     return {
       ...place(value),
       name: "tools",
@@ -284,7 +284,9 @@ export const toolsKind = (parts: {
             (view) => view === undefined || (view.tenants.length > 0 && isOwn(view.tenants, by.tenant)),
           );
           const index = value.views.findIndex((view) => view.name === name);
-          if (!isWalled) tell(["views", ...(index === -1 ? [] : [index, "tenants"])], `changes the view ${name}, which is for`);
+          const isHidden = (replaced?.tenants.length ?? 0) > 0 && replaced?.tenants.includes(by.tenant) === false;
+          if (isHidden && index !== -1) told.push(yaml.fault(["views", index, "name"], TAKEN, { code: "already_exists" }));
+          else if (!isWalled) tell(["views", ...(index === -1 ? [] : [index, "tenants"])], `changes the view ${name}, which is for`);
         }
         const all = { ...layer.overrides, ...value.overrides };
         for (const name of new Set([...Object.keys(before.overrides), ...Object.keys(all)])) {

@@ -97,21 +97,23 @@ export const refuse = (faults: readonly Fault[]): Problem => {
 const isWall = ({ code }: Fault): boolean => code === "cross_tenant";
 
 /**
- * The faults that stand against the change. Throws `cross_tenant` where what is in force serves others too and the writer may not change
+ * The faults that stand against the change. Throws the wall where what is in force is not the writer's alone and the writer may not change
  * that; `step_up_required` where a strong sign-in is all that lacks. A try needs none: it shows what the change would do.
  */
-const withinReach = async (asked: ConfigWrite, faults: readonly Fault[], isShared: boolean): Promise<readonly Fault[]> => {
-  if (!isShared && !faults.some(isWall)) return faults;
+const withinReach = async (asked: ConfigWrite, faults: readonly Fault[], wall: Problem | undefined): Promise<readonly Fault[]> => {
+  if (wall === undefined && !faults.some(isWall)) return faults;
   const refusal = await asked.reachRefusal();
   const others = faults.filter((fault) => !isWall(fault));
-  if (refusal === undefined || (refusal.code === "step_up_required" && (asked.isDryRun || others.length > 0))) return others;
-  if (refusal.code === "step_up_required") throw refusal;
-  if (isShared)
-    throw new Problem("cross_tenant", {
-      detail: "It serves other tenants too: who runs the deployment (role:platform) changes it, or its file in the configuration folder.",
-    });
+  if (refusal === undefined || (!isRefused(refusal) && (asked.isDryRun || others.length > 0))) return others;
+  if (!isRefused(refusal)) throw refusal;
+  if (wall !== undefined) throw wall;
   return faults;
 };
+const isRefused = (refusal: Problem | undefined): boolean => refusal !== undefined && refusal.code !== "step_up_required";
+const servesOthers = (): Problem =>
+  new Problem("cross_tenant", {
+    detail: "It serves other tenants too: who runs the deployment (role:platform) changes it, or its file in the configuration folder.",
+  });
 
 /** The faults of a refusal, each with the file that it is of. */
 export const faultsIn = ({ code, title, options: { detail, errors } }: Problem, file: string): readonly Fault[] =>
@@ -156,6 +158,14 @@ export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) 
     return { text: joined, prepared: { ...found, check: async (wall) => (await found.check(wall)).map(place) } };
   };
 
+  /** A file of the folders is for who sees a system that refers to it, and for who runs the deployment: it may be another tenant's. */
+  const ofFolders =
+    ({ by, reachRefusal }: ConfigWrite, others: readonly string[]): ReadReference =>
+    async (path) => {
+      const isSeen = objects.list("system", by.tenant).some(({ head }) => Object.hasOwn(head?.refs ?? {}, path));
+      return others.length > 0 && !isSeen && isRefused(await reachRefusal()) ? undefined : fromFolders(path);
+    };
+
   /** What a change would do. Throws as `write`; what it read is let go then. `coming`: systems that the same act publishes. */
   const plan = async (given: ConfigWrite, others: readonly string[], coming: readonly string[] = []): Promise<Planned> => {
     const { kind, by, restored, isDryRun } = given;
@@ -167,7 +177,7 @@ export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) 
     const known = given.name === undefined ? undefined : held.get(keyOf(kind, given.name));
     const refs = restored?.refs ?? known?.head?.refs ?? {};
     const read: ReadReference =
-      given.read ?? (async (path) => (await readFrom(refs)(path)) ?? (restored === undefined ? fromFolders(path) : undefined));
+      given.read ?? (async (path) => (await readFrom(refs)(path)) ?? (restored === undefined ? ofFolders(given, others)(path) : undefined));
     const whole =
       given.text === null ? undefined : await prepareWhole(kind, { name: given.name, text: given.text, read, tenant: by.tenant }, by);
     const { text = null, prepared } = whole ?? {};
@@ -194,7 +204,8 @@ export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) 
       if (tenants !== undefined && !sees(tenants, by.tenant)) throw new Problem("not_found");
       const isForOthers = kind === "tools" ? there?.prepared === undefined : tenants !== undefined && !isOwn(tenants, by.tenant);
       const isShared = there !== undefined && !isSame && isForOthers;
-      const inReach = await withinReach(asked, found, isShared);
+      const wall = isShared ? (objects.unclaimed().includes(there) ? new Problem("not_found") : servesOthers()) : undefined;
+      const inReach = await withinReach(asked, found, wall);
       // What could not be prepared is never written, whatever its writer may.
       const faults = good === undefined && inReach.length === 0 ? found : inReach;
       if (text === null && live === undefined) throw new Problem("not_found");
@@ -209,9 +220,8 @@ export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) 
         ...(good?.unlisted ?? []).map((network) => `${network} is not public: calls are refused. ${allowNetwork(name, network)}`),
         ...(cut > 0 ? [`MCP_MAX_TOOLS leaves ${cut} tools out, the last by name: they cannot be called.`] : []),
         ...(kind === "tools" ? [...next.views.values()] : []).flatMap((view) => {
-          const out = sees(view.tenants.length > 0 ? view.tenants : null, by.tenant)
-            ? view.cut.filter((tool) => isFor(tool, by.tenant))
-            : [];
+          const isSeen = sees(view.tenants.length > 0 ? view.tenants : null, by.tenant);
+          const out = view.cut.filter((tool) => isSeen && isFor(tool, by.tenant));
           return out.length > 0 ? [`The view ${view.name} leaves out ${out.length} tools, the last by name.`] : [];
         }),
       ];

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { before, describe, test, type TestContext } from "node:test";
 import { parse } from "yaml";
@@ -304,7 +304,12 @@ test("a document in part has an entity tag of what is seen, and a change of it l
 });
 
 for (const [what, text, path, message] of [
-  ["a view by a name that another tenant has", "views: [{ name: quokka-view, tenants: [tenant:globex] }]", "/views/0/name", /already/],
+  [
+    "a view by a name that another tenant has",
+    "views: [{ name: quokka-view, tenants: [tenant:globex] }]",
+    "/views/0/name",
+    /taken already/,
+  ],
   ["a view for another tenant", "views: [{ name: mine, tenants: [tenant:acme] }]", "/views/0/tenants", /other tenants/],
   [
     "an override of another tenant's tool",
@@ -334,4 +339,115 @@ test("a view without prefix names no system of another tenant", async () => {
   const answer = await send(globex, "PUT", "/config/tools?dryRun=true", raw);
   assert.match(answer.text, /needs tools of one system alone/);
   assert.deepEqual(leakedIn(answer.text), []);
+});
+
+/** A house on a folder of its own, with files beside the shipped ones, in which nobody holds the platform's role until a test says so. */
+const houseWith = async (t: TestContext, files: Readonly<Record<string, string>>) => {
+  const folder = await mkdtemp(join(tmpdir(), "sallyport-private-"));
+  cleanUp(t, () => rm(folder, { recursive: true, force: true }));
+  await cp(fileURLToPath(new URL("../../../config/", import.meta.url)), folder, { recursive: true });
+  const write = async (name: string, text: string): Promise<void> => {
+    await mkdir(dirname(join(folder, name)), { recursive: true });
+    await writeFile(join(folder, name), text);
+  };
+  for (const [name, text] of Object.entries(files)) await write(name, text);
+  const house = await crudHouse(t, { realEvents: true, configFolder: folder });
+  house.membership.owners = [...house.membership.owners, "group:quokka"];
+  return { house, write, send: clientOf(house) };
+};
+
+test("issues of a private view are told to its tenant alone, whether the file never loaded or another version serves", async (t) => {
+  const faulty = `apiVersion: tools/v1
+views:
+  - { name: quokka-view, tenants: [tenant:acme], quokka_member: 1 }
+  - { name: quokka-text, tenants: tenant:acme }
+  - { name: globex-view, tenants: [tenant:globex], globex_member: 1 }
+  - { name: all-view, all_member: 1 }
+`;
+  const { send, write } = await houseWith(t, { "tools.yaml": faulty });
+  const told = async (as: object): Promise<readonly string[]> => {
+    const { degraded } = JSON.parse((await send(as, "GET", "/config/tools")).text) as { degraded: { errors: { path: string }[] } };
+    return degraded.errors.map(({ path }) => path);
+  };
+  const check = async (what: string): Promise<void> => {
+    assert.deepEqual(await told(globex), ["/views/2/globex_member", "/views/3/all_member"], what);
+    assert.deepEqual(await told(acme), ["/views/0/quokka_member", "/views/1/tenants", "/views/3/all_member"], what);
+  };
+  await check("never loaded");
+  await write("tools.yaml", shared);
+  assert.equal((await send(acme, "POST", "/config/reload")).status, 200);
+  await write("tools.yaml", faulty);
+  const reloaded = await send(globex, "POST", "/config/reload");
+  assert.deepEqual(leakedIn(reloaded.text), []);
+  await check("another version serves");
+});
+
+test("a faulty file that names no tenant that can be read is shown to who runs the deployment alone", async (t) => {
+  const file = "nonsense: [Quokka title]\n";
+  const { house, send } = await houseWith(t, { "systems/quokka.raw.yaml": file });
+  const names = async (as: object): Promise<readonly string[]> =>
+    (JSON.parse((await send(as, "GET", "/config/systems")).text) as { systems: { name: string }[] }).systems.map(({ name }) => name);
+  const mend = system("raw").replaceAll("tenant:acme", "tenant:globex").replace("group:quokka", "person:ada");
+  for (const as of [acme, globex]) {
+    assert.ok(!(await names(as)).includes("quokka.raw"));
+    for (const [method, path, raw] of [
+      ["GET", "/config/systems/quokka.raw"],
+      ["GET", "/config/systems/quokka.raw/versions"],
+      ["PUT", "/config/systems/quokka.raw", mend],
+      ["DELETE", "/config/systems/quokka.raw"],
+    ] as const) {
+      const { status, text } = await send(as, method, path, raw);
+      assert.deepEqual([method, path, status], [method, path, 404], text);
+    }
+    assert.ok(!(await send(as, "GET", "/config/export")).text.includes("quokka"));
+  }
+  for (const verdict of [true, "step_up_required"] as const) {
+    house.verdicts.set("deployment:edit_systems", verdict);
+    assert.deepEqual(await names(acme), ["memory.demo", "people.demo", "quokka.raw", "sallyport.local"]);
+    const read = JSON.parse((await send(acme, "GET", "/config/systems/quokka.raw")).text) as { state: string; degraded: object };
+    assert.equal(read.state, "degraded");
+  }
+});
+
+test("a name that a view of another tenant has is taken, however that view came to be, and nothing is told of it", async (t) => {
+  const { send } = await houseWith(t, { "systems/quokka.den.yaml": system("den"), "tools.yaml": tools });
+  const errorsOf = async (name: string): Promise<readonly unknown[]> => {
+    const raw = `${shared}  - { name: ${name}, tenants: [tenant:globex] }\n`;
+    const { text } = await send(globex, "PUT", "/config/tools", raw);
+    return (JSON.parse(text) as { errors: readonly unknown[] }).errors;
+  };
+  const taken = await errorsOf("quokka-view");
+  assert.match(JSON.stringify(taken), /is taken already.*"code":"already_exists"/);
+  // Those of a system and of its provider exist by themselves.
+  for (const name of ["quokka", "quokka-den"]) assert.deepEqual(await errorsOf(name), taken, name);
+});
+
+test("no tenant reads a file of the folders that a system of another one refers to", async (t) => {
+  const schema = '{"type":"object","properties":{"quokka-secret":{"type":"string"}}}';
+  const refers = (text: string, path: string): string =>
+    text.replace("input: { type: object } }", `input: { type: object }, output: { schema: { $ref: "${path}" } } }`);
+  const { house, send } = await houseWith(t, {
+    "systems/quokka.den.yaml": refers(system("den"), "./schemas/quokka.json"),
+    "systems/schemas/quokka.json": schema,
+    "systems/schemas/nobodys.json": schema,
+  });
+  const own = (path: string): string =>
+    refers(system("mine"), path)
+      .replace('api_key, in: header, name: X-Api-Key, value: "yaml://secret/quokka-secret#api_key"', "none")
+      .replaceAll("tenant:acme", "tenant:globex")
+      .replace("group:quokka", "person:ada");
+  const absent = await send(globex, "POST", "/config/systems", own("./schemas/qxokka.json"));
+  for (const path of ["./schemas/quokka.json", "./schemas/nobodys.json", "./schemas/../schemas/quokka.json"]) {
+    const refused = await send(globex, "POST", "/config/systems", own(path));
+    assert.deepEqual([path, refused.status], [path, 422], refused.text);
+    assert.equal(still(refused.text), still(absent.text), path);
+    const tried = await send(globex, "POST", "/config/systems?dryRun=true", own(path));
+    assert.deepEqual(leakedIn(tried.text, own(path)), [], path);
+  }
+  assert.ok(!(await send(globex, "GET", "/config/export")).text.includes("quokka-secret"));
+  const seen = refers(system("mine"), "./schemas/quokka.json").replaceAll("quokka_get", "mine");
+  assert.equal((await send(acme, "POST", "/config/systems", seen)).status, 201, "who sees a system that refers to it");
+  house.verdicts.set("deployment:edit_systems", true);
+  const other = refers(system("other"), "./schemas/nobodys.json").replaceAll("quokka_get", "mine");
+  assert.equal((await send(acme, "POST", "/config/systems", other)).status, 201, "and who runs the deployment");
 });

@@ -9,6 +9,7 @@ import type { Tool } from "#crud/mcp/tool.ts";
 import { createTurns } from "#http/turns.ts";
 import { secretStandings, secretWarnings, type SecretStandingParts } from "#crud/secret-standing.ts";
 import type { ConfigStore } from "./config-store.ts";
+import type { HeldObject } from "./held-object.ts";
 import type { ConfigWrite, Written } from "./plan-write.ts";
 import type { createForeteller } from "./foretell.ts";
 import type { createToolRegistrar } from "./register-tools.ts";
@@ -94,6 +95,12 @@ export const createConfigPublisher = (parts: PublisherParts) => {
   };
   return {
     ...parts,
+    /** Files of which nobody knows whose they are, for who runs the deployment. */
+    unclaimed: async (asked: Asked): Promise<readonly HeldObject[]> => {
+      const found = store.unclaimed();
+      const refusal = found.length === 0 ? undefined : await refusalOfAct(decider, asked, "edit_systems");
+      return refusal === undefined || refusal.code === "step_up_required" ? found : [];
+    },
     /** Throws `access_denied`, `step_up_required`. */
     require: async (
       { caller, correlationId }: Asked,

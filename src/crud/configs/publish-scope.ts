@@ -12,5 +12,14 @@ export interface PublishScope {
 /** Of an override: whether there is such a system is another tenant's own. */
 export const UNSEEN = "is of no system that you see";
 
+/** Tenants that a text which does not load names: it is not for others to see. Undefined where it names none. */
+export const tenantsIn = (text: string): readonly string[] | undefined => {
+  const named = text.match(/\btenant:[a-z0-9-]{1,64}/g);
+  return named === null ? undefined : [...new Set(named)];
+};
+
+/** Of a view's name: names are one for all tenants, and whose it is nobody is told. */
+export const TAKEN = "is taken already: choose another name";
+
 /** `<provider>.<instance>` of a tool's name. */
 export const systemOfTool = (tool: string): string => tool.split(".", 2).join(".");

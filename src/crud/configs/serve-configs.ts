@@ -72,7 +72,7 @@ const wantsBytes = (request: Request): boolean => /\byaml\b/i.test(request.heade
 
 /** Configuration over HTTP: each pair is asked for, the tenant's wall is the store's. */
 export const serveConfigs = (router: Router<Caller>, publisher: ConfigPublisher, kills: Pick<KillSwitches, "ofSystem">): void => {
-  const { store, cursors, toolsOf, require } = publisher;
+  const { store, cursors, toolsOf, require, unclaimed } = publisher;
   /** What is asked of one object, or of all systems: `*`. */
   const requireView = (asked: Asked, kind: KindName, name: string): Promise<Publisher> =>
     kind === "system" ? require(asked, "system", "view", name) : require(asked, "config", "read", name);
@@ -98,7 +98,7 @@ export const serveConfigs = (router: Router<Caller>, publisher: ConfigPublisher,
   const read = async (call: Asked & { readonly request: Request }, kind: KindName, name: string) => {
     await requireView(call, kind, name);
     const { tenant } = call.caller;
-    const object = store.require(kind, name, tenant);
+    const object = (await unclaimed(call)).find((one) => one.kind === kind && one.name === name) ?? store.require(kind, name, tenant);
     const { head } = object;
     if (head !== undefined && head.text !== null && wantsBytes(call.request)) return bytesOf({ ...head, text: head.text });
     const switched = kind === "system" ? switchedOffBy(kills.ofSystem(tenant, name)) : {};
@@ -143,9 +143,10 @@ export const serveConfigs = (router: Router<Caller>, publisher: ConfigPublisher,
     await requireView(call, "system", "*");
     const bound = ["systems", caller.sub, query.state ?? ""];
     const after = query.cursor === undefined ? "" : cursors.open(query.cursor, bound);
-    const found = store
-      .list("system", caller.tenant, query.state === "deleted" ? "gone" : "there")
-      .filter((object) => object.name > after && (query.state === undefined || stateOf(object) === query.state));
+    const listed = store.list("system", caller.tenant, query.state === "deleted" ? "gone" : "there");
+    const found = [...listed, ...(await unclaimed(call)).filter(({ kind }) => kind === "system")]
+      .filter((object) => object.name > after && (query.state === undefined || stateOf(object) === query.state))
+      .toSorted((one, other) => (one.name < other.name ? -1 : 1));
     const { page, last } = pageOf(found, query.limit);
     return {
       systems: page.map((object) => ({
@@ -200,7 +201,7 @@ export const serveConfigs = (router: Router<Caller>, publisher: ConfigPublisher,
     const there = configObjectKinds.flatMap((kind) => store.list(kind, tenant));
     const gone = configObjectKinds.flatMap((kind) => store.list(kind, tenant, "gone"));
     const seen = new Set([...there, ...gone].map(({ kind, name }) => keyOf(kind, name)));
-    const faulty = there.filter(({ faults }) => faults.length > 0);
+    const faulty = [...there.filter(({ faults }) => faults.length > 0), ...store.unclaimed()];
     return {
       set_version: Number(store.setVersion),
       taken: taken.filter((key) => seen.has(key)),

@@ -1,5 +1,4 @@
 import { configObjectKinds } from "#contract/configs.ts";
-import type { Fault } from "#contract/problem.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Change } from "#events/change.ts";
 import type { EventDraft } from "#events/event-draft.ts";
@@ -9,6 +8,7 @@ import type { Log } from "#telemetry/log.ts";
 import type { CatalogueKeeper } from "#crud/mcp/catalogue-keeper.ts";
 import type { DocumentReader } from "#crud/documents/document-reader.ts";
 import type { ReadReference, References } from "#crud/systems/load-systems.ts";
+import type { Refused } from "./healthy-operations.ts";
 import { keyOf, type HeldObject, type KindName } from "./held-object.ts";
 import { isPrepared, type ConfigKind, type Place, type Prepared } from "./kinds.ts";
 import { configEvents, houseWriter } from "./tell.ts";
@@ -42,6 +42,9 @@ const isKind = (kind: string): kind is KindName => configObjectKinds.some((known
 export const sees = (tenants: readonly string[] | null | undefined, tenant: string): boolean => tenants?.includes(tenant) !== false;
 export const tenantsOf = ({ kind, head, prepared, tenants }: HeldObject): readonly string[] | null | undefined =>
   kind === "tools" ? null : head === undefined ? (tenants ?? prepared?.tenants) : head.tenants;
+/** A file that never loaded and names no tenant that can be read is nobody's, but who runs the deployment may see it. */
+const isUnclaimed = (object: HeldObject): boolean => tenantsOf(object) === undefined;
+const isFor = (object: HeldObject, tenant: string): boolean => !isUnclaimed(object) && sees(tenantsOf(object), tenant);
 const isThere = ({ head, faults }: HeldObject): boolean => (head !== undefined && head.text !== null) || faults.length > 0;
 
 /** Reads what a version refers to out of what it was kept with. */
@@ -62,7 +65,7 @@ export const createServingObjects = (parts: ConfigStoreParts) => {
   const prepareStored = async (
     { kind, name, text, refs }: StoredVersion,
     how: "prepare" | "prepareHealthy" = "prepare",
-  ): Promise<Prepared | { readonly faults: readonly Fault[] }> =>
+  ): Promise<Prepared | Pick<Refused, "faults" | "found">> =>
     text === null || !isKind(kind) ? { faults: [] } : kinds[kind][how]({ name, text, read: readFrom(refs) });
 
   /** The newest version before this one that still loads. */
@@ -104,7 +107,7 @@ export const createServingObjects = (parts: ConfigStoreParts) => {
           const op = now.has(key) ? "degraded" : "repaired";
           const object = held.get(key);
           const { version = 0, digest = "" } = object?.head ?? {};
-          const tenants = (object === undefined ? undefined : tenantsOf(object)) ?? null;
+          const tenants = object === undefined ? null : (tenantsOf(object) ?? []);
           if (await markState(sql, op, kind, name))
             events.push(...configEvents(houseWriter("state"), op, { kind, name, version, digest, tenants }, tenants, all));
         }
@@ -134,7 +137,7 @@ export const createServingObjects = (parts: ConfigStoreParts) => {
       return;
     }
     if (before?.serving !== undefined && before.serving !== null) {
-      hold({ ...before, head, faults: found.faults });
+      hold({ ...before, head, faults: found.faults, found: found.found });
       return;
     }
     const good = await lastGood(head);
@@ -148,6 +151,7 @@ export const createServingObjects = (parts: ConfigStoreParts) => {
       prepared,
       serving: good?.version ?? (prepared === undefined ? null : version),
       faults: (healthy ?? found).faults,
+      found: found.found,
     });
   };
 
@@ -174,13 +178,13 @@ export const createServingObjects = (parts: ConfigStoreParts) => {
 
   const tenantsOfSystem: TenantsOfSystem = (name) => {
     const system = held.get(keyOf("system", name));
-    return system === undefined ? undefined : (tenantsOf(system) ?? null);
+    return system === undefined ? undefined : (tenantsOf(system) ?? (isUnclaimed(system) ? [] : null));
   };
   const share = createTenantShare(tenantsOfSystem);
   /** All that a tenant is shown of an object comes from here or from `list`. */
   const find = (kind: KindName, name: string, tenant: string): HeldObject | undefined => {
     const object = held.get(keyOf(kind, name));
-    return object === undefined || !sees(tenantsOf(object), tenant) ? undefined : share.objectFor(object, tenant);
+    return object === undefined || !isFor(object, tenant) ? undefined : share.objectFor(object, tenant);
   };
   const requireObject = (kind: KindName, name: string, tenant: string): HeldObject => {
     const object = find(kind, name, tenant);
@@ -225,10 +229,12 @@ export const createServingObjects = (parts: ConfigStoreParts) => {
     tenantsOfSystem,
     find,
     require: requireObject,
+    /** Files of which nobody knows whose they are. */
+    unclaimed: (): readonly HeldObject[] => [...held.values()].filter((object) => isThere(object) && isUnclaimed(object)),
     /** Objects that are there for the tenant, or were and were taken away, by name. */
     list: (kind: KindName, tenant: string, which: "there" | "gone" = "there"): readonly HeldObject[] =>
       [...held.values()]
-        .filter((object) => object.kind === kind && isThere(object) === (which === "there") && sees(tenantsOf(object), tenant))
+        .filter((object) => object.kind === kind && isThere(object) === (which === "there") && isFor(object, tenant))
         .map((object) => share.objectFor(object, tenant))
         .toSorted((a, b) => (a.name < b.name ? -1 : 1)),
     setVersion: (): bigint => known,

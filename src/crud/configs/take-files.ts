@@ -5,13 +5,8 @@ import { fileOf, isPrepared, type Prepared } from "./kinds.ts";
 import type { OwnFolder } from "./own-folder.ts";
 import type { ConfigStoreParts, ServingObjects } from "./serving-objects.ts";
 import { configEntry, configEvents, type ConfigOp, type Publisher, type Writer } from "./tell.ts";
+import { tenantsIn } from "./publish-scope.ts";
 import { digestOf, listVersions, lockConfig, markTaken, markWritten, putVersion, readHeads, type StoredHead } from "./version-store.ts";
-
-/** Tenants that a text which does not load names: it is not for others to see. Undefined where it names none. */
-const tenantsIn = (text: string): readonly string[] | undefined => {
-  const named = text.match(/\btenant:[a-z0-9-]{1,64}/g);
-  return named === null ? undefined : [...new Set(named)];
-};
 
 /** Takes up what changed in the folders: all of it in one commit, as versions by `file`. */
 export const createFileTaker = (
@@ -59,13 +54,13 @@ export const createFileTaker = (
     const found = await Promise.all(
       files.map(async (file) => ({
         file,
-        read: file.fault === undefined ? await kinds[file.kind].prepare(file) : { faults: [file.fault] },
+        read: file.fault === undefined ? await kinds[file.kind].prepare(file) : { name: file.name, faults: [file.fault] },
       })),
     );
     const good = new Map(
       found.flatMap(({ file, read }) => (isPrepared(read) ? [[keyOf(file.kind, file.name), { file, read }] as const] : [])),
     );
-    const faulty = found.flatMap(({ file, read }) => (isPrepared(read) ? [] : [{ file, faults: read.faults }]));
+    const faulty = found.flatMap(({ file, read }) => (isPrepared(read) ? [] : [{ file, ...read }]));
     const named = new Set(found.map(({ file }) => keyOf(file.kind, file.name)));
     try {
       for (const [key, { file, read }] of good) if (held.get(key)?.head?.text !== file.text) by.requireReach?.(read.stdioServers);
@@ -138,11 +133,11 @@ export const createFileTaker = (
     for (const { read } of good.values()) if (!prepared.some(([, one]) => one === read)) read.discard();
     await look();
     for (const [way] of prepared) ready.delete(way);
-    for (const { file, faults } of faulty) {
+    for (const { file, faults, found: stands } of faulty) {
       const { kind, name } = file;
       const before = held.get(keyOf(kind, name));
       if (before !== undefined && before.serving !== null) {
-        hold({ ...before, faults });
+        hold({ ...before, faults, found: stands });
         continue;
       }
       const healthy = file.fault === undefined ? await kinds[kind].prepareHealthy(file) : undefined;
@@ -156,6 +151,7 @@ export const createFileTaker = (
         prepared: served,
         serving: null,
         faults: healthy?.faults ?? faults,
+        found: stands,
       });
     }
     // A file that is well again and is what serves already, or that is gone.

@@ -5,7 +5,7 @@ import type { Fault } from "#contract/problem.ts";
 import { printJson, type YamlDocument } from "#documents/yaml-document.ts";
 import { rewriteSystem } from "#crud/imports/rewrite-system.ts";
 import type { HeldObject } from "./held-object.ts";
-import { systemOfTool, UNSEEN, type TenantsOfSystem } from "./publish-scope.ts";
+import { systemOfTool, tenantsIn, TAKEN, UNSEEN, type TenantsOfSystem } from "./publish-scope.ts";
 import { digestOf } from "./version-store.ts";
 
 interface Parsed {
@@ -61,15 +61,19 @@ export const createTenantShare = (tenantsOfSystem: TenantsOfSystem) => {
     },
     /** An object as the tenant sees it; of one whose newest version does not load, what serves. */
     objectFor: (object: HeldObject, tenant: string): HeldObject => {
+      if (object.kind !== "tools") return object;
       const { head, prepared, serving } = object;
       const served = prepared?.yaml.value ?? {};
-      if (object.kind !== "tools" || head === undefined || head.text === null) return object;
-      if (serving === head.version && isWhole(served, tenant)) return object;
-      const value = select(served, tenant);
+      const faulty = viewsOf(object.found);
       const faults = object.faults.filter(({ path }) => {
-        const [member, tool] = path.startsWith("/") ? parsePointer(path) : [];
-        return member !== "overrides" || tool === undefined || isOverrideOf(tool, tenant);
+        const [member, one] = path.startsWith("/") ? parsePointer(path) : [];
+        if (one === undefined) return true;
+        // A faulty view may name its tenants otherwise than as a list.
+        if (member === "views") return tenantsIn(printJson(faulty[Number(one)] ?? null))?.includes(tenant) !== false;
+        return member !== "overrides" || isOverrideOf(one, tenant);
       });
+      if (head === undefined || head.text === null || (serving === head.version && isWhole(served, tenant))) return { ...object, faults };
+      const value = select(served, tenant);
       const part = prepared === undefined ? {} : { prepared: { ...prepared, yaml: { ...prepared.yaml, value } } };
       // Who changed what the tenant does not see, and why, is not for it either.
       const unseen = head.tenants?.includes(tenant) === false ? { author: "", reason: "" } : {};
@@ -95,7 +99,7 @@ export const createTenantShare = (tenantsOfSystem: TenantsOfSystem) => {
       const taken = new Set(viewsOf(whole).flatMap((view) => (isViewOf(view, tenant) || !isObject(view) ? [] : [view["name"]])));
       return [
         ...viewsOf(value).flatMap((view, at) =>
-          isObject(view) && taken.has(view["name"]) ? [fault(["views", at, "name"], "is the name of a view already")] : [],
+          isObject(view) && taken.has(view["name"]) ? [fault(["views", at, "name"], TAKEN, { code: "already_exists" })] : [],
         ),
         ...overridesOf(value).flatMap(([tool]) => (isOverrideOf(tool, tenant) ? [] : [fault(["overrides", tool], UNSEEN, CROSS_TENANT)])),
       ];

@@ -15,7 +15,7 @@ export interface DocumentQuestion {
 export type DocumentAnswer =
   | { readonly document: SystemDocument; readonly yaml: PackedYaml }
   | { readonly value: ToolsDocument; readonly yaml: PackedYaml }
-  | { readonly faults: readonly Fault[] };
+  | { readonly faults: readonly Fault[]; readonly found?: unknown };
 
 interface ReadFor {
   /** Whose turn it counts to; nobody's unless given. */

@@ -94,15 +94,16 @@ export type ViewFilters = z.output<typeof filters>;
 
 export const emptyToolsDocument: ToolsDocument = { apiVersion: "tools/v1", views: [], overrides: {} };
 
-/** Reads one document; every fault at its place. */
+/** Reads one document; every fault at its place, and of a faulty one what stands there, where it could be read at all. */
 export const readToolsDocument = (
   text: string,
   file: string,
-): { readonly value: ToolsDocument; readonly yaml: YamlDocument } | { readonly faults: readonly Fault[] } => {
+): { readonly value: ToolsDocument; readonly yaml: YamlDocument } | { readonly faults: readonly Fault[]; readonly found?: unknown } => {
   const { document: yaml, faults } = readYaml(text, file, { mebibytes: 0.25 });
   if (yaml === undefined) return { faults };
   const parsed = toolsDocument.safeParse(yaml.value);
-  return parsed.success ? { value: parsed.data, yaml } : { faults: shapeFaults(yaml, parsed.error, { shape: toolsDocument }) };
+  if (parsed.success) return { value: parsed.data, yaml };
+  return { faults: shapeFaults(yaml, parsed.error, { shape: toolsDocument }), found: yaml.value };
 };
 
 /** Views and overrides of several documents, one after the other; a view of a later one that an earlier has is a fault of the later. */
