@@ -41,3 +41,34 @@ test("a place that is known to be secret is hidden whatever it holds", () => {
     masked: ["/code"],
   });
 });
+
+test("a text that fits the beginning of a secret at every place is looked through once", () => {
+  const size = 262_144;
+  const texts = [
+    "eyJ-",
+    "eyJ",
+    ":",
+    "://",
+    "://a:",
+    "bearer ",
+    "basic\t",
+    "-----BEGIN A",
+    "vault",
+    "kv2+",
+    "yaml:/",
+    "eyJ-aaaaa.a",
+  ].flatMap((piece) => ["", "://", "eyJaaaaa.", "bearer ", "-----BEGIN "].map((start) => start + piece.repeat(size / piece.length)));
+  for (const text of [...texts, "\u0323\u0301".repeat(size / 2), "\uff9e\u0301".repeat(size / 2)])
+    for (const value of [[text], { [text]: 1 }]) assert.ok(maskValues(value).masked.length <= 1);
+});
+
+test("names that are longer than any call that is shown leave no pointers behind, and nothing open", () => {
+  const long = "k".repeat(200_000);
+  const hidden = Array.from({ length: 9000 }, (_, at) => [`pin${at}`, at === 0 ? 1 : `Bearer ${CANARY}`]);
+  const { value, masked } = maskValues({ [long]: Object.fromEntries([["pin", CANARY], ...hidden]) });
+  assert.ok(!JSON.stringify(value).includes(CANARY));
+  assert.ok(JSON.stringify(masked).length < 2 * long.length);
+  // A long text that is hidden leaves room for what is shown.
+  const pem = `-----BEGIN PRIVATE KEY-----\n${"A".repeat(100_000)}`;
+  assert.deepEqual(maskValues({ pem, id: "e1" }), { value: { pem: "[hidden]", id: "e1" }, masked: ["/pem"] });
+});

@@ -3,9 +3,12 @@
  * taken in can never leak. Keys are compared folded.
  */
 
+/** More than 30 marks in a row are no text of any language (UAX 15, stream-safe), and to normalise them costs their square. */
+export const cutMarks = (text: string): string => text.replace(/([\p{M}\uff9e\uff9f]{30})[\p{M}\uff9e\uff9f]+/gu, "$1");
+
 /** NFKC, lower case, letters and digits only: how a key is compared. */
 export const foldKey = (key: string): string =>
-  key
+  cutMarks(key)
     .normalize("NFKC")
     .toLowerCase()
     .replace(/[^\p{L}\p{N}]/gu, "");
