@@ -1,11 +1,13 @@
 import { createHash } from "node:crypto";
+import { cutMarks } from "#contract/sensitive-keys.ts";
 import { basePattern, MAX_NAME } from "#crud/mcp/names.ts";
 
+/** Time linear in the text, which may be as long as its document. */
 const wordsOf = (text: string): string =>
-  text
+  cutMarks(text)
     .normalize("NFKD")
     .replaceAll(/([a-z0-9])([A-Z])/g, "$1_$2")
-    .replaceAll(/([A-Z]+)([A-Z][a-z])/g, "$1_$2")
+    .replaceAll(/([A-Z])(?=[A-Z][a-z])/g, "$1_")
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, "_")
     .replaceAll(/^_+|_+$/g, "");
