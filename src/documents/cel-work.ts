@@ -76,14 +76,23 @@ const spendOnOperator = (op: string, one: unknown, other: unknown, work: Work): 
 
 const lengthOf = (value: unknown): number => (typeof value === "string" || value instanceof Uint8Array ? value.length : 0);
 
+/** Functions that map the case of a text, one by one beyond ASCII. */
+const mapsCase = new Set(["lowerAscii", "upperAscii", "double"]);
+/** Functions that look at each character, and not at blocks of them. */
+const readsEach = new Set(["size", "bytes", "string", "trim", "int", "uint", "double"]);
+/** Bytes of a text in UTF-8 beyond one a character. */
+const moreBytes = (value: unknown): number => (typeof value === "string" ? Buffer.byteLength(value) - value.length : 0);
+
 const spendOnCall = (name: string, given: readonly unknown[], work: Work): void => {
   const [one, other] = given;
   const needle = lengthOf(other);
   work.spend(given.reduce<number>((sum, value) => sum + textSteps(value), 0));
   const isSearch = name === "contains" || name === "indexOf" || name === "split";
+  if (isSearch) work.spend(lengthOf(one) / 32);
+  if (mapsCase.has(name)) work.spend(moreBytes(one));
+  if (readsEach.has(name)) work.spend(lengthOf(one) / 16 + moreBytes(one) / 8);
   if (name === "lastIndexOf" || (isSearch && needle > MAX_NEEDLE)) work.spend((lengthOf(one) * needle) / 16);
   if (name === "duration") work.spend(lengthOf(one) ** 3 / 8);
-  else if (name === "size" || name === "bytes" || name === "string") work.spend(lengthOf(one) / 16);
   else if (name === "json") work.spend(lengthOf(one) / 2);
   else if (name.startsWith("get") && given.length > 1) work.spend(ZONE_STEPS);
   else if (name === "split" && typeof one === "string" && typeof other === "string")
