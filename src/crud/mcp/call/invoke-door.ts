@@ -1,6 +1,6 @@
 import { Problem } from "#contract/problem.ts";
 import { celInputs } from "#documents/cel.ts";
-import { atOnce, createTurnsOfLong, inTurns } from "#http/turns.ts";
+import { createTurnsOfLong, inTurns } from "#http/turns.ts";
 import { inputsOf } from "#crud/systems/expression.ts";
 import { valueAt } from "#crud/mcp/value-at.ts";
 import type { Invocation, Tool, UpstreamAnswer } from "#crud/mcp/tool.ts";
@@ -45,9 +45,9 @@ const asFault = (error: unknown, tool: Tool): UpstreamFault => {
     : new UpstreamFault(new Problem("outcome_unknown", { cause: error }), "unknown");
 };
 
-const redactFault = (fault: UpstreamFault, redact: Redact, used: UpstreamFault["secrets"]): UpstreamFault => {
+const redactFault = async (fault: UpstreamFault, redact: Redact, used: UpstreamFault["secrets"]): Promise<UpstreamFault> => {
   const { cause, ...shown } = fault.problem.options;
-  const problem = new Problem(fault.problem.code, { ...atOnce(redact(shown)), cause });
+  const problem = new Problem(fault.problem.code, { ...(await inTurns(redact(shown), createTurnsOfLong())), cause });
   return new UpstreamFault(problem, fault.effect, {
     retryAfterMs: fault.retryAfterMs,
     isFinal: fault.isFinal,
@@ -84,6 +84,6 @@ export const invokeUpstream = async (decided: DecidedCall, held: Held | undefine
     const [value, media] = [await inTurns(redact(upstream.value), turn), await inTurns(redact(upstream.media), turn)];
     return { upstream: { ...upstream, value, media }, secrets: secrets.used() };
   } catch (error) {
-    throw redactFault(asFault(error, tool), createRedact(secrets.values()), secrets.used());
+    throw await redactFault(asFault(error, tool), createRedact(secrets.values()), secrets.used());
   }
 };
