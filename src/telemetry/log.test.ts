@@ -6,9 +6,12 @@ const jwt = "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJwZXJzb246YmVuIn0.c2lnbmF0dXJl";
 
 for (const [name, text] of [
   ["a JWT", `token ${jwt} end`],
+  ["a JWT behind what begins like one", `eyJ.x.eyJeyJeyJ-${jwt}`],
+  ["a JWT within a name", `a_b.x${jwt}`],
   ["a bearer credential", "Authorization: Bearer abcdefghijklmnop"],
   ["a Vault token", "hvs.CAESIabcdefgh"],
   ["a private key", "-----BEGIN PRIVATE KEY-----\nMIIabc\n-----END PRIVATE KEY-----"],
+  ["a private key that is cut off", "-----BEGIN PRIVATE KEY-----\nMIIabc"],
   ["a password in a query", "https://x/?password=sallyport&x=1"],
   ["a session cookie", "sallyport_dev_sid_8080=abcdef; other=1"],
 ] as const) {
@@ -18,6 +21,13 @@ for (const [name, text] of [
     assert.doesNotMatch(held.deep[0]!.text, /c2lnbmF0dXJl|abcdefghijklmnop|CAESI|MIIabc|password=sallyport|sid_8080=abc/);
   });
 }
+
+test("a text that begins like a credential at every place is looked through once", () => {
+  const size = 1_000_000;
+  for (const piece of ["eyJ", "eyJaaaaa.", "a.eyJ", ".", "-----BEGIN A-----", "bearer ", "hvs.", "password", "secret=&"])
+    for (const start of ["", "eyJaaaaa.", "-----BEGIN A-----"])
+      assert.equal(typeof redact(start + piece.repeat(size / piece.length)), "string");
+});
 
 test("a cause shows its type and code, not its message", () => {
   const cause = Object.assign(new Error("secret inside"), { code: "ECONNREFUSED" });

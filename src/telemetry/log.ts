@@ -11,11 +11,13 @@ export interface Log {
 
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "silent";
 
+/** Parts joined by at least two dots. A token is looked for in each, and not from each place that begins like one. */
+const DOTTED = /(?<![A-Za-z0-9_-])[A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]*){2,}/g;
+
 const credentials: readonly RegExp[] = [
-  /eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}(?:\.[A-Za-z0-9_-]*){1,3}/g,
   /\b[Bb]earer\s+[A-Za-z0-9._~+/=-]{8,}/g,
   /\bhv[sbr]\.[A-Za-z0-9_-]{8,}/g,
-  /-----BEGIN [A-Z ]+-----[\s\S]*?-----END [A-Z ]+-----/g,
+  /-----BEGIN [A-Z ]+-----[\s\S]*?(?:-----END [A-Z ]+-----|$)/g,
   /(?:password|passwd|secret|api[_-]?key)=[^&\s"]+/gi,
   /(?:__Host-Http-sid|sallyport_dev_sid_\d+)=[^;\s"]+/g,
 ];
@@ -23,8 +25,12 @@ const credentials: readonly RegExp[] = [
 /** What every one of them holds: nearly every text is passed by this one look. */
 const SUSPECT = /eyJ|[Bb]earer|hv[sbr]\.|-----BEGIN|(?:password|passwd|secret|api[_-]?key)=|sid/i;
 
-const redactText = (text: string): string =>
-  SUSPECT.test(text) ? credentials.reduce((held, pattern) => held.replace(pattern, "[redacted]"), text) : text;
+/** Time linear in the text. */
+const redactText = (text: string): string => {
+  if (!SUSPECT.test(text)) return text;
+  const open = text.replace(DOTTED, (word) => word.replace(/eyJ.*/, "[redacted]"));
+  return credentials.reduce((held, pattern) => held.replace(pattern, "[redacted]"), open);
+};
 
 const isBare = (item: unknown): boolean =>
   typeof item === "string" ? !SUSPECT.test(item) : typeof item === "number" || typeof item === "boolean";
