@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { pointerText } from "./json-pointer.ts";
+import { shownPointer } from "./json-pointer.ts";
 import type { Fault } from "./problem.ts";
 
 /** As a shape reports it: a `ZodError`, or one that a check of our own put together. */
@@ -11,8 +11,8 @@ const UNKNOWN = "is not known here";
 /** As the validator says that a member is lacking, where the shape has no words of its own. */
 const LACKING = /^Invalid input: expected .*, received undefined$/;
 
-/** A place in a value, as a fault names it: `/` is the whole. */
-export const placeOf = (path: readonly PropertyKey[]): string => (path.length === 0 ? "/" : pointerText(path));
+/** A place in a value, as an issue names it: `/` is the whole. */
+export const placeOf = (path: readonly PropertyKey[]): string => (path.length === 0 ? "/" : shownPointer(path));
 
 /** One way in which a value misses its shape. Of a member that is not known it is the member's own path, with `isKey`. */
 export interface Miss {

@@ -1,9 +1,15 @@
 /** The known word that is most like one that is not known, if one is like it at all. */
-export const nearestWord = (word: string, known: readonly string[]): string | undefined =>
-  known
+export const nearestWord = (word: string, known: readonly string[]): string | undefined => {
+  const most = Math.max(1, Math.floor(word.length / 3));
+  return known
+    .filter(({ length }) => word.length <= MAX_WORD && Math.abs(length - word.length) <= most)
     .map((candidate) => ({ candidate, distance: editDistance(word.toLowerCase(), candidate.toLowerCase()) }))
-    .filter(({ distance }) => distance <= Math.max(1, Math.floor(word.length / 3)))
+    .filter(({ distance }) => distance <= most)
     .toSorted((a, b) => a.distance - b.distance)[0]?.candidate;
+};
+
+/** What is longer is like no known word: to compare two costs the product of their lengths. */
+const MAX_WORD = 128;
 
 /** Letters put in, left out, changed, or two beside each other swapped: each counts one. */
 const editDistance = (from: string, to: string): number => {

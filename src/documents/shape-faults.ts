@@ -5,6 +5,9 @@ import { knownMembers } from "./known-members.ts";
 import { nearestWord } from "./nearest-word.ts";
 import type { YamlDocument } from "./yaml-document.ts";
 
+/** Most issues of one document: an issue has some kilobytes, and a document room for ten thousands of them. */
+const MAX_ISSUES = 1000;
+
 /**
  * Every way in which a document's value, or the part of it at `under`, misses its shape, each at its place in the file. For an unknown
  * member the nearest that the `shape` knows at its place is the hint, for a value the nearest of those that it may be.
@@ -14,16 +17,22 @@ export const shapeFaults = (
   error: z.ZodError,
   { under = [], shape }: { readonly under?: readonly PropertyKey[]; readonly shape?: z.ZodType } = {},
 ): Fault[] =>
-  missesOf({ issues: error.issues.flatMap(insideUnion) }).map(({ path, message, isKey, values }) => {
-    const place = [...under, ...path];
-    const found = values === undefined ? undefined : place.reduce(memberOf, document.value);
-    const known = isKey && shape !== undefined ? knownMembers(shape, path.slice(0, -1)) : [];
-    const hint = isKey ? nearestWord(String(path.at(-1)), known) : typeof found === "string" ? nearestWord(found, values ?? []) : undefined;
-    return document.fault(place, values === undefined ? message : `must be ${values.length > 1 ? "one of " : ""}${values.join(", ")}`, {
-      ...(isKey ? { code: "unknown", onKey: true } : {}),
-      ...(hint === undefined ? {} : { hint: `did you mean ${hint}?` }),
+  missesOf({ issues: error.issues.flatMap(insideUnion) })
+    .slice(0, MAX_ISSUES)
+    .map(({ path, message, isKey, values }) => {
+      const place = [...under, ...path];
+      const found = values === undefined ? undefined : place.reduce(memberOf, document.value);
+      const known = isKey && shape !== undefined ? knownMembers(shape, path.slice(0, -1)) : [];
+      const hint = isKey
+        ? nearestWord(String(path.at(-1)), known)
+        : typeof found === "string"
+          ? nearestWord(found, values ?? [])
+          : undefined;
+      return document.fault(place, values === undefined ? message : `must be ${values.length > 1 ? "one of " : ""}${values.join(", ")}`, {
+        ...(isKey ? { code: "unknown", onKey: true } : {}),
+        ...(hint === undefined ? {} : { hint: `did you mean ${hint}?` }),
+      });
     });
-  });
 
 const memberOf = (value: unknown, name: PropertyKey): unknown =>
   typeof value === "object" && value !== null && Object.hasOwn(value, name) ? (value as Record<PropertyKey, unknown>)[name] : undefined;

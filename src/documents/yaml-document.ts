@@ -45,7 +45,7 @@ export const readYaml = (text: string, file: string, limits: YamlLimits = {}): R
   const { mebibytes = 1, depth = 40, aliases = 0 } = limits;
   const isLarge = Buffer.byteLength(text) > mebibytes * 1_048_576;
   const printed = isLarge && text.length <= (limits.printedMebibytes ?? 0) * 1_048_576 ? asPrinted(text, depth) : undefined;
-  if (printed !== undefined) return { faults: [], document: withPlaces(file, printed, () => new Map()) };
+  if (printed !== undefined) return { faults: [], document: withPlaces(file, printed, () => START) };
   if (isLarge) {
     const printable = limits.printedMebibytes === undefined ? "" : ` (${limits.printedMebibytes} MiB as JSON with one blank a level)`;
     return {
@@ -128,8 +128,9 @@ export const isDeeper = (value: unknown, depth: number): boolean => {
   return false;
 };
 
-/** Line and column of a part's value, then of its name, by its path. */
-type Places = ReadonlyMap<string, readonly [number, number, number, number]>;
+/** Line and column of a part's value, then of its name, and its members by name. */
+type Places = readonly [number, number, number, number, Readonly<Record<string, Places>>?];
+const START: Places = [1, 1, 1, 1];
 
 /** A document on its way from another thread: the value, and the places as one text, which costs nothing until somebody asks for one. */
 export interface PackedYaml {
@@ -138,23 +139,27 @@ export interface PackedYaml {
   readonly places: string;
 }
 
-const keyOf = (path: Path): string => JSON.stringify(path.map(String));
+/** Longest message of an issue, characters. */
+const MAX_MESSAGE = 1000;
 
 const withPlaces = (file: string, value: unknown, look: () => Places): YamlDocument & { readonly places: () => Places } => {
   let known: Places | undefined;
   const places = (): Places => (known ??= look());
-  const at = (path: Path): Places extends ReadonlyMap<string, infer Entry> ? Entry : never => {
-    for (let length = path.length; length >= 0; length--) {
-      const found = places().get(keyOf(path.slice(0, length)));
-      if (found !== undefined) return found;
+  const at = (path: Path): Places => {
+    let found = places();
+    for (const name of path.map(String)) {
+      const members = found[4] ?? {};
+      const inner = Object.hasOwn(members, name) ? members[name] : undefined;
+      if (inner === undefined) return found;
+      found = inner;
     }
-    return [1, 1, 1, 1];
+    return found;
   };
   const placeOf = (path: Path): Place => ({ line: at(path)[0], column: at(path)[1] });
   const keyPlaceOf = (path: Path): Place => ({ line: at(path)[2], column: at(path)[3] });
   const fault: YamlDocument["fault"] = (path, message, { onKey = false, ...more } = {}) => ({
     path: placeInValue(path),
-    message,
+    message: message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE)}…` : message,
     ...more,
     file,
     ...(onKey ? keyPlaceOf(path) : placeOf(path)),
@@ -165,31 +170,28 @@ const withPlaces = (file: string, value: unknown, look: () => Places): YamlDocum
 /** For another thread, which unpacks it. */
 export const packYaml = (document: YamlDocument): PackedYaml => {
   const { file, value, places } = document as ReturnType<typeof withPlaces>;
-  return { file, value, places: JSON.stringify([...places()]) };
+  return { file, value, places: JSON.stringify(places()) };
 };
 export const unpackYaml = ({ file, value, places }: PackedYaml): YamlDocument =>
-  withPlaces(file, value, () => new Map(JSON.parse(places) as [string, [number, number, number, number]][]));
+  withPlaces(file, value, () => JSON.parse(places) as Places);
 
-/** Where each part stands. */
+/** Where each part stands. Cost: O(n), whatever the length of names. */
 const placesOf = ({ contents }: Document, lines: LineCounter): Places => {
-  const places = new Map<string, readonly [number, number, number, number]>();
   const place = (node: unknown): readonly [number, number] | undefined => {
     if (!isNode(node)) return undefined;
     const { line, col } = lines.linePos(node.range?.[0] ?? 0);
     return [Math.max(line, 1), Math.max(col, 1)];
   };
-  const enter = (path: readonly string[], node: unknown, key: readonly [number, number], holder: readonly [number, number]): void => {
+  const enter = (node: unknown, key: readonly [number, number], holder: readonly [number, number]): Places => {
     const own = place(node) ?? holder;
-    places.set(keyOf(path), [...own, ...key]);
+    const members: Record<string, Places> = {};
     if (isMap(node))
-      for (const pair of node.items) {
-        if (!isScalar(pair.key)) continue;
-        enter([...path, String(pair.key.value)], pair.value, place(pair.key) ?? own, own);
-      }
-    else if (isSeq(node)) for (const [index, item] of node.items.entries()) enter([...path, String(index)], item, place(item) ?? own, own);
+      for (const { key: name, value } of node.items)
+        if (isScalar(name)) members[String(name.value)] = enter(value, place(name) ?? own, own);
+    if (isSeq(node)) for (const [index, item] of node.items.entries()) members[String(index)] = enter(item, place(item) ?? own, own);
+    return [...own, ...key, members];
   };
-  enter([], contents, place(contents) ?? [1, 1], [1, 1]);
-  return places;
+  return enter(contents, place(contents) ?? [1, 1], [1, 1]);
 };
 
 /** A member of this name is an object's prototype to whoever does not take care. */

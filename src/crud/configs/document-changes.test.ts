@@ -26,3 +26,12 @@ for (const [what, before, after, changes] of [
       changes,
     );
   });
+
+test("changes below a long name have its beginning in their paths", () => {
+  const below = (value: number) => ({
+    ["K".repeat(50_000)]: Object.fromEntries(Array.from({ length: 1000 }, (_none, at) => [`u${at}`, value])),
+  });
+  const changes = [...documentChanges(below(1), below(2))];
+  assert.equal(changes[7]?.path, `/${"K".repeat(200)}…/u7`);
+  assert.ok(JSON.stringify(changes).length < 1_000_000);
+});

@@ -1,8 +1,9 @@
 import { z } from "zod";
-import type { Fault } from "#contract/problem.ts";
+import { MOST_FAULTS, type Fault } from "#contract/problem.ts";
 import { StartFaults } from "#contract/start-faults.ts";
 import { viewPattern } from "#crud/mcp/names.ts";
 import { readConfigFiles } from "#documents/config-files.ts";
+import { longNames } from "#documents/long-names.ts";
 import { said } from "#documents/said.ts";
 import { shapeFaults } from "#documents/shape-faults.ts";
 import { readYaml, type YamlDocument } from "#documents/yaml-document.ts";
@@ -102,8 +103,10 @@ export const readToolsDocument = (
   const { document: yaml, faults } = readYaml(text, file, { mebibytes: 0.25 });
   if (yaml === undefined) return { faults };
   const parsed = toolsDocument.safeParse(yaml.value);
-  if (parsed.success) return { value: parsed.data, yaml };
-  return { faults: shapeFaults(yaml, parsed.error, { shape: toolsDocument }), found: yaml.value };
+  const long = longNames(yaml, yaml.value, MOST_FAULTS);
+  if (parsed.success && long.length === 0) return { value: parsed.data, yaml };
+  const shape = parsed.success ? [] : shapeFaults(yaml, parsed.error, { shape: toolsDocument });
+  return { faults: [...long, ...shape], found: yaml.value };
 };
 
 /** Views and overrides of several documents, one after the other; a view of a later one that an earlier has is a fault of the later. */

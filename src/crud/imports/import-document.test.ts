@@ -23,6 +23,8 @@ const inspect = (paths: unknown) => {
 const get = (more: object = {}) => ({ get: { summary: "Does it for a test", responses: {}, ...more } });
 const header = (name: string) => get({ parameters: [{ name, in: "header", schema: { type: "string" } }] });
 
+const longMember = { name: "a", in: "query", schema: { type: "object", properties: { ["k".repeat(300)]: { type: "string" } } } };
+
 /** What a system's document refuses; its path, and what the operation's problem says. */
 const unfit: readonly (readonly [path: string, item: object, problem: RegExp])[] = [
   ["/emoji/<emoji>", get(), /request\.path \(\/emoji\/<emoji>\) must be \/ with plain characters/],
@@ -35,6 +37,7 @@ const unfit: readonly (readonly [path: string, item: object, problem: RegExp])[]
   ["/%2e%2e/etc", get(), /percent-encoding/],
   ["/header", header("X Trace"), /request\.parameters\.0\.name \(X Trace\) is a header that a caller may not send/],
   ["/proto", get({ parameters: [{ name: "__proto__", in: "query", schema: { type: "string" } }] }), /has a member __proto__/],
+  ["/long", get({ parameters: [longMember] }), /has a member whose name is longer than 256 characters/],
 ];
 
 test("an operation that a system's document would refuse is not importable, and the others are published without it", () => {

@@ -1,6 +1,7 @@
 import { isObject } from "#contract/is-object.ts";
 import { missesOf } from "#contract/shape-faults.ts";
 import { schemaRefusal } from "#documents/foreign-schema.ts";
+import { longNamePaths, MAX_MEMBER_NAME } from "#documents/long-names.ts";
 import { httpOperation } from "#crud/systems/http-operation.ts";
 import { FORM, MULTIPART, isJsonMedia, type PropertyEncoding } from "#crud/systems/request-body.ts";
 import { createSchemaShelf, plain, requireMemberName, withoutDescriptions, type Schema } from "./import-schema.ts";
@@ -214,6 +215,8 @@ const wholeBody = (document: OpenApi, body: ReadBody, name: string): Node | unde
 
 /** What a system's document would refuse is a fault of this operation alone. */
 const requireShape = (operation: MadeOperation): void => {
+  if (longNamePaths(operation).next().done !== true)
+    throw new ImportFault(`has a member whose name is longer than ${MAX_MEMBER_NAME} characters`);
   const [miss] = missesOf(httpOperation.safeParse(operation).error ?? { issues: [] });
   if (miss === undefined) return;
   const value = miss.path.reduce<unknown>((at, name) => (at as Readonly<Record<PropertyKey, unknown>> | undefined)?.[name], operation);

@@ -1,5 +1,6 @@
 import type { DefinitionChange } from "#contract/configs.ts";
 import { isObject } from "#contract/is-object.ts";
+import { parsePointer, shownPointer } from "#contract/json-pointer.ts";
 import { canonicalText } from "./digest.ts";
 import type { Definition } from "./tool.ts";
 
@@ -31,7 +32,8 @@ const LOOKED_AT = new Set(["properties", "required", "enum", "type", "descriptio
 export const definitionChanges = (before: Definition, after: Definition): readonly DefinitionChange[] => {
   const found: DefinitionChange[] = [];
   const tell = (path: string, kind: DefinitionChange["kind"], from: unknown, to: unknown, risk: Risk): void => {
-    if (found.length < MOST_CHANGES && !same(from, to)) found.push({ path, kind, before: shown(from), after: shown(to), risk });
+    if (found.length >= MOST_CHANGES || same(from, to)) return;
+    found.push({ path: shownPointer(parsePointer(path)), kind, before: shown(from), after: shown(to), risk });
   };
 
   const compareSchema = (path: string, from: Schema, to: Schema, depth: number): void => {

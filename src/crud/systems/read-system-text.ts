@@ -2,7 +2,8 @@ import { z } from "zod";
 import { MOST_CONFIG_BYTES, MOST_SYSTEM_BYTES } from "#contract/configs.ts";
 import { isObject } from "#contract/is-object.ts";
 import { parsePointer } from "#contract/json-pointer.ts";
-import type { Fault } from "#contract/problem.ts";
+import { MOST_FAULTS, type Fault } from "#contract/problem.ts";
+import { longNames } from "#documents/long-names.ts";
 import { shapeFaults } from "#documents/shape-faults.ts";
 import { readYaml, type YamlDocument } from "#documents/yaml-document.ts";
 import { credentialMembers, documentKinds, plannedKinds, type SystemDocument } from "./system-document.ts";
@@ -40,13 +41,15 @@ export const readSystemText = (text: string, shown: string, without: readonly st
     const message = isPlanned ? `${kind} has no connector in this version` : `must be one of ${Object.keys(documentKinds).join(", ")}`;
     return { faults: [yaml.fault(["kind"], message, isPlanned ? { code: "connector_not_available" } : {})] };
   }
-  const parsed = documentKinds[kind].safeParse(withoutOperations(yaml.value, without));
-  if (parsed.success) return { document: parsed.data, yaml };
+  const value = withoutOperations(yaml.value, without);
+  const parsed = documentKinds[kind].safeParse(value);
+  const long = longNames(yaml, value, MOST_FAULTS);
+  if (parsed.success && long.length === 0) return { document: parsed.data, yaml };
   const named = namedShape.safeParse(yaml.value).data;
   const name = named === undefined ? {} : { name: `${named.provider}.${named.instance}` };
   const owner = z.object({ owner: ownerShape }).safeParse(yaml.value).data?.owner;
   const answers = owner === undefined ? {} : { owner: { owner, at: yaml.fault(["owner"], "") } };
-  const faults = shapeFaults(yaml, parsed.error, { shape: documentKinds[kind] });
+  const faults = [...long, ...(parsed.success ? [] : shapeFaults(yaml, parsed.error, { shape: documentKinds[kind] }))];
   return {
     faults: faults.map((fault) => (isLiteral(fault, yaml.value) ? { ...fault, code: "credential_literal" } : fault)),
     ...name,

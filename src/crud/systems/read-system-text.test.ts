@@ -1,0 +1,52 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { readToolsDocument } from "#crud/documents/tools-document.ts";
+import { readSystemText } from "./read-system-text.ts";
+
+const LONG = "k".repeat(50_000);
+const systemOf = (operations: Readonly<Record<string, object>>): string =>
+  JSON.stringify({
+    apiVersion: "systems/v1",
+    provider: "p",
+    instance: "i",
+    title: "T",
+    owner: "person:ada",
+    kind: "http",
+    baseUrl: "https://p.example",
+    operations,
+  });
+const operation = (more: object = {}) => ({
+  description: "Lists what is there.",
+  request: { method: "GET", path: "/" },
+  dataScope: "none",
+  ...more,
+});
+const below = { type: "object", properties: { [LONG]: { type: "object", properties: { a: { type: "text", pattern: "(" } } } } };
+const shown = `${"k".repeat(200)}…`;
+
+for (const [what, read, paths] of [
+  ["an operation", () => readSystemText(systemOf({ [LONG]: operation() }), "s"), [`/operations/${shown}`]],
+  ["a property", () => readSystemText(systemOf({ a: operation({ input: below }) }), "s"), [`/operations/a/input/properties/${shown}`]],
+  [
+    "a member beside one that is not known",
+    () => readSystemText(systemOf({ a: operation({ input: below, other: 1 }) }), "s"),
+    [`/operations/a/input/properties/${shown}`, "/operations/a/other"],
+  ],
+  [
+    "a tool in the tools document",
+    () => readToolsDocument(JSON.stringify({ apiVersion: "tools/v1", overrides: { [LONG]: {} } }), "t"),
+    [`/overrides/${shown}`],
+  ],
+] as const)
+  test(`a name that is too long is one issue: ${what}`, () => {
+    const found = read();
+    assert.ok("faults" in found);
+    assert.deepEqual(
+      found.faults.map(({ path }) => path),
+      paths,
+    );
+  });
+
+test("what is left out may have long names: the rest of the document is read", () => {
+  assert.ok("document" in readSystemText(systemOf({ a: operation({ input: below }), b: operation() }), "s", ["a"]));
+});
