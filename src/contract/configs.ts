@@ -175,6 +175,7 @@ const writeProblems = [
   "cross_tenant",
   "not_found",
   "membership_unavailable",
+  "busy",
 ] as const;
 
 const shown = {
@@ -385,7 +386,7 @@ export const importConfig = endpoint("crud", "POST", "/config/import", {
     errors: z.array(configFault).optional(),
   }),
   ...mayWrite("config/write"),
-  problems: ["stale_version", "already_exists", "managed_elsewhere", "unprocessable", "connector_not_available", "membership_unavailable"],
+  problems: writeProblems.filter((code) => code !== "cross_tenant" && code !== "not_found"),
   summary:
     "Publish the systems and the tools document of a tar archive (at most 32 MiB), all or nothing. What the archive lacks stays. If-Match names the export that it was made of.",
 });

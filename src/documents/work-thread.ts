@@ -24,7 +24,7 @@ export interface WorkThreadParts extends Pick<TenantTurnsParts, "maxWaiting"> {
   readonly module: URL;
   readonly name: string;
   readonly ended: (cause: unknown, why: WorkEnd) => Error;
-  /** Longest that one answer may take; without end unless said. A thread that takes longer is ended. */
+  /** Processor time that one answer may take, by the clock ten times as long; without end unless given. A thread that takes longer is ended. */
   readonly mostMs?: number;
   /** Heap of a thread, MiB; Node's own measure unless said. */
   readonly heapMebibytes?: number;
@@ -35,6 +35,15 @@ export interface WorkThreadParts extends Pick<TenantTurnsParts, "maxWaiting"> {
 type Answered<Answer> = { readonly answer: Answer } | { readonly failed: string };
 
 const IDLE_MS = 30_000;
+/** How often a thread's time is looked at before it counts as too long by the clock. */
+const MAX_LOOKS = 10;
+
+/** Processor time of a thread so far; none of one that does not run. */
+const usedMs = (thread: Worker): Promise<number> =>
+  thread.cpuUsage().then(
+    ({ user, system }) => (user + system) / 1000,
+    () => 0,
+  );
 
 /** A thread that is started when it is needed and ends when it was idle for a while. It keeps no process alive but while it is asked. */
 const createThread = <Question, Answer>(parts: WorkThreadParts) => {
@@ -70,6 +79,7 @@ const createThread = <Question, Answer>(parts: WorkThreadParts) => {
     new Promise<Answer>((resolve, reject) => {
       const cancel = (): void => ended("cancelled", signal?.reason);
       const over = (): void => {
+        isOver = true;
         clearTimeout(late);
         signal?.removeEventListener("abort", cancel);
         answered = () => {};
@@ -89,9 +99,22 @@ const createThread = <Question, Answer>(parts: WorkThreadParts) => {
       };
       clearTimeout(idle);
       signal?.addEventListener("abort", cancel, { once: true });
-      const late = parts.mostMs === undefined ? undefined : setTimeout(() => ended("late", undefined), parts.mostMs).unref();
-      thread ??= begin();
-      thread.ref();
+      const before = thread === undefined ? 0 : usedMs(thread);
+      const mine = (thread ??= begin());
+      mine.ref();
+      let isOver = false;
+      let late: NodeJS.Timeout | undefined;
+      // By the clock alone a busy machine would end what is short.
+      const limit = (leftMs: number, looks: number, mostMs: number): void => {
+        const look = async (): Promise<void> => {
+          const left = mostMs - (await usedMs(mine)) + (await before);
+          if (isOver) return;
+          if (left > 0 && looks > 1) limit(left, looks - 1, mostMs);
+          else ended("late", undefined);
+        };
+        late = setTimeout(() => void look(), leftMs).unref();
+      };
+      if (parts.mostMs !== undefined) limit(parts.mostMs, MAX_LOOKS, parts.mostMs);
       try {
         thread.postMessage(question);
       } catch (cause) {
