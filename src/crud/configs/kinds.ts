@@ -261,11 +261,14 @@ export const toolsKind = (parts: {
       check: async (by) => {
         const short = [...value.views.entries()].filter(([, { prefix }]) => prefix === "none");
         const tools = short.length === 0 ? [] : [...place(value).preview().tools.values()];
-        const unclear = short.flatMap(([index, { filters, tenants }]) => {
+        const unclear: Fault[] = [];
+        const turn = createTurns(PIECE_MS);
+        for (const [index, { filters, tenants }] of short) {
+          await turn();
           const systems = systemsIn(tools, filters, tenants);
           const said = `needs tools of one system alone: these are of ${systems.map((name) => name.slice(0, -1)).join(", ")}`;
-          return systems.length < 2 ? [] : [yaml.fault(["views", index, "prefix"], said)];
-        });
+          if (systems.length > 1) unclear.push(yaml.fault(["views", index, "prefix"], said));
+        }
         if (unclear.length > 0) return unclear;
         const before = parts.held();
         const viewsOf = ({ views }: ToolsDocument) => new Map(views.map((view) => [view.name, view]));

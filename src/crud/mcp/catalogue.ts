@@ -93,15 +93,18 @@ export const buildSnapshot = (input: CatalogueInput): Snapshot => {
   for (const tool of others.filter((one) => placeOf(one) >= most))
     dropped.push({ name: tool.name, reason: "max_tools", ...(tool.tenants === undefined ? {} : { tenants: tool.tenants }) });
   return {
-    revision: sha256Of({
-      // All that a list shows or is decided by.
-      tools: kept.map(({ name, digest, state, tenants, env, owner, rules }) => [
-        [name, digest, state, tenants ?? null, env ?? null, owner ?? null],
-        [rules.isReadOnly, rules.isDestructive, Number(rules.reserveMicro)],
-      ]),
-      views: [...views.values()].map((view) => ({ ...view, tools: [...view.tools], cut: view.cut.map(({ name }) => name) })),
-      dropped,
-    }),
+    revision: sha256Of(
+      JSON.stringify({
+        // All that a list shows or is decided by.
+        tools: kept.map(({ name, digest, state, tenants, env, owner, rules }) => [
+          [name, digest, state, tenants ?? null, env ?? null, owner ?? null],
+          [rules.isReadOnly, rules.isDestructive, Number(rules.reserveMicro)],
+        ]),
+        // Which tools a view has hangs on these and on the tools alone, and is not worked out for it.
+        views: [input.document.views, [...views.values()].map(({ name, tenants }) => [name, tenants])],
+        dropped,
+      }),
+    ),
     tools: new Map(kept.map((tool) => [tool.name, tool])),
     underscore: new Map(kept.map((tool) => [tool.underscore, tool.name])),
     views,

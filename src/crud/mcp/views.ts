@@ -42,25 +42,49 @@ const systemOf = (tool: Pick<Tool, "name">): string => tool.name.slice(0, tool.n
 /** Systems of the tools that fit, as their names begin; where a view names its tenants, those that any of them sees. */
 export const systemsIn = (tools: Iterable<Tool>, filters: ViewFilters, tenants: readonly string[]): readonly string[] => {
   const isSeen = (tool: Tool): boolean => tenants.length === 0 || tool.tenants?.some((tenant) => tenants.includes(tenant)) !== false;
-  return [...new Set([...tools].filter((tool) => !tool.isBuiltIn && fits(tool, filters) && isSeen(tool)).map(systemOf))];
+  const isWanted = matcherOf(filters);
+  return [...new Set([...tools].filter((tool) => !tool.isBuiltIn && isWanted(tool) && isSeen(tool)).map(systemOf))];
 };
-
-const any = (wanted: readonly string[], holds: (word: string) => boolean): boolean => wanted.length === 0 || wanted.some(holds);
 
 const tagsOf = (tool: Tool): readonly string[] => {
   const tags = tool.definition.annotations?.["tags"];
   return Array.isArray(tags) ? tags.filter((tag): tag is string => typeof tag === "string") : [];
 };
 
-/** Keys of a filter are ORed, filters ANDed, empty = all. */
-export const fits = (tool: Tool, filters: ViewFilters): boolean =>
-  any(filters.source, (source) => tool.source === source) &&
-  any(filters.provider, (provider) => tool.provider === provider) &&
-  any(filters.instance, (instance) => tool.instance === instance) &&
-  any(filters.name_prefix, (prefix) => tool.name.startsWith(prefix)) &&
-  any(filters.names, (name) => tool.name === name) &&
-  any(filters.tags_include, (tag) => tagsOf(tool).includes(tag)) &&
-  !filters.tags_exclude.some((tag) => tagsOf(tool).includes(tag));
+/** Whether a name begins with one of the words. Cost: a search among the sorted words; of those that begin with no other, the last up to the name alone can be it. */
+const beginsWith = (words: readonly string[]): ((name: string) => boolean) => {
+  const sorted: string[] = [];
+  for (const word of words.toSorted()) if (sorted.length === 0 || !word.startsWith(sorted.at(-1) ?? "")) sorted.push(word);
+  return (name) => {
+    let [from, to] = [0, sorted.length];
+    while (from < to) {
+      const middle = (from + to) >> 1;
+      if ((sorted[middle] ?? "") <= name) from = middle + 1;
+      else to = middle;
+    }
+    return from > 0 && name.startsWith(sorted[from - 1] ?? "");
+  };
+};
+
+/** Keys of a filter are ORed, filters ANDed, empty = all. Cost of a tool: hardly more for many words than for one. */
+const matcherOf = (filters: ViewFilters): ((tool: Tool) => boolean) => {
+  const among = (words: readonly string[]): ((word: string) => boolean) => {
+    const known = new Set(words);
+    return (word) => known.size === 0 || known.has(word);
+  };
+  const [isSource, isProvider, isInstance] = [among(filters.source), among(filters.provider), among(filters.instance)];
+  const [isName, isIncluded] = [among(filters.names), among(filters.tags_include)];
+  const isBelow = filters.name_prefix.length === 0 ? () => true : beginsWith(filters.name_prefix);
+  const excluded = new Set(filters.tags_exclude);
+  return (tool) =>
+    isSource(tool.source) &&
+    isProvider(tool.provider) &&
+    isInstance(tool.instance) &&
+    isBelow(tool.name) &&
+    isName(tool.name) &&
+    (filters.tags_include.length === 0 || tagsOf(tool).some(isIncluded)) &&
+    (excluded.size === 0 || !tagsOf(tool).some((tag) => excluded.has(tag)));
+};
 
 /** A system whose views exist although its tools may not be known yet. */
 export interface NamedSystem {
@@ -77,7 +101,13 @@ const tenantsOf = (systems: readonly { readonly tenants?: readonly string[] | un
 /** Above so many tools nobody reads the list: a view that does not say otherwise is searched. */
 const LARGE = 100;
 
-/** Implicit views (root, `workflows`, each provider, each provider-instance) and those of the tools document. Health is in all, the search in those that are large or say so. */
+/** What is worked out when it is first asked for. */
+const later = <T extends object>(make: () => T): (() => T) => {
+  let made: T | undefined;
+  return () => (made ??= make());
+};
+
+/** Implicit views (root, `workflows`, each provider, each provider-instance) and those of the tools document. Health is in all, the search in those that are large or say so. Cost: O(views); of the tools that a view has once it is looked at. */
 export const buildViews = (
   tools: readonly Tool[],
   document: ToolsDocument,
@@ -88,26 +118,46 @@ export const buildViews = (
   const add = (
     name: string,
     holds: (tool: Tool) => boolean,
-    more: Partial<Omit<View, "search">> & { readonly search?: boolean | undefined; readonly most?: number | undefined } = {},
+    more: Partial<Omit<View, "search" | "prefix">> & {
+      readonly search?: boolean | undefined;
+      readonly most?: number | undefined;
+      readonly prefix?: () => string;
+    } = {},
   ): void => {
-    const { most, ...rest } = more;
-    const found = tools.filter((tool) => !tool.isBuiltIn && holds(tool));
-    const places = placesOf(found);
-    const [held = [], cut = []] = [true, false].map((isIn) =>
-      found.filter((tool) => (places.get(tool) ?? 0) < (most ?? Infinity) === isIn),
-    );
-    const search = more.search ?? held.length > LARGE;
-    const own = tools.filter((tool) => tool.isBuiltIn && (search || tool.name !== houseTools.find));
+    const { most, search: isSearched, prefix = () => "", ...rest } = more;
+    const content = later(() => {
+      const found = tools.filter((tool) => !tool.isBuiltIn && holds(tool));
+      const places = placesOf(found);
+      const [held = [], cut = []] = [true, false].map((isIn) =>
+        found.filter((tool) => (places.get(tool) ?? 0) < (most ?? Infinity) === isIn),
+      );
+      const search = isSearched ?? held.length > LARGE;
+      const own = tools.filter((tool) => tool.isBuiltIn && (search || tool.name !== houseTools.find));
+      return {
+        search,
+        prefix: prefix(),
+        cut: cut.map((tool) => ({ name: tool.name, tenants: tool.tenants })),
+        tools: new Set([...own, ...held].map((tool) => tool.name)),
+      };
+    });
     views.set(name, {
       name,
       nameForm: "dotted",
       denial: "error",
       tenants: [],
-      cut: cut.map((tool) => ({ name: tool.name, tenants: tool.tenants })),
-      prefix: "",
       ...rest,
-      search,
-      tools: new Set([...own, ...held].map((tool) => tool.name)),
+      get search() {
+        return content().search;
+      },
+      get prefix() {
+        return content().prefix;
+      },
+      get cut() {
+        return content().cut;
+      },
+      get tools() {
+        return content().tools;
+      },
     });
   };
   /** What is for some tenants takes no name from what others see by it. */
@@ -129,8 +179,7 @@ export const buildViews = (
     if (mayTake(provider, tenants)) add(provider, (tool) => tool.provider === provider, { tenants });
   }
   for (const row of document.views) {
-    const [prefix = "", ...others] = row.prefix === "none" ? systemsIn(tools, row.filters, row.tenants) : [];
-    add(row.name, (tool) => fits(tool, row.filters), {
+    add(row.name, matcherOf(row.filters), {
       nameForm: row.nameForm,
       denial: row.denial,
       tenants: row.tenants,
@@ -139,7 +188,10 @@ export const buildViews = (
       search: row.search,
       most: row.maxTools,
       // Of several systems two may have one name: whole names until they are of one again.
-      prefix: others.length === 0 ? prefix : "",
+      prefix: () => {
+        const [prefix = "", ...others] = row.prefix === "none" ? systemsIn(tools, row.filters, row.tenants) : [];
+        return others.length === 0 ? prefix : "";
+      },
     });
   }
   return views;
