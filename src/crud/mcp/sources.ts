@@ -3,6 +3,7 @@ import type { Log } from "#telemetry/log.ts";
 import { compileSystem, type CompiledSystem, type SystemParts } from "#crud/systems/compile-system.ts";
 import type { SystemFile } from "#crud/systems/load-systems.ts";
 import type { McpDocument } from "#crud/systems/system-document.ts";
+import { createChildPlaces } from "#crud/upstream/child-places.ts";
 import { createChildren } from "#crud/upstream/mcp-children.ts";
 import type { Definitions } from "./definitions.ts";
 import { createExternalSystem, type ExternalSystem } from "./external-system.ts";
@@ -38,7 +39,7 @@ export const createSources = (parts: SourcesParts) => {
   const { log } = parts;
   const placed = new Map<string, Placed>();
   const leaving = new Map<NodeJS.Timeout, () => Promise<void>>();
-  const places = { taken: 0, most: MAX_CHILDREN };
+  const places = createChildPlaces(MAX_CHILDREN);
 
   const startExternal = (name: string, document: McpDocument, before: ExternalSystem | undefined): Placed => {
     const children = createChildren({
@@ -46,6 +47,7 @@ export const createSources = (parts: SourcesParts) => {
       launch: (folder) => parts.servers.launch(document.transport, folder),
       folder: join(parts.dataFolder, "systems"),
       places,
+      tenant: document.tenants?.length === 1 ? document.tenants[0] : undefined,
       version: parts.version,
       log,
       changed: () => external.refresh(),

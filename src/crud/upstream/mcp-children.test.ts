@@ -14,6 +14,7 @@ import { parseExactJson } from "#contract/exact-numbers.ts";
 import { enterSandbox, openSandbox, type Sandbox } from "#crud/servers/sandbox.ts";
 import { requireProgram } from "#testing/programs.ts";
 import { createChildren } from "./mcp-children.ts";
+import { createChildPlaces } from "./child-places.ts";
 import { createMcpConnector } from "./mcp-connector.ts";
 
 /** An MCP server that ends in the ways that servers do; what it does it writes down. */
@@ -135,7 +136,7 @@ const world = async (
   const server = join(folder, "server.mjs");
   await writeFile(server, more.code ?? SERVER);
   let changes = 0;
-  const places = { taken: 0, most: 4 };
+  const places = createChildPlaces(4);
   const children = createChildren({
     system: "test.demo",
     launch: (own) => {
@@ -343,4 +344,28 @@ test("a child in a sandbox ends as others do, with all that it started, whoever 
   const last = await beaten();
   await sleep(200);
   assert.equal(await beaten(), last);
+});
+
+test("children count for the tenant of their key: beside one with many at work another's first child starts", async (t) => {
+  const { children } = await world(t);
+  const work = Promise.withResolvers<void>();
+  const begun = (key: string) => {
+    const started = Promise.withResolvers<void>();
+    const used = children.use(key, () => {
+      started.resolve();
+      return work.promise;
+    });
+    return { used, started: Promise.race([started.promise, used]) };
+  };
+  const mine = ["tenant:globex person:a", "tenant:globex person:b"].map(begun);
+  await Promise.all(mine.map(({ started }) => started));
+  await assert.rejects(
+    children.use("tenant:globex person:c", async () => undefined),
+    /Too many upstream processes run/,
+  );
+  const other = begun("tenant:acme");
+  await other.started;
+  assert.equal(children.running, 3);
+  work.resolve();
+  await Promise.all([...mine, other].map(({ used }) => used));
 });

@@ -5,6 +5,7 @@ import { Problem } from "#contract/problem.ts";
 import type { Log } from "#telemetry/log.ts";
 import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
 import type { Launch } from "#crud/servers/sandbox.ts";
+import type { ChildPlaces, PlacedChild } from "./child-places.ts";
 import { createStdioTransport, isNotSent } from "./stdio-transport.ts";
 
 export interface ChildrenParts {
@@ -13,8 +14,10 @@ export interface ChildrenParts {
   readonly launch: (folder: string) => Launch;
   /** Each key gets `<folder>/<system>/<key>` for itself. */
   readonly folder: string;
-  /** Children of all systems together. */
-  readonly places: { taken: number; readonly most: number };
+  /** Of the children of all systems together. */
+  readonly places: ChildPlaces;
+  /** Whose children are whose key names no tenant; nobody's alone unless given. */
+  readonly tenant?: string | undefined;
   readonly version: string;
   readonly log: Log;
   /** Its tools may have changed: the server says so, or it was started again. */
@@ -35,7 +38,7 @@ export interface Children {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-interface Child {
+interface Child extends PlacedChild {
   readonly client: Promise<Client>;
   /** Ends the process, whether or not it has answered yet. */
   readonly end: () => Promise<void>;
@@ -118,19 +121,11 @@ export const createChildren = (parts: ChildrenParts): Children => {
     children.delete(key);
     const ended = child.end().then(() => {
       ending.delete(key);
-      parts.places.taken--;
+      parts.places.delete(child);
       parts.log.info("mcp_child_ended", { system: parts.system, key });
     });
     ending.set(key, ended);
     return ended;
-  };
-
-  const makePlace = async (): Promise<void> => {
-    if (parts.places.taken < parts.places.most) return;
-    const idle = [...children].filter(([, child]) => child.busy === 0).toSorted((a, b) => a[1].lastUsed - b[1].lastUsed)[0];
-    if (idle !== undefined) await retire(...idle);
-    if (parts.places.taken >= parts.places.most)
-      throw new UpstreamFault(new Problem("overloaded", { detail: "Too many upstream processes run." }), "not_sent");
   };
 
   const childOf = async (key: string): Promise<Child> => {
@@ -138,12 +133,21 @@ export const createChildren = (parts: ChildrenParts): Children => {
     if (held !== undefined) return held;
     if ((failures.get(key)?.until ?? 0) > parts.now().getTime()) throw cannotStart("The upstream process rests after a failed start.");
     await ending.get(key);
-    await makePlace();
+    const tenant = key.startsWith("tenant:") ? (key.split(" ", 1)[0] ?? key) : (parts.tenant ?? "");
+    await parts.places.makeRoom(tenant);
     const again = children.get(key);
     if (again !== undefined) return again;
     if (ending.has(key)) return childOf(key);
-    parts.places.taken++;
-    const child: Child = { ...start(key, () => void retire(key, child)), busy: 0, lastUsed: parts.now().getTime() };
+    if (!parts.places.hasRoom(tenant))
+      throw new UpstreamFault(new Problem("overloaded", { detail: "Too many upstream processes run." }), "not_sent");
+    const child: Child = {
+      ...start(key, () => void retire(key, child)),
+      tenant,
+      busy: 0,
+      lastUsed: parts.now().getTime(),
+      retire: () => retire(key, child),
+    };
+    parts.places.add(child);
     children.set(key, child);
     child.client.then(
       () => failures.delete(key),
@@ -158,12 +162,12 @@ export const createChildren = (parts: ChildrenParts): Children => {
   const useOnce = async <T>(key: string, work: (client: Client) => Promise<T>): Promise<T> => {
     if (isStopped) throw cannotStart("The house is stopping.");
     const child = await childOf(key);
-    const client = await child.client.catch((error: unknown) => {
-      throw error instanceof UpstreamFault ? error : cannotStart("The upstream process does not start.", error);
-    });
     clearTimeout(child.timer);
     child.busy++;
     try {
+      const client = await child.client.catch((error: unknown) => {
+        throw error instanceof UpstreamFault ? error : cannotStart("The upstream process does not start.", error);
+      });
       return await work(client);
     } catch (error) {
       // Nobody else is to meet it either.
