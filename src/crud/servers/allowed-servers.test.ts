@@ -303,7 +303,8 @@ test("bubblewrap as this machine has it works, and nothing that a tenant writes 
   assert.deepEqual([faults, warnings], [[], []]);
   const transport = { type: "stdio", command: "notes", args: ["--bind", "/", "/"], env: { ANY: "--share-net" } } as const;
   const launch = servers.launch({ ...transport, args: [...transport.args] }, data);
-  assert.deepEqual(launch.command.args, ["--args", "3", "--", join(programs, "notes"), "--bind", "/", "/"]);
+  assert.deepEqual(launch.command.args.slice(0, 3), ["--args", "3", "--"]);
+  assert.deepEqual(launch.command.args.slice(-4), [join(programs, "notes"), "--bind", "/", "/"]);
   const options = launch.input?.split("\0") ?? [];
   assert.deepEqual(options.slice(options.indexOf("--clearenv"), -1).slice(-3), ["--setenv", "ANY", "--share-net"]);
   assert.equal(options.indexOf("--share-net"), options.length - 2, "as a value alone");

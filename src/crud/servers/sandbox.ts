@@ -54,6 +54,10 @@ const programs = [
 const readable = ["/etc/ld.so.cache", "/etc/alternatives", "/etc/ssl/certs", "/etc/ca-certificates", "/etc/pki", "/etc/localtime"];
 const resolver = ["/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/gai.conf"];
 
+const PRLIMIT = "/usr/bin/prlimit";
+/** What each process of a child may take: bytes of memory of its own, and processes and threads in all; where the system has `prlimit`. */
+const limits = existsSync(PRLIMIT) ? [PRLIMIT, "--data=2147483648", "--nproc=512", "--core=0", "--"] : [];
+
 const real = (path: string): string => (existsSync(path) ? realpathSync(path) : path);
 const isIn = (path: string, folder: string): boolean => path === folder || path.startsWith(`${folder}/`);
 
@@ -90,7 +94,7 @@ export const enterSandbox = (sandbox: Sandbox, { command, env }: Launch, confine
   // A zero byte would part one option in two.
   if (options.some((option) => option.includes("\0"))) throw new TypeError("an option holds a zero byte");
   return {
-    command: { file: sandbox.program, args: ["--args", "3", "--", command.file, ...command.args] },
+    command: { file: sandbox.program, args: ["--args", "3", "--", ...limits, command.file, ...command.args] },
     env: {},
     input: options.map((option) => `${option}\0`).join(""),
   };

@@ -321,6 +321,8 @@ test("a child in a sandbox ends as others do, with all that it started, whoever 
   // Whoever lives writes; one that left its group and hears no signal does so too.
   const beats = `
     import { spawn as startApart } from "node:child_process";
+    import { readFileSync as readLimits, writeFileSync as noteLimits } from "node:fs";
+    noteLimits("limits", readLimits("/proc/self/limits"));
     const code = "process.on('SIGTERM', () => {}); setInterval(() => require('node:fs').appendFileSync('beats', '.'), 20)";
     startApart(process.execPath, ["-e", code], { detached: true, stdio: "ignore" }).unref();
   `;
@@ -331,6 +333,9 @@ test("a child in a sandbox ends as others do, with all that it started, whoever 
       () => 0,
     );
   assert.ok((await call("any")) > 0, "numbers of its own");
+  const limits = await readFile(join(folder, "test.demo/shared/limits"), "utf8");
+  assert.match(limits, /^Max processes +512 /m);
+  assert.match(limits, /^Max data size +2147483648 /m);
   await until(async () => (await beaten()) > 0);
   await call("leaves");
   await until(async () => (await log()).some(([what]) => what === "end"));
