@@ -139,6 +139,7 @@ const post = (port: number, path: string, body: string, type?: string): Request 
   body,
   ...(type === undefined ? {} : { type }),
 });
+const put: typeof post = (...given) => ({ ...post(...given), method: "PUT" });
 const refuses =
   (status: number, code: string) =>
   (answers: readonly Answer[]): void => {
@@ -250,6 +251,14 @@ const openApi = (operations: number): string =>
   });
 const inspect = (instance: string, operations: number): Request =>
   post(3, `/config/imports/openapi?provider=many&instance=${instance}`, openApi(operations), "application/json");
+
+const LONG = "k".repeat(100_000);
+const badPatterns = Object.fromEntries(Array.from({ length: 400 }, (_none, at) => [`p${at}`, { type: "string", pattern: "(" }]));
+const words = Array.from({ length: 80 }, (_none, at) => `people.${at}`);
+const manyViews = JSON.stringify({
+  apiVersion: "tools/v1",
+  views: Array.from({ length: 200 }, (_none, at) => ({ name: `v${at}`, tenants: ["tenant:acme"], filters: { name_prefix: words } })),
+});
 
 /** New hostile inputs are rows here. What is asserted is counted: status, code and number of issues; the turn of the loop is printed. */
 const rows: readonly Row[] = [
@@ -416,6 +425,28 @@ const rows: readonly Row[] = [
         answers.map(({ text }) => /"code":"([a-z_]+)"/.exec(text)?.[1] ?? "ok"),
         ["output_too_large", "output_too_large", "output_too_large", "ok", "ok", "ok"],
       ),
+  },
+  {
+    what: "names nearly as long as their documents, with thousands of members below",
+    caller: "administrator",
+    requests: [
+      tried({ bind: { body: { [LONG]: JSON.parse(wide(5000)) } } }, {}),
+      tried({ input: { type: "object", properties: { [LONG]: { type: "object", properties: badPatterns } } } }, {}),
+      tried({ [LONG]: JSON.parse(wide(5000)) }, {}),
+    ],
+    expects: (answers) => {
+      for (const { status, text } of answers) {
+        assert.equal(status, 200, text.slice(0, 500));
+        assert.match(text, /"valid":false[^]*"too_long"/);
+        assert.ok(text.length < 20_000 && issuesOf(text).length <= 2, text.slice(0, 500));
+      }
+    },
+  },
+  {
+    what: "two hundred views of eighty words",
+    caller: "administrator",
+    requests: [put(3, "/config/tools?dryRun=true", manyViews, "application/yaml")],
+    expects: ([answer]) => assert.match(answer?.text ?? "", /"valid":true/),
   },
   {
     what: "more documents to import at once than wait",
