@@ -5,7 +5,7 @@ import type { Connector, Invocation } from "#crud/mcp/tool.ts";
 import type { McpDocument } from "#crud/systems/system-document.ts";
 import type { Children } from "./mcp-children.ts";
 import { tooLarge } from "./answer-body.ts";
-import { ANSWER_TOO_LARGE, isNotSent } from "./stdio-transport.ts";
+import { ANSWER_TOO_LARGE, ANSWER_UNREADABLE, isNotSent } from "./stdio-transport.ts";
 
 /** Whose child serves a call. */
 const childKey = (isolation: McpDocument["isolation"], call: Pick<Invocation, "caller">): string => {
@@ -21,9 +21,10 @@ const childKey = (isolation: McpDocument["isolation"], call: Pick<Invocation, "c
 
 const MAX_DETAIL = 1000;
 
-/** It answered, and what it said is no answer to a call of a tool: an object of none of the protocol's forms, or a question. */
+/** It answered, and what it said is no answer to a call of a tool: unreadable, of none of the protocol's forms, or a question. */
 const isNoResult = (error: unknown): boolean =>
-  SdkError.isInstance(error) && (error.code === SdkErrorCode.InvalidResult || error.code === SdkErrorCode.UnsupportedResultType);
+  (SdkError.isInstance(error) && (error.code === SdkErrorCode.InvalidResult || error.code === SdkErrorCode.UnsupportedResultType)) ||
+  (ProtocolError.isInstance(error) && error.code === ANSWER_UNREADABLE);
 
 type Content = readonly Readonly<Record<string, unknown>>[];
 

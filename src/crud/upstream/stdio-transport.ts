@@ -44,6 +44,8 @@ const MOST_UNREAD_BYTES = 16_777_216;
 
 /** JSON-RPC code of the error that stands for an answer that is not read: it has too many bytes, values or items. */
 export const ANSWER_TOO_LARGE = -32_098;
+/** The same for one that cannot be read: nested too deep, a member named twice, no JSON, none of the protocol's forms. */
+export const ANSWER_UNREADABLE = -32_097;
 
 /** A message of a bounded number of values, read. Throws `Problem` `body_too_large` for one of more, anything for what is none. */
 const readMessage = async (line: string): Promise<JSONRPCMessage> => {
@@ -51,8 +53,13 @@ const readMessage = async (line: string): Promise<JSONRPCMessage> => {
   const members = isOfTools ? MOST_OF_TOOLS : MOST_VALUES;
   const steps = strictJsonSteps(line, { depth: 64, members, keepsUnfit: true, tooDeep: "body_too_large" });
   const message = isOfTools ? await inTurns(steps, createTurnsOfLong()) : atOnce(steps);
-  // Of a result that is no object the library says nothing to whoever waits for it.
-  if (isObject(message) && typeof message["id"] === "number" && "result" in message && !isObject(message["result"]))
+  // Of an answer that has neither a result nor an error that is an object the library says nothing to whoever waits for it.
+  if (
+    isObject(message) &&
+    typeof message["id"] === "number" &&
+    !("method" in message) &&
+    !isObject(message["result" in message ? "result" : "error"])
+  )
     return { jsonrpc: "2.0", id: message["id"], error: { code: -32_603, message: "What the server answered is no result." } };
   const result = isObject(message) && isObject(message["result"]) ? message["result"] : {};
   const { content, structuredContent, tools } = result;
@@ -99,7 +106,7 @@ const endGroup = async (child: Child, isSandboxed: boolean): Promise<void> => {
 /**
  * An MCP server as a child process: no shell, an own process group (so that what it starts ends with it), a minimal
  * environment. Lines that are no message are passed over; an answer beyond `maxMessageBytes`, or of too many values, is the error
- * `ANSWER_TOO_LARGE` of its own request. The child's end closes the transport, and so does the end of its output or its input: a child that can no longer
+ * `ANSWER_TOO_LARGE` of its own request, one that cannot be read `ANSWER_UNREADABLE`. The child's end closes the transport, and so does the end of its output or its input: a child that can no longer
  * be talked to is ended. What `send` could not deliver is told by `isNotSent`. If this process is killed, the child reads the end of
  * its input.
  */
@@ -116,17 +123,18 @@ export const createStdioTransport = (options: StdioOptions): Transport & { reado
     transport.onclose?.();
   };
   const messageOf = async (line: string | LongLine): Promise<JSONRPCMessage | undefined> => {
-    let message = `The answer has more than ${options.maxMessageBytes} bytes.`;
+    let [code, message] = [ANSWER_TOO_LARGE, `The answer has more than ${options.maxMessageBytes} bytes.`];
     if (typeof line === "string") {
       try {
         return await readMessage(line);
       } catch (error) {
-        if (!(error instanceof Problem && error.code === "body_too_large")) return undefined;
+        const isTooLarge = error instanceof Problem && error.code === "body_too_large";
         message = `The answer has more than ${MOST_VALUES} values, or ${MOST_CONTENT} items, or is nested too deeply.`;
+        if (!isTooLarge) [code, message] = [ANSWER_UNREADABLE, "The answer cannot be read."];
       }
     }
     const id = answeredBy(typeof line === "string" ? endsOf(line) : line);
-    return id === undefined ? undefined : { jsonrpc: "2.0", id, error: { code: ANSWER_TOO_LARGE, message } };
+    return id === undefined ? undefined : { jsonrpc: "2.0", id, error: { code, message } };
   };
   let told = 0;
   let since = 0;
