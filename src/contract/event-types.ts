@@ -92,7 +92,15 @@ const toolCall = z.object({
   left: money.optional(),
 });
 
-const definition = z.object({ service: text, added: z.array(text), removed: z.array(text), changed: z.array(text), state: text });
+const definition = z.object({
+  service: text,
+  added: z.array(text),
+  removed: z.array(text),
+  /** At most 50 names; `more`: how many are left out. */
+  changed: z.array(text),
+  more: count.optional(),
+  state: text,
+});
 
 const session = z.object({
   session_ref: text.optional(),

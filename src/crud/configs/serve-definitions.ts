@@ -146,7 +146,7 @@ export const serveDefinitions = (router: Router<Caller>, parts: DefinitionEndpoi
         });
       await raiseSet(sql);
       const entry = configEntry(by, to, { kind: "tool", name: stored.tool }, { digest: digest ?? hex(stored.served_digest) });
-      return { result: undefined, entries: [entry], events: definitionEvents(stored.system, stored.tool, to, tenants) };
+      return { result: undefined, entries: [entry], events: definitionEvents(stored.system, [stored.tool], { state: to, tenants }) };
     });
     await store.follow();
     return {
@@ -176,7 +176,7 @@ export const serveDefinitions = (router: Router<Caller>, parts: DefinitionEndpoi
         entries: waiting.map(({ tool, served_digest: digest }) =>
           configEntry(by, "approved", { kind: "tool", name: tool }, { digest: hex(digest), set: body.digest }),
         ),
-        events: names.flatMap((tool) => definitionEvents(system.name, tool, "approved", tenants)),
+        events: definitionEvents(system.name, names, { state: "approved", tenants }),
       };
     });
     await store.follow();

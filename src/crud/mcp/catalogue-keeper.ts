@@ -32,19 +32,26 @@ export const createCatalogueKeeper = (parts: CatalogueKeeperParts) => {
     });
   };
 
+  let logged: ReadonlySet<string> = new Set();
+  let cutBefore = 0;
+  /** What is missing is logged when it begins to be, not of each catalogue that it is missing in. */
   const report = (built: Snapshot): void => {
     for (const state of ["serving", "disabled", "quarantined"] as const) {
       metrics.set("mcp_catalogue_tools", { state }, [...built.tools.values()].filter((tool) => tool.state === state).length);
     }
-    for (const { name } of built.dropped.filter((row) => row.reason === "name_collision")) {
+    const collisions = new Set(built.dropped.filter((row) => row.reason === "name_collision").map(({ name }) => name));
+    for (const name of collisions) {
+      if (logged.has(name)) continue;
       log.error("config_object_degraded", {
         kind: "tool",
         name,
         errors: [{ path: "", message: "another tool has this name", code: "name_collision" }],
       });
     }
+    logged = collisions;
     const cut = built.dropped.filter((row) => row.reason === "max_tools").length;
-    if (cut > 0) log.warn("mcp_catalogue_truncated", { kept: built.tools.size, dropped: cut });
+    if (cut > 0 && cut !== cutBefore) log.warn("mcp_catalogue_truncated", { kept: built.tools.size, dropped: cut });
+    cutBefore = cut;
   };
 
   let snapshot = build();

@@ -29,12 +29,17 @@ const OF_SYSTEM = statement<Row>(
 );
 const FIRST = statement(
   "crud.definition_first",
-  `insert into crud.tool_definition (tool, system, state, approved_digest, served_digest, approved, served, since, decided_by, reason)
-   values ($1, $2, $3, $4, $5, $6::jsonb, $7::jsonb, now(), $8, $9) on conflict (tool) do nothing`,
+  `insert into crud.tool_definition (tool, system, state, approved_digest, served_digest, approved, served, since, reason)
+   select tool, $1, state, case when is_ok then served end, served, case when is_ok then definition end, definition, now(),
+     case when is_ok then 'first seen' end
+   from (select *, state = 'approved' as is_ok, decode(digest, 'hex') as served
+     from jsonb_to_recordset($2::jsonb) as g(tool text, state text, digest text, definition jsonb)) as given
+   on conflict (tool) do nothing`,
 );
 const SERVED = statement(
   "crud.definition_served",
-  "update crud.tool_definition set state = $2, served_digest = $3, served = $4::jsonb, since = now() where tool = $1",
+  `update crud.tool_definition d set state = g.state, served_digest = decode(g.digest, 'hex'), served = g.definition, since = now()
+   from jsonb_to_recordset($1::jsonb) as g(tool text, state text, digest text, definition jsonb) where d.tool = g.tool`,
 );
 
 const COLUMNS = "tool, system, state, approved_digest, served_digest, approved, served, since, decided_by, reason";
@@ -144,46 +149,66 @@ export const createDefinitions = (parts: {
   },
   /**
    * Notes what an external system serves now; with `quarantineNew` what is new waits to be approved. One transaction with the events that
-   * tell of it.
+   * tell of it, of which each tenant gets one a state; none once the signal came. True: something is new or changed.
+   * Cost: three statements, however many tools.
    */
-  note: async (system: string, tools: readonly Served[], quarantineNew: boolean): Promise<void> => {
+  note: async (
+    system: string,
+    tools: readonly Served[],
+    { quarantineNew, signal }: { readonly quarantineNew: boolean; readonly signal?: AbortSignal },
+  ): Promise<boolean> => {
     const all = await parts.tenants();
     return parts.change(async (sql) => {
       const held = new Map((await sql.run(OF_SYSTEM, [system])).map((row) => [row.tool, row]));
-      const told: { tool: Served; state: State }[] = [];
-      for (const tool of tools) {
-        const row = held.get(tool.name);
-        const text = JSON.stringify(tool.definition);
-        if (row === undefined) {
-          const state: State = quarantineNew ? "proposed" : "approved";
-          const [digest, definition] = quarantineNew ? [null, null] : [bytes(tool.digest), text];
-          const reason = quarantineNew ? null : "first seen";
-          await sql.run(FIRST, [tool.name, system, state, digest, bytes(tool.digest), definition, text, null, reason]);
-          told.push({ tool, state });
-          continue;
-        }
-        const isApproved = row.state !== "rejected" && isSame(row.approved_digest, tool.digest);
-        const state: State = isApproved ? "approved" : row.approved_digest === null || row.state === "rejected" ? row.state : "drifted";
-        if (isSame(row.served_digest, tool.digest) && row.state === state) continue;
-        await sql.run(SERVED, [tool.name, state, bytes(tool.digest), text]);
-        told.push({ tool, state });
-      }
+      const changed = tools.flatMap(({ name: tool, digest, definition }) => {
+        const row = held.get(tool);
+        const stateNow = (): State => {
+          if (row === undefined) return quarantineNew ? "proposed" : "approved";
+          if (row.state !== "rejected" && isSame(row.approved_digest, digest)) return "approved";
+          return row.approved_digest === null || row.state === "rejected" ? row.state : "drifted";
+        };
+        const state = stateNow();
+        const isKnown = row !== undefined && isSame(row.served_digest, digest) && row.state === state;
+        return isKnown ? [] : [{ tool, isNew: row === undefined, state, digest, definition }];
+      });
+      const [added, served] = [changed.filter(({ isNew }) => isNew), changed.filter(({ isNew }) => !isNew)];
+      if (added.length > 0) await sql.run(FIRST, [system, JSON.stringify(added)]);
+      if (served.length > 0) await sql.run(SERVED, [JSON.stringify(served)]);
+      signal?.throwIfAborted();
+      // All tools of a system are the same tenants'.
+      const tenants = tools[0]?.tenants ?? all;
+      const namesOf = (isApproved: boolean): readonly string[] =>
+        changed.filter(({ state }) => (state === "approved") === isApproved).map(({ tool }) => tool);
+      const drifted = definitionEvents(system, namesOf(false), { state: "drifted", tenants });
       return {
-        result: undefined,
-        events: told.flatMap(({ tool, state }) => definitionEvents(system, tool.name, state, tool.tenants ?? all)),
+        result: changed.length > 0,
+        events: [...definitionEvents(system, namesOf(true), { state: "approved", tenants }), ...drifted],
       };
     });
   },
 });
 export type Definitions = ReturnType<typeof createDefinitions>;
 
-/** Told to all who see the tool: it is served again, or is not. */
-export const definitionEvents = (system: string, tool: string, state: State, tenants: readonly string[]): readonly EventDraft[] =>
-  tenants.map((tenant) => ({
+const MAX_NAMED = 50;
+
+/** One for each tenant that sees the tools, if any: they are served again, or are not. Beyond 50 names, how many `more`. */
+export const definitionEvents = (
+  system: string,
+  tools: readonly string[],
+  { state, tenants }: { readonly state: State; readonly tenants: readonly string[] },
+): readonly EventDraft[] =>
+  (tools.length === 0 ? [] : tenants).map((tenant) => ({
     type: state === "approved" ? "tool.approved" : "tool.drifted",
     tenant,
     stream: "config",
     kind: "tools",
-    key: tool,
-    data: { service: `mcp:${system}`, added: [], removed: [], changed: [tool], state: state === "approved" ? "approved" : "drifted" },
+    key: `mcp:${system}`,
+    data: {
+      service: `mcp:${system}`,
+      added: [],
+      removed: [],
+      changed: tools.slice(0, MAX_NAMED),
+      ...(tools.length > MAX_NAMED ? { more: tools.length - MAX_NAMED } : {}),
+      state: state === "approved" ? "approved" : "drifted",
+    },
   }));

@@ -285,7 +285,7 @@ forPostgres(
     const seen = { approved: 0, refused: 0, drifted: 0 };
     for (let round = 0; round < 40; round++) {
       const all = Array.from({ length: 12 }, (_none, index) => toolOf(round, index));
-      await one.definitions.note(system, all, true);
+      await one.definitions.note(system, all, { quarantineNew: true });
       const [looked] = await listWaiting(one.database, [system]);
       assert.equal(looked?.definitions, round === 0 ? 12 : 11, "what was rejected waits no more");
       const drifted = all.map((tool, index) => (index === 3 ? toolOf(round, index, 1) : tool));
@@ -293,7 +293,7 @@ forPostgres(
       const acts = [
         () => approve(one, looked?.digest ?? ""),
         () => approve(two, looked?.digest ?? ""),
-        () => two.definitions.note(system, drifted, true),
+        () => two.definitions.note(system, drifted, { quarantineNew: true }),
         () => one.change(async (sql) => ({ result: await decideDefinition(sql, reject) })),
       ] as const;
       // Each round begins with another of them.

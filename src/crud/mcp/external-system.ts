@@ -25,6 +25,8 @@ export interface ExternalSystemParts {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly now: () => Date;
+  /** Waits so many milliseconds, or until the signal. */
+  readonly pause?: (milliseconds: number, signal: AbortSignal) => Promise<void>;
 }
 
 export interface ExternalSystem {
@@ -43,8 +45,10 @@ export interface ExternalSystem {
   readonly refused: readonly RefusedTool[];
   readonly quarantined: ReadonlySet<string>;
   readonly isUp: boolean;
-  /** Asks the server for its tools, in the background. Lists never wait for it. */
+  /** Asks the server for its tools, in the background, and no sooner than its last answers allow. Lists never wait for it. */
   refresh(): void;
+  /** Asks no more, and publishes nothing of what is asked. Its calls go on until it is disposed of. */
+  retire(): void;
   /** Waits until the server was asked once, at most so long, milliseconds. */
   asked(most: number): Promise<void>;
   /** Looks again at what was approved; the server is not asked. */
@@ -56,19 +60,32 @@ const MAX_LOGGED = 20;
 const LIST_MS = 15_000;
 const GONE_MS = 60_000;
 const MOST_WAIT_MS = 60_000;
+/** Between two looks, whatever the server says; twice as long after each that finds another change, up to the second. */
+const FLOOR_MS = 5000;
+const MAX_FLOOR_MS = 300_000;
 /** Definitions are looked at again even if the server says nothing. */
 const AGAIN_MS = 600_000;
-const AGAIN_SOON_MS = 500;
+
+const pauseFor = (milliseconds: number, signal: AbortSignal): Promise<void> =>
+  sleep(milliseconds, undefined, { signal, ref: false }).catch(() => undefined);
 
 /**
  * An external MCP server as a source of tools. It is discovered without anybody waiting; while it does not answer it costs
  * only its own tools. What it serves is held against what was approved before it is listed.
  */
 export const createExternalSystem = (parts: ExternalSystemParts): ExternalSystem => {
-  const { document, log, now } = parts;
+  const { document, log, now, pause = pauseFor } = parts;
   const name = `${document.provider}.${document.instance}`;
   const stop = new AbortController();
   const before = canonicalText(parts.before?.transport ?? null) === canonicalText(document.transport) ? parts.before : undefined;
+  /** What was logged last, by event; the same is logged once. */
+  const logged = new Map<string, string>();
+  const report = (event: string, found: readonly unknown[]): void => {
+    const text = JSON.stringify(found);
+    if (found.length > 0 && logged.get(event) !== text)
+      log.warn(event, { system: name, tools: found.slice(0, MAX_LOGGED), count: found.length });
+    logged.set(event, text);
+  };
   let listed = before?.listed ?? [];
   let { tools, refused } = atOnce(externalTools(document, listed, { children: parts.children, isOfKnown: true }));
   // What was refused, or reads otherwise by this document, waits for the look at what is kept.
@@ -78,6 +95,8 @@ export const createExternalSystem = (parts: ExternalSystemParts): ExternalSystem
   let isUp = false;
   let downSince = now().getTime();
   let failures = 0;
+  /** Looks in a row that each found a change. */
+  let drifts = 0;
   let again: NodeJS.Timeout | undefined;
   let running: Promise<void> | undefined;
   let isAsked = false;
@@ -95,15 +114,18 @@ export const createExternalSystem = (parts: ExternalSystemParts): ExternalSystem
     try {
       const answer = await parts.children.use(key, (client) => listForeignTools(client, { signal: stop.signal, timeout: LIST_MS }));
       const found = await inTurns(externalTools(document, answer, parts), createTurnsOfLong());
-      await parts.definitions.note(name, found.tools, document.quarantineNew);
+      const hasChanged = await parts.definitions.note(name, found.tools, { quarantineNew: document.quarantineNew, signal: stop.signal });
       // As it is kept by now: somebody may have decided meanwhile.
-      quarantined = await parts.definitions.refused(name, found.tools);
+      const unapproved = await parts.definitions.refused(name, found.tools);
+      if (stop.signal.aborted) return;
+      drifts = hasChanged ? drifts + 1 : 0;
+      quarantined = unapproved;
       listed = answer;
       ({ tools, refused } = found);
       failures = 0;
       up(true);
-      if (refused.length > 0) log.warn("mcp_tools_refused", { system: name, tools: refused.slice(0, MAX_LOGGED), count: refused.length });
-      if (quarantined.size > 0) log.warn("mcp_tools_quarantined", { system: name, tools: [...quarantined] });
+      report("mcp_tools_refused", refused);
+      report("mcp_tools_quarantined", [...quarantined]);
       parts.changed();
     } catch (error) {
       if (stop.signal.aborted) return;
@@ -126,16 +148,21 @@ export const createExternalSystem = (parts: ExternalSystemParts): ExternalSystem
     again = setTimeout(look, milliseconds).unref();
   };
 
+  const restMs = (): number => {
+    const floor = Math.min(MAX_FLOOR_MS, FLOOR_MS * 2 ** Math.max(0, drifts - 1));
+    return failures === 0 ? floor : Math.max(drifts === 0 ? 0 : floor, Math.min(MOST_WAIT_MS, 1000 * 2 ** (failures - 1)));
+  };
+
   const loop = async (): Promise<void> => {
     // A burst of changes is one question.
-    await sleep(20, undefined, { signal: stop.signal }).catch(() => undefined);
-    do {
+    await pause(20, stop.signal);
+    while (!stop.signal.aborted) {
       isAsked = false;
       await probe();
-      // One who says without end that it changed is asked now and then.
-      if (isAsked) await sleep(AGAIN_SOON_MS, undefined, { signal: stop.signal }).catch(() => undefined);
-    } while (isAsked && !stop.signal.aborted);
-    if (!stop.signal.aborted) schedule(failures === 0 ? AGAIN_MS : Math.min(MOST_WAIT_MS, 1000 * 2 ** (failures - 1)));
+      await pause(restMs(), stop.signal);
+      if (!isAsked && failures === 0) break;
+    }
+    if (!stop.signal.aborted) schedule(AGAIN_MS);
   };
 
   const refresh = (): void => {
@@ -144,6 +171,12 @@ export const createExternalSystem = (parts: ExternalSystemParts): ExternalSystem
     running ??= loop().finally(() => {
       running = undefined;
     });
+  };
+
+  const retire = (): void => {
+    stop.abort();
+    clearTimeout(again);
+    first.resolve();
   };
 
   return {
@@ -168,13 +201,13 @@ export const createExternalSystem = (parts: ExternalSystemParts): ExternalSystem
       return isUp;
     },
     refresh,
+    retire,
     asked: (most) => Promise.race([first.promise, sleep(most, undefined, { ref: false })]),
     recheck: async () => {
       if (tools.length > 0) quarantined = await parts.definitions.refused(name, tools);
     },
     [Symbol.asyncDispose]: async () => {
-      stop.abort();
-      clearTimeout(again);
+      retire();
       await parts.children[Symbol.asyncDispose]();
       await running;
     },

@@ -95,6 +95,7 @@ export const createSources = (parts: SourcesParts) => {
     place: (name: string, prepared: PreparedSystem | undefined): void => {
       const before = placed.get(name);
       placed.delete(name);
+      before?.external?.retire();
       if (prepared !== undefined) placed.set(name, start(prepared, before));
       if (before !== undefined) leave(before.close);
     },
