@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import { jsonText } from "#contract/setting.ts";
+import { jsonText } from "#http/json-setting.ts";
 import type { JSONWebKeySet } from "jose";
 
 /** An agent as a client of the token endpoint. It proves itself by a secret, of which we hold the digest, or by its key. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { jsonText } from "#contract/setting.ts";
+import { jsonText } from "#http/json-setting.ts";
 
 /** Our own words for how well somebody signed in; the second implies the first. */
 export type Assurance = "strong" | "phishing_resistant";

@@ -50,6 +50,8 @@ const wrong: readonly (readonly [string, string])[] = [
   ["OIDC_ACR_MAP", '{"strong":{"amr":[["otp"]]},"phishing_resistant":{}}'],
   ["OIDC_ACR_MAP", '{"strong":{"amr":[["hwk"]]},"phishing_resistant":{}}'],
   ["OIDC_ACR_MAP", '{"stronk":{}}'],
+  ["OIDC_ACR_MAP", '{"strong":{"acr":["urn:x:weak"]},"strong":{"acr":["urn:x:2fa"]},"phishing_resistant":{"acr":["urn:x:key"]}}'],
+  ["AGENT_CLIENTS", `[{"client_id":"a","agent":"agent:b","agent":"agent:a","secret_sha256":"${"0".repeat(64)}"}]`],
   ["AGENT_CLIENTS", '[{"client_id":"a","agent":"agent:a"}]'],
   ["AGENT_CLIENTS", '[{"client_id":"a","agent":"agent:a","secret_sha256":"abc"}]'],
   ["AGENT_CLIENTS", `[{"client_id":"a","agent":"agent:a","jwks":{"keys":[{"kty":"EC","d":"private"}]}}]`],

@@ -54,22 +54,6 @@ const isOrigin = (text: string): boolean => /^https?:\/\/[^*]+$/.test(text) && U
 export const originList = (example: string): z.ZodType<readonly string[]> =>
   commaList().refine((items) => items.every(isOrigin), `must be origins, e.g. ${example}, without wildcards`);
 
-/** JSON of this shape; each fault is told with its place in the text. */
-export const jsonText = <T>(shape: z.ZodType<T>): z.ZodType<T> =>
-  z.string().transform((text, context) => {
-    let value: unknown;
-    try {
-      value = JSON.parse(text);
-    } catch {
-      context.addIssue({ code: "custom", message: "is not JSON" });
-      return z.NEVER;
-    }
-    const read = shape.safeParse(value);
-    if (read.success) return read.data;
-    for (const issue of read.error.issues) context.addIssue({ code: "custom", message: `${issue.path.join(".")} ${issue.message}`.trim() });
-    return z.NEVER;
-  }) as unknown as z.ZodType<T>;
-
 /** Reads every setting of a table and collects **every** fault with the variable's name. An empty variable is unset. */
 export const readSettings = <T extends SettingTable>(
   table: T,

@@ -2,6 +2,7 @@ import { tenantId } from "#contract/ids.ts";
 import { isObject } from "#contract/is-object.ts";
 import { PLATFORM } from "#contract/secret-schemes.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
+import { readJsonSetting } from "#http/json-setting.ts";
 import { formatPrefix, parseSecretPrefix, type SecretPrefix } from "./secret-uri.ts";
 import { lowerAscii, type Scheme, type SchemeTable } from "./uri-schemes.ts";
 
@@ -34,9 +35,9 @@ const readLists = (input: AllowedMountsInput, fault: (message: string) => void):
   if (input.tenantId !== undefined) fault("mounts by tenant (JSON) and TENANT_ID exclude each other");
   let value: unknown;
   try {
-    value = JSON.parse(text);
-  } catch {
-    fault("begins like JSON and is none");
+    value = readJsonSetting(text);
+  } catch (error) {
+    fault(`begins like JSON and ${error instanceof RangeError ? error.message : "cannot be read"}`);
     return [];
   }
   if (!isObject(value)) return [];

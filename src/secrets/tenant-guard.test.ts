@@ -88,6 +88,7 @@ suite("TENANT_ALLOWED_MOUNTS", () => {
   const faulty: readonly (readonly [what: string, text: string, tenantId: string | undefined, fault: RegExp])[] = [
     ["a list without TENANT_ID", "yaml://secret", undefined, /needs TENANT_ID/],
     ["JSON together with TENANT_ID", '{"tenant:a":["yaml://secret"]}', "tenant:a", /exclude each other/],
+    ["a tenant that is named twice", '{"tenant:a":["yaml://secret/a"],"tenant:a":["yaml://secret/b"]}', undefined, /names a member twice/],
     ["broken JSON", '{"tenant:a":', undefined, /like JSON/],
     ["JSON of another shape", '{"tenant:a":"yaml://secret"}', undefined, /not a list/],
     ["a bad tenant id", '{"a b":["yaml://secret"]}', undefined, /neither a tenant id/],
