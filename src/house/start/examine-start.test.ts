@@ -229,6 +229,24 @@ suite("a start is examined before it is made", () => {
       assert.deepEqual([refused.lines, refused.exitCode], [faults, 78]);
     });
 
+  for (const [nodeEnv, environment, warned] of [
+    ["production", "test", 1],
+    ["production", "production", 0],
+    ["development", "test", 0],
+  ] as const)
+    test(`NODE_ENV=${nodeEnv} with ENVIRONMENT=${environment} is warned of in ${warned} lines`, async () => {
+      await using examined = await examineStart({
+        commandLine: parseCommandLine(["--port", String(port), "--data", "absent", "--no-demo"]),
+        environment: { NODE_ENV: nodeEnv, ENVIRONMENT: environment, LOG_LEVEL: "silent" },
+        from: home,
+        nodeVersion: process.versions.node,
+        logOf: () => silentLog,
+      });
+      const lines = examined.findings.filter(({ status, text }) => status === "warn" && text.includes("NODE_ENV"));
+      assert.equal(lines.length, warned, JSON.stringify(lines));
+      for (const { text } of lines) assert.match(text, /Set ENVIRONMENT=production\.$/);
+    });
+
   test("all of them together, with two ports that are taken, are said at once", async (t) => {
     for (const one of [port, port + 3]) {
       const server = createServer().listen(one, "127.0.0.1");

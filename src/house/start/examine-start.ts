@@ -71,6 +71,11 @@ export const examineStart = async (options: ExamineOptions): Promise<Examined> =
   const plan = planStart({ ...options, settings });
   const findings: Finding[] = [lookAtNode(options.nodeVersion), ...faults.map((one) => fault("settings", faultLine(one)))];
   if (faults.length === 0) findings.push(ok("settings", `ENVIRONMENT is ${settings.house.environment}`));
+  // Other programs go by it: who sets it means production.
+  if (options.environment["NODE_ENV"] === "production" && settings.house.environment !== "production") {
+    const found = `NODE_ENV is production, by which Sallyport does not go: ENVIRONMENT is ${settings.house.environment}, with sign-ins and defaults for development`;
+    findings.push(warn("settings", `${found}. Set ENVIRONMENT=production.`));
+  }
   const demo = lookAtDemo(plan);
   findings.push(...demo, ...lookAtMounts(plan), ...lookAtLauncher(plan, options.environment["npm_lifecycle_event"]));
 
