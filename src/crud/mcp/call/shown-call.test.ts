@@ -30,6 +30,28 @@ test("what a tool's schema calls secret is hidden, wherever in the schema it say
   }
 });
 
+test("what a schema says of a place is found once, however many values stand there", () => {
+  let looks = 0;
+  const counted = new Proxy<Readonly<Record<string, unknown>>>(
+    { required: ["a"] },
+    { get: (branch, name) => (looks++, Reflect.get(branch, name)) },
+  );
+  const branches = [counted, ...Array.from({ length: 470 }, (_none, at) => ({ required: [`r${at}`] }))];
+  const schema = { properties: { x: { items: { items: { anyOf: branches } } } } };
+  assert.deepEqual(maskValues({ x: [Array.from({ length: 60_000 }, () => 1)] }, placeInSchema(schema)).masked, []);
+  assert.ok(looks < 50, String(looks));
+});
+
+test("where a schema says too much of too many places, what is not looked at is hidden", () => {
+  const names = Array.from({ length: 3000 }, (_none, at) => `p${at}`);
+  const schema = {
+    properties: Object.fromEntries(names.map((name) => [name, true])),
+    additionalProperties: { anyOf: Array.from({ length: 470 }, (_none, at) => ({ required: [`r${at}`] })) },
+  };
+  const { masked } = maskValues(Object.fromEntries(names.map((name) => [name, 1])), placeInSchema(schema));
+  assert.ok(!masked.includes("/p0") && masked.includes("/p2999"), String(masked.length));
+});
+
 test("a schema that goes round in circles, or is none, hides nothing and ends", () => {
   for (const schema of [
     {},
