@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { Validator, type Schema } from "@cfworker/json-schema";
 import fc from "fast-check";
 import { compareNumbers, keepDigits, parseExactJson, parseLosslessJson } from "#contract/exact-numbers.ts";
+import type { Place } from "./schema-rules.ts";
 import { BEYOND_LIST, prepareSchema, schemaRefusal, TOO_MUCH_WORK } from "./foreign-schema.ts";
 
 const employee = {
@@ -142,7 +143,13 @@ test("numbers are compared as their digits say, whatever their form", () => {
 
 test("what numbers of many digits cost is counted", () => {
   const long = parseExactJson(`[${`${"1".repeat(60_000)}.${"0".repeat(60_000)}1,`.repeat(3)}1]`);
-  for (const schema of [{ items: { multipleOf: 3 } }, { items: { maximum: 5 } }, { uniqueItems: true }, { items: { type: "integer" } }])
+  for (const schema of [
+    { items: { multipleOf: 3 } },
+    { items: { maximum: 5 } },
+    { uniqueItems: true },
+    { items: { type: "integer" } },
+    { items: { enum: [1] } },
+  ])
     assert.equal(prepareSchema(schema)(long), TOO_MUCH_WORK, JSON.stringify(schema));
 });
 
@@ -314,10 +321,56 @@ test("what a schema and a value may cost together is counted, whatever they are"
     ["characters counted in many branches", { allOf: range(400, (at) => ({ minLength: at })) }, text],
     ["decimals", { items: { allOf: range(100, () => ({ multipleOf: 1e-300 })) } }, range(5000, () => 1e300)],
     ["not of not", { items: range(30, () => 0).reduce<object>((inner) => ({ not: inner }), { enum: [1] }) }, range(9000, () => 1)],
+    ["what contains anything", { allOf: range(400, () => ({ contains: true })) }, range(3000, () => 1)],
+    ["branches that take anything", { items: { anyOf: range(10_000, () => true) } }, range(4000, () => 1)],
+    ["patterns of members that none has", { items: { patternProperties: objectOf(2000, () => true) } }, range(9000, () => ({}))],
+    ["members that nothing depends on", { items: { dependentRequired: objectOf(4000, () => []) } }, range(9000, () => ({}))],
+    [
+      "long texts that are equal",
+      { allOf: range(200, () => ({ items: { $ref: "#/$defs/t" } })), $defs: { t: { enum: [text.slice(0, 50_000)] } } },
+      range(20, () => text.slice(0, 50_000)),
+    ],
     // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
     ["conditions", { items: { allOf: range(200, (at) => ({ if: { const: at }, then: false })) } }, range(5000, () => 1)],
   ];
   for (const [what, schema, value] of hostile) assert.equal(prepareSchema(schema)(value), TOO_MUCH_WORK, what);
+});
+
+test("a list of types costs no more than one", () => {
+  const many = { type: [...range(15_000, () => "a"), "string"] };
+  const check = prepareSchema({ items: { allOf: range(20, () => ({ $ref: "#/$defs/t" })) }, $defs: { t: many } });
+  assert.deepEqual(
+    check(
+      range(45_000, () => ""),
+      Infinity,
+    ),
+    [],
+  );
+  assert.deepEqual(prepareSchema({ type: range(300, (at) => `t${at}`) })(1), [
+    { path: "", message: "must be of a type that the schema names" },
+  ]);
+});
+
+test("thousands of issues below a long name cost that name once, and name it shortened", () => {
+  const check = prepareSchema({ additionalProperties: { items: { type: "integer" } } });
+  const name = "~".repeat(235_000);
+  const integers: Place[] = [];
+  const issues = check({ [name]: range(9500, () => "1") }, 1_000_000, integers);
+  assert.deepEqual([issues.length, integers.length, new Set(integers.map(({ up }) => up)).size], [50, 9500, 1]);
+  assert.deepEqual(issues[7], { path: `/${"~0".repeat(200)}…/7`, message: "must be an integer" });
+  const deep = range(40, () => "n".repeat(150)).reduce<unknown>((inner, part) => ({ [part]: inner }), "1");
+  const tree = { $ref: "#/$defs/t", $defs: { t: { type: ["object", "integer"], additionalProperties: { $ref: "#/$defs/t" } } } };
+  assert.ok((prepareSchema(tree)(deep)[0]?.path.length ?? Infinity) <= 2001);
+  const branches = { allOf: range(200, () => ({ additionalProperties: { type: "integer" } })) };
+  assert.equal(prepareSchema(branches)({ [name]: "1" }, 1_000_000, []), TOO_MUCH_WORK, "each copy of a name is counted");
+});
+
+test("what is no name of a member is required of none", () => {
+  for (const rule of ['"required":', '"dependentRequired":{"a":'])
+    assert.deepEqual(
+      prepareSchema(parseExactJson(`{${rule}[9007199254740993,["b"],null]${rule.endsWith('a":') ? "}" : ""}}`))({ a: 1 }),
+      [],
+    );
 });
 
 test("equal items, long lists of values and composed ones are looked up: a value of 10,000 parts costs its parts", () => {

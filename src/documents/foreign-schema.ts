@@ -1,23 +1,26 @@
 import { LRUCache } from "lru-cache";
 import { isObject } from "#contract/is-object.ts";
-import { parsePointer } from "#contract/json-pointer.ts";
+import { parsePointer, shownPointer } from "#contract/json-pointer.ts";
 import type { Fault } from "#contract/problem.ts";
 import { checkSteps } from "./pattern.ts";
-import { along, makers, MAX_ISSUES, newSeen, nothing, spend, TooMuchWork, type Check, type Run } from "./schema-rules.ts";
+import { along, makers, MAX_ISSUES, newSeen, nothing, spend, TooMuchWork, type Check, type Place, type Run } from "./schema-rules.ts";
 
 /**
- * All issues of a value, at most `maxIssues` (50); empty = it fits. Values are never echoed. Numbers are compared on their digits, those that no
+ * All issues of a value, at most 50; empty = it fits. Values are never echoed, long names and paths are shortened. `integers` is filled with the
+ * places of texts where an integer may be, as far as those are issues. Numbers are compared on their digits, those that no
  * double holds too (`exact-numbers.ts`). `steps` bounds the work, each some 50 ns; beyond it the answer is `TOO_MUCH_WORK` itself. Cost: linear in the work that the schema
  * asks for; equal items, `enum` and `const` are looked up, not compared.
  */
 export interface SchemaCheck {
-  (value: unknown, steps?: number, maxIssues?: number): readonly Fault[];
+  (value: unknown, steps?: number, integers?: Place[]): readonly Fault[];
   /** JSON of the schema. */
   readonly text: string;
 }
 
 /** About 5 ms. */
 const MAX_STEPS_HERE = 100_000;
+/** Where places of texts are looked for, too. */
+const MAX_PLACED_ISSUES = 10_000;
 export const TOO_MUCH_WORK: readonly Fault[] = [{ path: "", message: "takes too much work to be checked against the schema" }];
 
 /** What the schemas of one list may cost to be prepared together. */
@@ -148,18 +151,46 @@ const compile = (root: unknown): Check => {
   return check;
 };
 
+/** The issues that are shown, each once. */
+const shownIssues = (run: Run): readonly Fault[] => {
+  const shown = new Map<string, Fault>();
+  for (const { place, message } of run.issues) {
+    if (shown.size === MAX_ISSUES) break;
+    const keys: PropertyKey[] = [];
+    for (let at = place; at !== undefined; at = at.up) keys.push(at.key);
+    const path = shownPointer(keys.reverse());
+    spend(run, keys.length + path.length / 8);
+    shown.set(`${path} ${message}`, { path, message });
+  }
+  return shown.size === 0 ? [{ path: "", message: "does not fit the schema" }] : [...shown.values()];
+};
+
+/** Where texts are that may be integers. Counts their names, for they are copied from thread to thread. */
+const integerPlaces = (run: Run): readonly Place[] => {
+  const known = new Set<Place>();
+  return run.issues.flatMap(({ place, isInteger }) => {
+    if (!isInteger || place === undefined) return [];
+    for (let at: Place | undefined = place; at !== undefined && !known.has(at); at = at.up) {
+      known.add(at);
+      spend(run, String(at.key).length);
+    }
+    return [place];
+  });
+};
+
 const issuesBy =
   (check: Check) =>
-  (value: unknown, steps = MAX_STEPS_HERE, maxIssues = MAX_ISSUES): readonly Fault[] => {
-    const run: Run = { left: steps, path: [], issues: [], maxIssues };
+  (value: unknown, steps = MAX_STEPS_HERE, integers?: Place[]): readonly Fault[] => {
+    const run: Run = { left: steps, place: undefined, issues: [], maxIssues: integers === undefined ? MAX_ISSUES : MAX_PLACED_ISSUES };
     try {
       if (check(value, run, undefined)) return [];
+      const shown = shownIssues(run);
+      if (integers !== undefined) for (const place of integerPlaces(run)) integers.push(place);
+      return shown;
     } catch (error) {
       if (error instanceof TooMuchWork || error instanceof RangeError) return TOO_MUCH_WORK;
       throw error;
     }
-    const unique = new Map(run.issues.map((issue) => [`${issue.path} ${issue.message}`, issue]));
-    return unique.size === 0 ? [{ path: "", message: "does not fit the schema" }] : [...unique.values()];
   };
 
 const preparedSchema = (schema: unknown, text: string): SchemaCheck | Error => {

@@ -9,16 +9,26 @@ import {
   type RawNumber,
 } from "#contract/exact-numbers.ts";
 import { isObject } from "#contract/is-object.ts";
-import { pointerText } from "#contract/json-pointer.ts";
-import type { Fault } from "#contract/problem.ts";
 import { compilePattern } from "./pattern.ts";
 
+/** A place in a value below another; the value itself is none. */
+export interface Place {
+  readonly up: Place | undefined;
+  readonly key: PropertyKey;
+}
+/** What does not fit at a place; its text is made once it is shown. */
+export interface Issue {
+  readonly place: Place | undefined;
+  readonly message: string;
+  /** It is a text where an integer may be. */
+  readonly isInteger: boolean;
+}
 /** One validation of one value. */
 export interface Run {
   /** Steps of some 50 ns that it may still take. */
   left: number;
-  readonly path: PropertyKey[];
-  issues: Fault[];
+  place: Place | undefined;
+  issues: Issue[];
   readonly maxIssues: number;
 }
 /** Members and items that a schema at this place has spoken of, for `unevaluatedProperties` and `unevaluatedItems`. */
@@ -37,6 +47,10 @@ export class TooMuchWork extends Error {}
 export const MAX_ISSUES = 50;
 const MAX_SHOWN = 200;
 const ISSUE_STEPS = 20;
+/** To find a member of a large object. */
+const NAME_STEPS = 4;
+/** To note a member or an item as evaluated, in the branch and around it. */
+const SEEN_STEPS = 10;
 /** Numbers of any exponent are divided digit by digit. */
 const MULTIPLE_STEPS = 40;
 
@@ -45,16 +59,18 @@ export const spend = (run: Run, steps: number): void => {
   if (run.left < 0) throw new TooMuchWork();
 };
 
-const fail = (run: Run, message: string, ...more: readonly PropertyKey[]): false => {
+const fail = (run: Run, message: string, isInteger = false): false => {
   spend(run, ISSUE_STEPS);
-  if (run.issues.length < run.maxIssues) run.issues.push({ path: pointerText([...run.path, ...more]), message });
+  if (run.issues.length < run.maxIssues) run.issues.push({ place: run.place, message, isInteger });
   return false;
 };
+const missing: Check = (_value, run) => fail(run, "is required");
 
-const within = (check: Check, value: unknown, run: Run, at: PropertyKey): boolean => {
-  run.path.push(at);
+const within = (check: Check, value: unknown, run: Run, key: PropertyKey): boolean => {
+  const up = run.place;
+  run.place = { up, key };
   const fits = check(value, run, undefined);
-  run.path.pop();
+  run.place = up;
   return fits;
 };
 
@@ -62,6 +78,7 @@ export const newSeen = (): Seen => ({ names: new Set(), items: new Set() });
 
 /** A check whose issues and evaluations count only if they are wanted: `issues` are those of a value that does not fit. */
 const apart = (check: Check, value: unknown, run: Run, seen: Seen | undefined) => {
+  spend(run, 2);
   const own = seen === undefined ? undefined : newSeen();
   const { issues } = run;
   run.issues = [];
@@ -69,7 +86,7 @@ const apart = (check: Check, value: unknown, run: Run, seen: Seen | undefined) =
   const found = run.issues;
   run.issues = issues;
   if (fits && seen !== undefined && own !== undefined) {
-    spend(run, own.names.size + own.items.size);
+    spend(run, SEEN_STEPS * (own.names.size + own.items.size));
     for (const name of own.names) seen.names.add(name);
     for (const item of own.items) seen.items.add(item);
   }
@@ -83,7 +100,7 @@ export const along = (check: Check, value: unknown, run: Run, seen: Seen | undef
   return fits;
 };
 
-const take = (run: Run, found: readonly Fault[]): void => {
+const take = (run: Run, found: readonly Issue[]): void => {
   run.issues.push(...found.slice(0, Math.max(0, run.maxIssues - run.issues.length)));
 };
 
@@ -93,8 +110,13 @@ const spendOnDigits = (run: Run, ...numbers: readonly (number | RawNumber)[]): v
   const count = numbers.reduce<number>((sum, one) => sum + (typeof one === "number" ? 0 : one.rawJSON.length), 0);
   spend(run, count / 16 + (count * count) / 20_000);
 };
-/** A number that is stored as its text, where a double holds it: the double. */
-const asHeld = (value: unknown): unknown => (isRawNumber(value) && isHeld(value.rawJSON) ? Number(value.rawJSON) : value);
+/** A number that is stored as its text, where a double holds it: the double. Counts what it costs to look that up, or a text. */
+const asHeld = (value: unknown, run: Run): unknown => {
+  if (typeof value === "string") spend(run, value.length / 256);
+  if (!isRawNumber(value)) return value;
+  spendOnDigits(run, value);
+  return isHeld(value.rawJSON) ? Number(value.rawJSON) : value;
+};
 
 /** The same text for equal values, whatever the order of their members. */
 const canonicalText = (value: unknown, run: Run): string => {
@@ -102,8 +124,7 @@ const canonicalText = (value: unknown, run: Run): string => {
   if (typeof value === "string") spend(run, value.length / 16);
   if (Array.isArray(value)) return `[${value.map((item) => canonicalText(item, run)).join()}]`;
   if (isRawNumber(value)) {
-    spendOnDigits(run, value);
-    const held = asHeld(value);
+    const held = asHeld(value, run);
     return typeof held === "number" ? JSON.stringify(held) : valueText(value);
   }
   if (!isObject(value)) return JSON.stringify(value);
@@ -118,12 +139,12 @@ const newValues = () => {
   const isPlain = (value: unknown): boolean => typeof value !== "object" || value === null;
   return {
     has: (given: unknown, run: Run): boolean => {
-      const value = asHeld(given);
+      const value = asHeld(given, run);
       return isPlain(value) ? plain.has(value) : composed.size > 0 && composed.has(canonicalText(value, run));
     },
     /** False where it was there. */
     add: (given: unknown, run: Run): boolean => {
-      const value = asHeld(given);
+      const value = asHeld(given, run);
       const size = plain.size + composed.size;
       if (isPlain(value)) plain.add(value);
       else composed.add(canonicalText(value, run));
@@ -147,7 +168,7 @@ const countOf = (given: unknown): number | undefined => {
 
 const oneOfValues = (values: readonly unknown[], message: string): Check => {
   const known = newValues();
-  for (const value of values) known.add(value, { left: Infinity, path: [], issues: [], maxIssues: MAX_ISSUES });
+  for (const value of values) known.add(value, { left: Infinity, place: undefined, issues: [], maxIssues: MAX_ISSUES });
   return (value, run) => known.has(value, run) || fail(run, message);
 };
 
@@ -188,7 +209,7 @@ const sized = (fits: (count: number, given: number) => boolean, word: string): M
 
 const namesOf = (value: Members, run: Run): readonly string[] => {
   const names = Object.keys(value);
-  spend(run, names.length);
+  spend(run, NAME_STEPS * names.length);
   return names;
 };
 
@@ -241,29 +262,37 @@ const dependent =
     const rules = Object.entries(given).map(([name, part]) => ({ name, check: wants(name, part, inner) }));
     return (value, run, seen) => {
       if (!isObject(value)) return true;
+      spend(run, rules.length);
       let fits = true;
       for (const { name, check } of rules)
         if (Object.hasOwn(value, name) && !along(check, value, run, seen)) fits = fail(run, `does not fit (${word})`);
       return fits;
     };
   };
-const needs =
-  (names: readonly unknown[]): Check =>
-  (value, run) => {
+const textsOf = (given: unknown): readonly string[] => (Array.isArray(given) ? given : []).filter((name) => typeof name === "string");
+const needs = (given: unknown): Check => {
+  const names = textsOf(given);
+  return (value, run) => {
     spend(run, names.length);
-    return names.every((name) => isObject(value) && Object.hasOwn(value, String(name)));
+    return names.every((name) => isObject(value) && Object.hasOwn(value, name));
   };
+};
 
 /** Each keyword that is known, in the order in which issues are listed. What has not the keyword's shape means nothing. */
 export const makers: Readonly<Record<string, Maker>> = {
   type: (given) => {
-    const types = (Array.isArray(given) ? given : [given]).filter((type) => typeof type === "string");
-    if (types.length === 0) return undefined;
-    const message = `must be ${article(types.join(" or "))}`;
+    const types = new Set(textsOf(Array.isArray(given) ? given : [given]));
+    if (types.size === 0) return undefined;
+    const names = [...types].join(" or ");
+    const message = names.length > MAX_SHOWN ? "must be of a type that the schema names" : `must be ${article(names)}`;
     return (value, run) => {
       if (isRawNumber(value)) spendOnDigits(run, value);
-      const type = typeOf(value);
-      return types.includes(type) || (isNumber(value) && types.includes("integer") && isWhole(value)) || fail(run, message);
+      const isInteger = types.has("integer");
+      return (
+        types.has(typeOf(value)) ||
+        (isInteger && isNumber(value) && isWhole(value)) ||
+        fail(run, message, isInteger && typeof value === "string")
+      );
     };
   },
   const: (given) => oneOfValues([given], wanted(JSON.stringify(given), "must be", "must be the value the schema names")),
@@ -309,16 +338,16 @@ export const makers: Readonly<Record<string, Maker>> = {
       return chosen === undefined || along(chosen, value, run, seen) || fail(run, "does not fit (if)");
     };
   },
-  required: (given) =>
-    !Array.isArray(given)
-      ? undefined
-      : (value, run) => {
-          if (!isObject(value)) return true;
-          spend(run, given.length);
-          const missing = given.filter((name) => !Object.hasOwn(value, String(name)));
-          for (const name of missing) fail(run, "is required", String(name));
-          return missing.length === 0;
-        },
+  required: (given) => {
+    const names = textsOf(given);
+    return (value, run) => {
+      if (!isObject(value)) return true;
+      spend(run, names.length);
+      const absent = names.filter((name) => !Object.hasOwn(value, name));
+      for (const name of absent) within(missing, undefined, run, name);
+      return absent.length === 0;
+    };
+  },
   minProperties: sized((count, given) => count >= given, "minProperties"),
   maxProperties: sized((count, given) => count <= given, "maxProperties"),
   propertyNames: (given, inner) => {
@@ -329,7 +358,7 @@ export const makers: Readonly<Record<string, Maker>> = {
       return unfit.length === 0 || fail(run, "does not fit (propertyNames)");
     };
   },
-  dependentRequired: dependent("dependentRequired", (_name, part) => needs(Array.isArray(part) ? part : [])),
+  dependentRequired: dependent("dependentRequired", (_name, part) => needs(part)),
   dependentSchemas: dependent("dependentSchemas", (_name, part, inner) => inner(part)),
   dependencies: dependent("dependencies", (_name, part, inner) => (Array.isArray(part) ? needs(part) : inner(part))),
   properties: (given, inner) => {
@@ -348,8 +377,9 @@ export const makers: Readonly<Record<string, Maker>> = {
   },
   patternProperties: (_given, inner, schema) => {
     const rules = inPatterns(schema, inner);
-    return (value, run, seen) =>
-      rules
+    return (value, run, seen) => {
+      spend(run, 2 * rules.length);
+      return rules
         .map(({ pattern, check }) =>
           ofMembers((name) => {
             spend(run, pattern.steps(name));
@@ -357,6 +387,7 @@ export const makers: Readonly<Record<string, Maker>> = {
           }, check)(value, run, seen),
         )
         .every(Boolean);
+    };
   },
   additionalProperties: (given, inner, schema) => {
     const named = new Set(isObject(schema["properties"]) ? Object.keys(schema["properties"]) : []);
@@ -387,6 +418,7 @@ export const makers: Readonly<Record<string, Maker>> = {
     const most = countOf(schema["maxContains"]) ?? Infinity;
     return (value, run, seen) => {
       if (!Array.isArray(value)) return true;
+      spend(run, value.length);
       const fitting = value.flatMap((item, at) => (apart(check, item, run, undefined).fits ? [at] : []));
       for (const at of fitting) seen?.items.add(at);
       return (fitting.length >= least && fitting.length <= most) || fail(run, "does not fit (contains)");

@@ -1,7 +1,7 @@
 import { parseExactJson } from "#contract/exact-numbers.ts";
 import { isObject } from "#contract/is-object.ts";
-import { pointerText } from "#contract/json-pointer.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
+import type { Place } from "#documents/schema-rules.ts";
 import { keyedDigest } from "#crud/mcp/digest.ts";
 import { principalOf, type CallParts, type KnownCall } from "./tool-call.ts";
 
@@ -41,11 +41,15 @@ const freeze = (value: unknown, depth: number, count: { left: number }, faults: 
 const isLargeInteger = (text: string): boolean => /^-?[1-9]\d{15,99}$/.test(text) && !Number.isSafeInteger(Number(text));
 
 /** A copy in which such texts at these places are the numbers themselves. */
-const withIntegers = (value: unknown, places: ReadonlySet<string>, at = ""): unknown => {
-  if (typeof value === "string") return places.has(at) && isLargeInteger(value) ? parseExactJson(value) : value;
-  const inner = (item: unknown, name: string | number): unknown => withIntegers(item, places, at + pointerText([String(name)]));
-  if (Array.isArray(value)) return value.map(inner);
-  return isObject(value) ? Object.fromEntries(Object.entries(value).map(([name, item]) => [name, inner(item, name)])) : value;
+const withIntegers = (value: unknown, places: readonly Place[]): unknown => {
+  type Members = Record<PropertyKey, unknown>;
+  const copy = parseExactJson(JSON.stringify(value)) as Members;
+  const at = (place: Place | undefined): Members => (place === undefined ? copy : (at(place.up)[place.key] as Members));
+  for (const { up, key } of places) {
+    const text = at(up)[key];
+    if (typeof text === "string" && isLargeInteger(text)) at(up)[key] = parseExactJson(text);
+  }
+  return copy;
 };
 
 /** Arguments that fit, or what is wrong with them. An id beyond 2^53 is also taken as text where the schema says integer. */
@@ -54,10 +58,10 @@ const fitArguments = async (
   { call, tool }: KnownCall,
 ): Promise<{ readonly value: unknown; readonly faults: readonly Fault[] }> => {
   const caller = { tenant: call.caller.tenant, signal: call.signal };
-  const faults = await tool.checkArguments(value, { ...caller, maxIssues: MAX_VALUES });
-  const places = new Set(faults.filter(({ message }) => message.includes("integer")).map(({ path }) => path));
-  if (places.size === 0) return { value, faults };
-  const fit = withIntegers(value, places);
+  const integers: Place[] = [];
+  const faults = await tool.checkArguments(value, { ...caller, integers });
+  if (integers.length === 0) return { value, faults };
+  const fit = withIntegers(value, integers);
   return { value: fit, faults: await tool.checkArguments(fit, caller) };
 };
 

@@ -51,6 +51,7 @@ const operations = {
       ids: { ...ids, uniqueItems: true },
     },
   ),
+  keyed: { ...sends({ body: {} }, {}), input: { type: "object", additionalProperties: ids } },
   either: sends({ body: {} }, { id: { anyOf: [int64, { type: "string" }] } }),
   answers: reads("/answer"),
   selected: reads("/answer", { output: { select: "${ {'first': response.body.items[0], 'is': response.body.id == 9007199254740993} }" } }),
@@ -163,6 +164,12 @@ describe("numbers of a tool call keep every digit", () => {
       const numbers = Array.from({ length: 5_000 }, (_none, at) => `900719925475${1000 + at}`);
       await call("json", `{"ids":[${numbers.map((id) => `"${id}"`).join()}]}`);
       assert.equal(sent(), `/echo  {"ids":[${numbers.join()}]}`);
+    });
+
+    test(`${way}: thousands of ids as texts below a long name arrive as the numbers`, async () => {
+      const [name, numbers] = ["~".repeat(150_000), Array.from({ length: 4_000 }, (_none, at) => `900719925475${1000 + at}`)];
+      await call("keyed", `{"${name}":[${numbers.map((id) => `"${id}"`).join()}]}`);
+      assert.equal(sent(), `/echo  {"${name}":[${numbers.join()}]}`);
     });
 
     test(`${way}: a part of a multipart form is the number, as plain text`, async () => {
