@@ -88,6 +88,20 @@ export const isHeld = (text: string): boolean => {
 
 export const digitsOf = (value: number | RawNumber): string => (typeof value === "number" ? String(value) : value.rawJSON);
 
+/** No whole number that a double holds has more. */
+const MAX_INTEGER_DIGITS = 309;
+
+const withoutExponent = (value: number | RawNumber): number | RawNumber => {
+  if (typeof value === "number" ? Math.abs(value) < 1e21 || !Number.isFinite(value) : /^-?\d+$/.test(value.rawJSON)) return value;
+  const { sign, digits, exponent } = decimalOf(value);
+  if (exponent < 0n || exponent + BigInt(digits.length) > MAX_INTEGER_DIGITS) return value;
+  return json.rawJSON(`${sign < 0 ? "-" : ""}${digits || "0"}${"0".repeat(Number(exponent))}`);
+};
+
+/** As `JSON.stringify`, whole numbers with all their digits: 1e21, which is how it prints ten to the 21st, is another id to most readers. */
+export const sentJson = (value: unknown): string =>
+  JSON.stringify(value, (_name, item: unknown) => (typeof item === "number" || isRawNumber(item) ? withoutExponent(item) : item));
+
 /** A whole number of any size as JSON prints it. */
 export const rawInteger = (value: bigint): RawNumber => json.rawJSON(String(value));
 

@@ -1,4 +1,4 @@
-import { isRawNumber } from "#contract/exact-numbers.ts";
+import { isRawNumber, sentJson } from "#contract/exact-numbers.ts";
 import { Problem } from "#contract/problem.ts";
 import type { CelInputs } from "#documents/cel.ts";
 import { encode, headerText, pathText, queryPairs } from "./parameter-styles.ts";
@@ -32,7 +32,7 @@ const unfit = (name: string): Problem =>
 
 /** A caller's value in a path: encoded whole; a value that is not there is refused. */
 const segmentOf = (name: string, value: unknown): string => {
-  const text = typeof value === "number" || typeof value === "boolean" || isRawNumber(value) ? JSON.stringify(value) : value;
+  const text = typeof value === "number" || typeof value === "boolean" || isRawNumber(value) ? sentJson(value) : value;
   if (typeof text !== "string" || text === "" || !text.isWellFormed()) throw unfit(name);
   return encodeURIComponent(text);
 };
@@ -53,7 +53,7 @@ const fillPath = (path: string, fill: (name: string) => string): string =>
 const queryOf = (name: string, value: unknown): readonly (readonly [string, string])[] => {
   if (value === undefined || value === null) return [];
   if (Array.isArray(value)) return value.flatMap((item) => queryOf(name, item));
-  return [[encode(name), encode(typeof value === "string" ? value : JSON.stringify(value))]];
+  return [[encode(name), encode(typeof value === "string" ? value : sentJson(value))]];
 };
 
 const placeholdersOf = (path: string): readonly string[] => [...path.matchAll(placeholder)].map((match) => match[1] ?? "");

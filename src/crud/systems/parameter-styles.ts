@@ -1,4 +1,4 @@
-import { isRawNumber } from "#contract/exact-numbers.ts";
+import { isRawNumber, sentJson } from "#contract/exact-numbers.ts";
 import { isObject } from "#contract/is-object.ts";
 import { Problem } from "#contract/problem.ts";
 
@@ -15,7 +15,7 @@ const encodeFew = (text: string): string => encode(text).replace(/%(?:3A|2F|3F|4
 
 /** A value as text; what has parts of its own inside a list or map as JSON. Throws `invalid_arguments` for half a surrogate pair. */
 export const textOf = (value: unknown, name: string): string => {
-  const text = typeof value === "string" ? value : JSON.stringify(value);
+  const text = typeof value === "string" ? value : sentJson(value);
   if (!text.isWellFormed()) throw new Problem("invalid_arguments", { errors: [{ path: `/${name}`, message: "is no whole text" }] });
   return text;
 };
@@ -26,7 +26,7 @@ const given = (map: Readonly<Record<string, unknown>>): readonly (readonly [stri
 /** `style: simple`, `label`, `matrix` of a path; empty where it says nothing. */
 export const pathText = (name: string, value: unknown, style: Style, isExploded: boolean): string => {
   const write = (item: unknown): string => encode(textOf(item, name));
-  if (style === "json") return encode(JSON.stringify(value));
+  if (style === "json") return encode(sentJson(value));
   const parts = isObject(value) ? given(value).map(([key, item]) => [encode(key), write(item)] as const) : undefined;
   const items = Array.isArray(value) ? value.map(write) : undefined;
   const pairs = (between: string): string[] => (parts ?? []).map(([key, item]) => `${key}${between}${item}`);
@@ -46,7 +46,7 @@ export const pathText = (name: string, value: unknown, style: Style, isExploded:
 export const headerText = (name: string, value: unknown, style: Style, isExploded: boolean): string => {
   const write = (item: unknown): string => textOf(item, name);
   const text = ((): string => {
-    if (style === "json") return JSON.stringify(value);
+    if (style === "json") return sentJson(value);
     if (Array.isArray(value)) return value.map(write).join(",");
     if (isObject(value))
       return given(value)
@@ -75,7 +75,7 @@ export const queryPairs = (name: string, value: unknown, style: Style, isExplode
   if (value === undefined || value === null) return [];
   const write = (item: unknown): string => (isReserved ? encodeFew : encode)(textOf(item, name));
   const own = encode(name);
-  if (style === "json") return [[own, encode(JSON.stringify(value))]];
+  if (style === "json") return [[own, encode(sentJson(value))]];
   if (style === "deepObject") return deepPairs(name, value, write, 0).map(([key, item]) => [encode(key), item]);
   const delimiter = DELIMITERS[style] ?? ",";
   if (Array.isArray(value)) {

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { sentJson } from "#contract/exact-numbers.ts";
 import { isObject } from "#contract/is-object.ts";
 import { Problem } from "#contract/problem.ts";
 import { queryPairs, textOf, type Style } from "./parameter-styles.ts";
@@ -59,7 +60,7 @@ const multipartOf = (value: Readonly<Record<string, unknown>>, { encoding }: Bod
     const media = rule.media ?? (isBytes ? "application/octet-stream" : asJson ? "application/json" : undefined);
     const file = isBytes ? `; filename="${partName(name)}"` : "";
     const head = `--${boundary}\r\nContent-Disposition: form-data; name="${partName(name)}"${file}\r\n${media === undefined ? "" : `Content-Type: ${media}\r\n`}\r\n`;
-    const content = isBytes ? bytesOf(item, name) : Buffer.from(asJson ? JSON.stringify(item) : textOf(item, name));
+    const content = isBytes ? bytesOf(item, name) : Buffer.from(asJson ? sentJson(item) : textOf(item, name));
     pieces.push(Buffer.from(head), content, Buffer.from("\r\n"));
   };
   for (const [name, item] of Object.entries(value)) add(name, item);
@@ -70,7 +71,7 @@ const multipartOf = (value: Readonly<Record<string, unknown>>, { encoding }: Bod
 export const writeBody = (value: unknown, rules: BodyRules): SentBody => {
   const { media } = rules;
   if (rules.base64) return { type: media, content: bytesOf(value, "body") };
-  if (isJsonMedia(media)) return { type: media, content: JSON.stringify(value) };
+  if (isJsonMedia(media)) return { type: media, content: sentJson(value) };
   if (media === FORM || media === MULTIPART) {
     if (!isObject(value)) throw new Problem("invalid_arguments", { errors: [{ path: "/body", message: "must be an object" }] });
     return media === FORM ? { type: media, content: formOf(value, rules) } : multipartOf(value, rules);

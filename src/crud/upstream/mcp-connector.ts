@@ -1,4 +1,5 @@
 import { ProtocolError, SdkError, SdkErrorCode } from "@modelcontextprotocol/client";
+import { parseLosslessJson, sentJson } from "#contract/exact-numbers.ts";
 import { Problem } from "#contract/problem.ts";
 import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
 import type { Connector, Invocation } from "#crud/mcp/tool.ts";
@@ -51,7 +52,10 @@ export const createMcpConnector = (options: {
     options.children.use(childKey(options.isolation, call), async (client) => {
       const result = await client
         .request(
-          { method: "tools/call", params: { name: options.upstreamName, arguments: { ...call.arguments } } },
+          {
+            method: "tools/call",
+            params: { name: options.upstreamName, arguments: parseLosslessJson(sentJson(call.arguments)) as Record<string, unknown> },
+          },
           { signal: call.signal, timeout: options.timeoutMs },
         )
         .catch((error: unknown) => {

@@ -1,4 +1,4 @@
-import { digitsOf, isRawNumber } from "#contract/exact-numbers.ts";
+import { isRawNumber, sentJson } from "#contract/exact-numbers.ts";
 import { Problem } from "#contract/problem.ts";
 import type { CelInputs } from "#documents/cel.ts";
 import type { Expression } from "#crud/systems/expression.ts";
@@ -69,7 +69,7 @@ export const nextPage = (paging: Paging, read: ReadPage, first: Target, base: st
   switch (paging.style) {
     case "cursor": {
       const given = paging.next.evaluate(read.prepared);
-      const next = typeof given === "string" ? given : typeof given === "number" || isRawNumber(given) ? digitsOf(given) : "";
+      const next = typeof given === "string" ? given : typeof given === "number" || isRawNumber(given) ? sentJson(given) : "";
       return next === "" ? undefined : plus(first, paging.param, next);
     }
     case "page":

@@ -6,6 +6,7 @@ import { serverUpstream, type ServerUpstream } from "#testing/http-upstream.ts";
 
 const BIG = "9007199254740993";
 const NEAR = "9007199254740992";
+const HUGE = "1000000000000000000000";
 const FINE = "0.1234567890123456789";
 const int64 = { type: "integer", format: "int64" };
 
@@ -153,6 +154,17 @@ describe("numbers of a tool call keep every digit", () => {
       ["form", `{"id":${BIG},"ids":["${BIG}",${BIG}]}`, `/echo  id=${BIG}&ids=${BIG}&ids=${BIG}`],
       ["either", `{"id":"${BIG}"}`, `/echo  {"id":"${BIG}"}`],
       ["bounded", `{"percent":99.99999999999999999999,"one":1.0}`, `/echo  {"percent":99.99999999999999999999,"one":1}`],
+      ["patch_it", `{"id":${HUGE},"age":1}`, `/echo/${HUGE}  {"age":1}`],
+      ["patch_it", `{"id":1e21,"age":${BIG}.0}`, `/echo/${HUGE}  {"age":${BIG}}`],
+      ["queried", `{"id":[${HUGE},"${HUGE}"],"deep":{"a":-12e22}}`, `/echo?id=${HUGE}&id=${HUGE}&deep%5Ba%5D=-${120n * 10n ** 21n}  `],
+      ["named", `{"id":1.5e30}`, `/echo?id=15${"0".repeat(29)}  `],
+      ["header", `{"x-id":${HUGE}}`, `/echo ${HUGE} `],
+      [
+        "json",
+        `{"id":${HUGE},"nested":{"a":[1e23]},"rate":1.5e-7}`,
+        `/echo  {"id":${HUGE},"nested":{"a":[1${"0".repeat(23)}]},"rate":1.5e-7}`,
+      ],
+      ["form", `{"id":${HUGE},"ids":["${HUGE}",1e22]}`, `/echo  id=${HUGE}&ids=${HUGE}&ids=${HUGE}0`],
       ["bounded", `{"ids":[${BIG},${NEAR}]}`, `/echo  {"ids":[${BIG},${NEAR}]}`],
     ] as const)
       test(`${way}: ${name} ${args} arrives as it is`, async () => {
