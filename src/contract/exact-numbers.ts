@@ -98,7 +98,7 @@ const withoutExponent = (value: number | RawNumber): number | RawNumber => {
   return json.rawJSON(`${sign < 0 ? "-" : ""}${digits || "0"}${"0".repeat(Number(exponent))}`);
 };
 
-/** As `JSON.stringify`, whole numbers with all their digits: 1e21, which is how it prints ten to the 21st, is another id to most readers. */
+/** As `JSON.stringify`, whole numbers with all their digits: to most readers 1e21 is another id than it stands for. */
 export const sentJson = (value: unknown): string =>
   JSON.stringify(value, (_name, item: unknown) => (typeof item === "number" || isRawNumber(item) ? withoutExponent(item) : item));
 

@@ -6,8 +6,8 @@ import { checkSteps } from "./pattern.ts";
 import { along, makers, MAX_ISSUES, newSeen, nothing, spend, TooMuchWork, type Check, type Place, type Run } from "./schema-rules.ts";
 
 /**
- * All issues of a value, at most 50; empty = it fits. Values are never echoed, long names and paths are shortened. `integers` is filled with the
- * places of texts where an integer may be, as far as those are issues. Numbers are compared on their digits, those that no
+ * All issues of a value, at most 50; empty = it fits. Values are never echoed, long names and paths are shortened.
+ * `integers` is filled with the places of texts where an integer may be, as far as those are issues. Numbers are compared on their digits, those that no
  * double holds too (`exact-numbers.ts`). `steps` bounds the work, each some 50 ns; beyond it the answer is `TOO_MUCH_WORK` itself. Cost: linear in the work that the schema
  * asks for; equal items, `enum` and `const` are looked up, not compared.
  */

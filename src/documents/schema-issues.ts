@@ -39,8 +39,9 @@ const thread = createWorkThread<SchemaQuestion, SchemaAnswer>({
 });
 
 /**
- * The issues of a value by a schema: here as long as that takes about 5 ms by count, else in one of two threads, of which a tenant has one at a
- * time; what takes more than about a second there, too, is `TOO_MUCH_WORK`. Throws `overloaded` where too many of the tenant wait.
+ * The issues of a value by a schema: here as long as that takes about 5 ms by count, else in one of two threads, of
+ * which a tenant has one at a time; what takes more than about a second there, too, is `TOO_MUCH_WORK`. Throws
+ * `overloaded` where too many of the tenant wait.
  */
 export const schemaIssues = async (check: SchemaCheck, value: unknown, asker: SchemaCaller = {}): Promise<readonly Fault[]> => {
   const { integers } = asker;

@@ -110,7 +110,7 @@ const spendOnDigits = (run: Run, ...numbers: readonly (number | RawNumber)[]): v
   const count = numbers.reduce<number>((sum, one) => sum + (typeof one === "number" ? 0 : one.rawJSON.length), 0);
   spend(run, count / 16 + (count * count) / 20_000);
 };
-/** A number that is stored as its text, where a double holds it: the double. Counts what it costs to look that up, or a text. */
+/** A number that is stored as its text, where a double holds it: the double. Counts what it costs to look up. */
 const asHeld = (value: unknown, run: Run): unknown => {
   if (typeof value === "string") spend(run, value.length / 256);
   if (!isRawNumber(value)) return value;

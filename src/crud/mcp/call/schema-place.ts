@@ -47,8 +47,8 @@ const unnamed = (schema: Schema): readonly unknown[] => [
 ];
 
 /**
- * What a tool's input schema says of the secrecy of its values: `writeOnly`, or the format `password`. A branch that does not apply only hides
- * more. Cost: what is known of a place is found once, whatever stands there.
+ * What a tool's input schema says of the secrecy of its values: `writeOnly`, or the format `password`. A branch that
+ * does not apply only hides more. Cost: what is known of a place is found once, whatever stands there.
  */
 export const placeInSchema = (root: Schema): Place => {
   let left = MAX_LOOKS;
