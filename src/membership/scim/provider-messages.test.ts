@@ -306,7 +306,7 @@ test("POST and PUT of users as both providers send them", async (t) => {
 });
 
 test("groups as both providers send them", async (t) => {
-  const { scim } = await openWorld(t);
+  const { world, scim } = await openWorld(t);
   const ids: string[] = [];
   for (let n = 0; n < 4; n++) ids.push(await made(scim, "/Users", user(`m${n}`)));
   const [a = "", b = "", c = "", d = ""] = ids;
@@ -327,6 +327,17 @@ test("groups as both providers send them", async (t) => {
     ["several by one filter", { op: "remove", path: `members[value eq "${a}" or value eq "${d}"]` }, "Crew", [c]],
     ["somebody who is not in it", { op: "remove", path: "members", value: [{ value: a }, { value: "dan@acme" }] }, "Crew", [c]],
     ["by URN", { op: "replace", path: `${GROUP}:members`, value: [{ value: a }] }, "Crew", [a]],
+    ["Value in capitals", { op: "add", path: "members", value: [{ VALUE: b, Display: "b" }] }, "Crew", [a, b]],
+    ["removed by Value", { op: "Remove", path: "members", value: { Value: b } }, "Crew", [a]],
+    ["an empty list of those who go", { op: "remove", path: "members", value: [] }, "Crew", [a]],
+    // Of a member only who it is is stored: what is said of its parts leaves the group as it is.
+    ...["display", "value", "$ref", "type", "nickname"].flatMap((part) =>
+      [`members.${part}`, `members[value eq "${a}"].${part}`, `${GROUP}:members.${part}`].flatMap((path) => [
+        [path, { op: "remove", path }, "Crew", [a]] as const,
+        [path, { op: "replace", path, value: b }, "Crew", [a]] as const,
+        [path, { op: "add", value: { [path]: b } }, "Crew", [a]] as const,
+      ]),
+    ),
     ["null", { op: "replace", path: "members", value: null }, "Crew", []],
   ];
   for (const [what, operation, name, members] of rows) {
@@ -334,6 +345,45 @@ test("groups as both providers send them", async (t) => {
     assert.equal(status, 200, `${what}: ${JSON.stringify(body)}`);
     const read = (body.members ?? []).map(({ value }: { value: string }) => value).toSorted();
     assert.deepEqual([what, body.displayName, read], [what, name, members.toSorted()]);
+  }
+  const [{ problems }] = (await world.call("ada", "GET", "/api/v1/scim-tokens", { scopes })).body.items;
+  const details = problems.map(({ detail }: { detail: string }) => detail);
+  for (const [what, detail] of [
+    ["a part of members", "Not stored: members.display."],
+    ["a part of one", `Not stored: members[value eq "${a}"].display.`],
+    ["who could be nobody here", "Not stored: members dan@acme."],
+  ])
+    assert.ok(details.includes(detail), `${what}: ${details.join(" ")}`);
+});
+
+test("a message that does not say who goes and who stays in a group changes nobody, and is refused", async (t) => {
+  const { scim } = await openWorld(t);
+  const a = await made(scim, "/Users", user("a"));
+  const b = await made(scim, "/Users", user("b"));
+  const id = await made(scim, "/Groups", group("Staff", [a, b]));
+  const both = { members: [{ value: a }], Members: [] };
+  const byUrn = { members: [{ value: a }], [`${GROUP}:members`]: [] };
+  const rows: readonly (readonly [what: string, method: "PATCH" | "PUT", body: object])[] = [
+    ...["", {}, 7, true, [{}], [{ display: "a" }], [null], [[{ value: a }]], { value: { value: a } }, { value: a, Value: b }].flatMap(
+      (value) =>
+        ["remove", "add", "replace"].map(
+          (op) => [`${op} ${JSON.stringify(value)}`, "PATCH", patch({ op, path: "members", value })] as const,
+        ),
+    ),
+    ["members twice", "PUT", { schemas: [GROUP], displayName: "Staff", ...both }],
+    ["members twice, by URN", "PUT", { schemas: [GROUP], displayName: "Staff", ...byUrn }],
+    ["members twice in a value", "PATCH", patch({ op: "replace", value: both })],
+    ["members twice in a value, by URN", "PATCH", patch({ op: "replace", value: byUrn })],
+    ["value twice", "PATCH", patch({ op: "replace", path: "members", value: [{ value: a }], Value: [] })],
+    ["path twice", "PATCH", patch({ op: "remove", path: "members", Path: "externalId" })],
+    ["op twice", "PATCH", patch({ op: "add", Op: "replace", path: "members", value: [{ value: a }] })],
+    ["Operations twice", "PATCH", { Operations: [{ op: "remove", path: "members" }], operations: [] }],
+    ["a name twice", "PUT", { ...group("Staff", [a]), DisplayName: "Other" }],
+  ];
+  for (const [what, method, body] of rows) {
+    const reply = await scim(method, `/Groups/${id}`, body);
+    assert.deepEqual([what, reply.status, reply.body?.status], [what, 400, "400"], JSON.stringify(reply.body));
+    assert.deepEqual([what, (await scim("GET", `/Groups/${id}`)).body.members?.length], [what, 2]);
   }
 });
 

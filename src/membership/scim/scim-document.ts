@@ -12,13 +12,26 @@ const MAX_IGNORED = 20;
 /** Of one object; the schemas have fewer than fifty. */
 const MAX_NAMES = 1_000;
 
-/** Of what is sent. Throws `invalidValue`. */
-export const entriesOf = (object: object): readonly (readonly [string, unknown])[] => {
-  if (Object.keys(object).length > MAX_NAMES) throw new ScimError(400, "invalidValue", `An object has at most ${MAX_NAMES} members.`);
-  return Object.entries(object);
+const twice = (name: string): ScimError =>
+  new ScimError(400, "invalidSyntax", `${name.slice(0, 100)} is named twice in one object, in other letters.`);
+/** The URN of a core schema says no more than the name behind it. */
+const CORE = /^urn:ietf:params:scim:schemas:core:2\.0:(?:user|group)[:.]/;
+type Entries = readonly (readonly [string, unknown])[];
+
+/** Throws `invalidSyntax` where two names mean the same: which of them counts would be a guess. */
+export const distinct = (entries: Entries): Entries => {
+  const seen = new Set<string>();
+  for (const [name] of entries) if (seen.size === seen.add(name.trim().toLowerCase().replace(CORE, "")).size) throw twice(name);
+  return entries;
 };
 
-const ignore = (ignored: Ignored, at: string): undefined => {
+/** Of what is sent. Throws `invalidValue`, `invalidSyntax`. */
+export const entriesOf = (object: object): Entries => {
+  if (Object.keys(object).length > MAX_NAMES) throw new ScimError(400, "invalidValue", `An object has at most ${MAX_NAMES} members.`);
+  return distinct(Object.entries(object));
+};
+
+export const ignore = (ignored: Ignored, at: string): undefined => {
   if (ignored.size < MAX_IGNORED) ignored.add(at.slice(0, 100));
   return undefined;
 };
@@ -135,7 +148,12 @@ export const isWholePath = (path: unknown): boolean =>
 /** Members of one name in any case; a body that is refused may have several. */
 const membersOf = (object: Readonly<Record<string, unknown>>, name: string): readonly unknown[] =>
   Object.keys(object).flatMap((own) => (own.length <= MAX_NAME && own.trim().toLowerCase() === name ? [object[own]] : []));
-export const memberOf = (object: Readonly<Record<string, unknown>>, name: string): unknown => membersOf(object, name)[0];
+/** The one of this name. Throws `invalidSyntax` where there are several. */
+export const memberOf = (object: Readonly<Record<string, unknown>>, name: string): unknown => {
+  const [value, ...others] = membersOf(object, name);
+  if (others.length > 0) throw twice(name);
+  return value;
+};
 
 type Said = boolean | undefined;
 /** Of what stands beside one another, in no order, false counts. */

@@ -1,4 +1,6 @@
+import { isObject } from "#contract/is-object.ts";
 import { present, type NodeDraft, type NodeRow } from "#membership/graph/put-node.ts";
+import { memberOf } from "./scim-document.ts";
 import { ScimError } from "./scim-error.ts";
 import type { ScimDocument } from "./scim-schemas.ts";
 import { accountIdOf, nodeIdOf } from "./scim-store.ts";
@@ -111,12 +113,18 @@ export const groupNode = (tenant: string, id: string, document: ScimDocument, he
 
 export const isMemberId = (value: unknown): value is string => typeof value === "string" && /^[a-z2-7]{26}$/.test(value);
 
-/** SCIM ids of members as they are named: one or several, objects or text. `isLenient`: what is no id is nobody's. Throws `invalidValue`. */
-export const memberIds = (members: unknown, isLenient: boolean): ReadonlySet<string> => {
+/**
+ * SCIM ids of members as they are named: one or several, objects or text. What is text but no id is nobody's: `onStranger` takes it. Throws
+ * `invalidValue`.
+ */
+export const memberIds = (members: unknown, onStranger?: (name: string) => void): ReadonlySet<string> => {
   const named = members === undefined || members === null ? [] : Array.isArray(members) ? members : [members];
-  const ids = named
-    .map((one: unknown) => (typeof one === "string" ? one : objectOf(one)["value"]))
-    .filter((id) => !isLenient || isMemberId(id));
-  if (!ids.every(isMemberId)) throw new ScimError(400, "invalidValue", "members[].value must be the id of a user or group.");
-  return new Set(ids);
+  const ids = new Set<string>();
+  for (const one of named) {
+    const id: unknown = isObject(one) ? memberOf(one, "value") : one;
+    if (isMemberId(id)) ids.add(id);
+    else if (onStranger !== undefined && isText(id, Infinity)) onStranger(id);
+    else throw new ScimError(400, "invalidValue", "members[].value must be the id of a user or group.");
+  }
+  return ids;
 };

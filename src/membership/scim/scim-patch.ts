@@ -2,7 +2,9 @@ import { isObject } from "#contract/is-object.ts";
 import { createTurns } from "#http/turns.ts";
 import { attributesAt, type Attribute } from "./scim-attributes.ts";
 import {
+  distinct,
   entriesOf,
+  ignore,
   isWholePath,
   memberOf,
   readValue,
@@ -158,13 +160,13 @@ const applyAt = (op: Op, document: Values, { steps, filter, sub }: PatchPath, gi
 };
 
 /** Who is in a group after operations, as a change that needs nobody who is there. */
-const createMemberChange = () => {
+const createMemberChange = (ignored: Ignored) => {
   let [isSaid, isWhole] = [false, false];
   const [added, removed] = [new Set<string>(), new Set<string>()];
-  const apply = (op: Op, path: PatchPath | undefined, value: unknown): void => {
+  const apply = (op: Op, { filter }: PatchPath, value: unknown): void => {
     isSaid = true;
-    const filtered = path?.filter === undefined ? undefined : idsOf(path.filter);
-    if (path?.filter !== undefined && (filtered === undefined || op !== "remove"))
+    const filtered = filter === undefined ? undefined : idsOf(filter);
+    if (filter !== undefined && (filtered === undefined || op !== "remove"))
       throw new ScimError(400, "invalidPath", 'Members are named whole, or by members[value eq "..."] of an op remove.');
     const isNothing = value === undefined || value === null;
     if (filtered === undefined && (op === "replace" || (op === "remove" && isNothing))) {
@@ -172,7 +174,7 @@ const createMemberChange = () => {
       added.clear();
       removed.clear();
     }
-    const named = op === "remove" ? (filtered ?? memberIds(value, true)) : memberIds(value, false);
+    const named = op === "remove" ? (filtered ?? memberIds(value, (name) => ignore(ignored, `members ${name}`))) : memberIds(value);
     for (const id of named) {
       (op === "remove" ? added : removed).delete(id);
       (op === "remove" ? removed : added).add(id);
@@ -207,7 +209,11 @@ const operationsOf = (sent: unknown): readonly Values[] => {
 
 /** What an object names, below the name of its schema too. */
 const namedIn = (value: object): readonly (readonly [string, unknown])[] =>
-  entriesOf(value).flatMap(([name, one]) => (name !== "" && isWholePath(name) && isObject(one) ? entriesOf(one) : [[name, one] as const]));
+  distinct(
+    entriesOf(value).flatMap(([name, one]) =>
+      name !== "" && isWholePath(name) && isObject(one) ? entriesOf(one) : [[name, one] as const],
+    ),
+  );
 
 /**
  * The document after a PatchOp of RFC 7644, 3.5.2, applied to all of it or not at all. Attributes that are not stored are ignored, and
@@ -216,11 +222,13 @@ const namedIn = (value: object): readonly (readonly [string, unknown])[] =>
 export const patched = async (type: ScimType, held: ScimDocument, sent: unknown, ignored: Ignored): Promise<Patched> => {
   const operations = operationsOf(sent);
   const document: Values = { ...held };
-  const members = createMemberChange();
+  const members = createMemberChange(ignored);
   const apply = (op: Op, path: string, value: unknown): void => {
     const found = readPath(type, path);
-    if (found === undefined) ignored.add(path.slice(0, 100));
-    else if (found.steps[0]?.name === "members") members.apply(op, found, value);
+    const isOfMembers = found?.steps[0]?.name === "members";
+    // Of a member only who it is is stored.
+    if (found === undefined || (isOfMembers && (found.steps.length > 1 || found.sub !== undefined))) ignore(ignored, path);
+    else if (isOfMembers) members.apply(op, found, value);
     else applyAt(op, document, found, value, ignored);
   };
   for (const { op, path, value } of operations) {

@@ -250,7 +250,7 @@ export const createScim = (
   const computed = async (method: string, type: ScimType, held: ScimDocument, sent: unknown, ignored: Ignored): Promise<Patched> => {
     if (method === "PATCH") return patched(type, held, sent, ignored);
     const { members, ...document } = readDocument(type, sent, ignored);
-    if (type === "Group") return { document, members: { isWhole: true, added: memberIds(members, false), removed: new Set() } };
+    if (type === "Group") return { document, members: { isWhole: true, added: memberIds(members), removed: new Set() } };
     return { document: { active: held["active"] ?? true, ...document } };
   };
   /** Members beyond the first part, each part in a transaction of its own. */
