@@ -11,11 +11,11 @@ const CHARSET = /^[ \t]*charset[ \t]*=[ \t]*"?utf-8"?[ \t]*$/i;
 const PARAMETER = /^[ \t]*[a-z0-9!#$&^_.+-]+[ \t]*=[ \t]*(?:"[^"\\]*"|[a-z0-9!#$&^_.+'/:()?=@-]+)[ \t]*$/i;
 
 /**
- * Refuses a body of a type that the row does not take. Text is UTF-8: another charset would be another reading of the
+ * Refuses a body of a type that the row does not take; a row may take any, and none. Text is UTF-8: another charset would be another reading of the
  * same bytes. Throws `unsupported_media_type`.
  */
 export const guardContentType = (inbound: Inbound, accepted: readonly string[]): void => {
-  if (inbound.body === undefined) return;
+  if (inbound.body === undefined || accepted.includes("*/*")) return;
   const refuse = (): never => {
     throw new Problem("unsupported_media_type", { detail: `Send ${accepted.join(" or ")}.` });
   };

@@ -72,7 +72,7 @@ export const rowShape = z.strictObject({
     .max(1_073_741_824)
     .default(10 * 1_048_576),
   content_types: z
-    .array(z.string().regex(/^[a-z0-9!#$&^_.+-]+\/[a-z0-9!#$&^_.+-]+$/, "must be a media type in lower case"))
+    .array(z.string().regex(/^(?:[a-z0-9!#$&^_.+-]+\/[a-z0-9!#$&^_.+-]+|\*\/\*)$/, "must be a media type in lower case"))
     .default(["application/json"]),
   retry: z.enum(["never", "safe", "idempotent"], { error: "must be never, safe or idempotent" }).default("safe"),
   rate: z.enum(rateClasses, { error: `must be one of ${rateClasses.join(", ")}` }).optional(),

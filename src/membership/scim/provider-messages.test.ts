@@ -338,7 +338,8 @@ test("groups as both providers send them", async (t) => {
         [path, { op: "add", value: { [path]: b } }, "Crew", [a]] as const,
       ]),
     ),
-    ["null", { op: "replace", path: "members", value: null }, "Crew", []],
+    ["a URN and a dot", { op: "replace", path: `${GROUP}.displayName`, value: "Band" }, "Band", [a]],
+    ["null", { op: "replace", path: "members", value: null }, "Band", []],
   ];
   for (const [what, operation, name, members] of rows) {
     const { status, body } = await scim("PATCH", `/Groups/${id}`, patch(operation));
@@ -370,6 +371,8 @@ test("a message that does not say who goes and who stays in a group changes nobo
           (op) => [`${op} ${JSON.stringify(value)}`, "PATCH", patch({ op, path: "members", value })] as const,
         ),
     ),
+    ["a name that is none", "PATCH", patch({ op: "replace", path: "displayName", value: "a\u0000" })],
+    ["a name that is an object", "PATCH", patch({ op: "replace", value: { displayName: {} } })],
     ["members twice", "PUT", { schemas: [GROUP], displayName: "Staff", ...both }],
     ["members twice, by URN", "PUT", { schemas: [GROUP], displayName: "Staff", ...byUrn }],
     ["members twice in a value", "PATCH", patch({ op: "replace", value: both })],
@@ -448,10 +451,22 @@ test("filters by URN, in any case, of members and of groups are right or refused
     ["/Users", "active gt false", "invalidFilter"],
     ["/Users", 'name eq "x"', "invalidFilter"],
     ["/Users", 'emails[type eq "work"].value eq "x"', "invalidFilter"],
+    ...["\\u0000", "a\\ud800", "\\udfff"].flatMap((odd) =>
+      [
+        ...["userName", "displayName", "externalId", "id", "groups", "emails.value"].map((name) => ["/Users", name] as const),
+        ...["displayName", "externalId", "id", "members"].map((name) => ["/Groups", name] as const),
+      ].map(([path, name]) => [path, `${name} eq "${odd}"`, "invalidFilter"] as const),
+    ),
+    ["/Users", 'emails[value sw "\\u0000"]', "invalidFilter"],
+    ["/Users", 'userName eq "\u0000"', "invalidFilter"],
+    ["/Users", `${USER}.userName eq "one@ACME.example"`, ["one"]],
+    ["/Groups", `${GROUP}.displayName eq "staff"`, ["staff"]],
     ["/Users", `${"(".repeat(20)}userName pr${")".repeat(20)}`, "invalidFilter"],
   ];
   for (const [path, filter, found] of rows) {
     const { status, body } = await scim("GET", `${path}?filter=${encodeURIComponent(filter)}`);
+    const sought = await scim("POST", `${path}/.search`, { filter });
+    assert.deepEqual([filter, sought.status, sought.body], [filter, status, body]);
     const seen = status === 200 ? body.Resources.map(({ id }: { id: string }) => names[id]) : body.scimType;
     assert.deepEqual([filter, Array.isArray(seen) ? seen.toSorted() : seen], [filter, Array.isArray(found) ? found.toSorted() : found]);
     if (status === 200) assert.equal(body.totalResults, found.length, filter);

@@ -54,7 +54,7 @@ export const attributesAt = (type: ScimType, name: string, from: Attribute = roo
   if (from === roots[type]) {
     const [core, enterprise] = [schemaClasses[type].definition.id.toLowerCase(), ENTERPRISE.toLowerCase()];
     const extension = from.subs?.get(enterprise);
-    if (rest.startsWith(`${core}:`)) rest = rest.slice(core.length + 1);
+    if (rest.startsWith(`${core}:`) || rest.startsWith(`${core}.`)) rest = rest.slice(core.length + 1);
     else if (extension !== undefined && (rest === enterprise || rest.startsWith(`${enterprise}:`) || rest.startsWith(`${enterprise}.`))) {
       steps.push(extension);
       rest = rest.slice(enterprise.length + 1);

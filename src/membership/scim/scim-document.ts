@@ -36,13 +36,15 @@ export const ignore = (ignored: Ignored, at: string): undefined => {
   return undefined;
 };
 
-/** "True" and "False" are what Entra ID sends, some in a list or an object of one `value`. `undefined`: it is no Boolean. */
+/** "True" and "False" are what Entra ID sends, some in a list or an object of one `value`; 0 is false. `undefined`: it is no Boolean. */
 const booleanOf = (value: unknown, depth = 0): boolean | undefined => {
   if (typeof value === "boolean") return value;
-  if (typeof value === "string") return /^\s*(?:true|false)\s*$/i.test(value) ? value.trim().toLowerCase() === "true" : undefined;
+  if (value === 0) return false;
+  if (typeof value === "string") return /^\s*(?:true|false|0)\s*$/i.test(value) ? value.trim().toLowerCase() === "true" : undefined;
   if (depth > 2 || value === null) return undefined;
   if (Array.isArray(value)) return value.length === 1 ? booleanOf(value[0], depth + 1) : undefined;
-  return isObject(value) && Object.hasOwn(value, "value") ? booleanOf(value["value"], depth + 1) : undefined;
+  const [one, ...others] = isObject(value) ? membersOf(value, "value") : [];
+  return others.length === 0 ? booleanOf(one, depth + 1) : undefined;
 };
 
 /** Throws `invalidValue`. */
@@ -107,8 +109,10 @@ export const requireSmall = <T extends ScimDocument>(document: T): T => {
 };
 
 /** What somebody is known by, and whether they may come in, is never passed over. */
-export const requireFit = ({ name }: Attribute, given: unknown, read: unknown): void => {
-  if (["active", "userName", "externalId"].includes(name) && read === undefined && given !== undefined && given !== null)
+export const requireFit = (attribute: Attribute, given: unknown, read: unknown): void => {
+  const { name } = attribute;
+  const isKnownBy = ["active", "userName", "externalId"].includes(name) || attribute === roots.Group.subs?.get("displayname");
+  if (isKnownBy && read === undefined && given !== undefined && given !== null)
     throw new ScimError(400, "invalidValue", `${name} must be ${name === "active" ? "true or false" : "text"}.`);
 };
 
@@ -136,7 +140,7 @@ export const readDocument = (type: ScimType, sent: unknown, ignored: Ignored): S
 
 const CORE_USER = "urn:ietf:params:scim:schemas:core:2.0:user";
 /** Also as other versions name the schema, as a JSON pointer, and with a filter or `value` behind it. */
-const ACTIVE = /^[\s/]*(?:urn:(?:ietf:params:)?scim:schemas:core:[\d.]+:(?:user:)?)?active(?:\[[^\]]*\])?(?:\.value)?\s*$/i;
+const ACTIVE = /^[\s/]*(?:urn:(?:ietf:params:)?scim:schemas:core:[\d.]+[:.](?:user[:.])?)?active(?:\[[^\]]*\])?(?:\.value)?\s*$/i;
 const MAX_NAME = 200;
 
 /** An operation is about the resource itself: the names of its value are the paths. */
@@ -162,7 +166,7 @@ const least = (said: readonly Said[]): Said => (said.includes(false) ? false : s
 const saidWithin = (value: unknown, depth = 0): Said => {
   if (typeof value !== "object" || value === null || depth > 3) return undefined;
   const inside = Object.entries(value).map(([name, one]): Said => {
-    if (Array.isArray(value) || (depth > 0 && name === "value")) return saidWithin(one, depth + 1);
+    if (Array.isArray(value) || (depth > 0 && name.trim().toLowerCase() === "value")) return saidWithin(one, depth + 1);
     if (name.length > MAX_NAME || !/^[\s/]*(?:active|urn:)/i.test(name)) return undefined;
     return ACTIVE.test(name) ? saidAt(one, depth) : isWholePath(name) ? saidWithin(one, depth + 1) : undefined;
   });

@@ -52,7 +52,9 @@ const literalOf = (token: string | undefined): Value => {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value === "number") return text;
-    if (value === null || typeof value === "string" || typeof value === "boolean") return value;
+    if (value === null || typeof value === "boolean") return value;
+    // What no database stores.
+    if (typeof value === "string" && value.isWellFormed() && !value.includes("\0")) return value;
   } catch {
     // Said below.
   }

@@ -76,14 +76,19 @@ const json = (status: number, body: object | string, headers: Readonly<Record<st
     headers: { "content-type": "application/scim+json", "cache-control": "no-store", "x-content-type-options": "nosniff", ...headers },
   });
 
+/** What bodies are sent as; some name none. */
+const MEDIA: ReadonlySet<string> = new Set(["application/scim+json", "application/json", "text/json", ""]);
+
 /** A body, and what is wrong with one that can be read nevertheless. */
 const readBody = async ({ request }: Call): Promise<{ readonly sent: unknown; readonly issue: Error | undefined }> => {
   const issues: Error[] = [];
   const onIssue = (issue: () => Error): void => void (issues.length === 0 && issues.push(issue()));
   const media = (request.headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase();
-  if (media !== "application/scim+json" && media !== "application/json") onIssue(() => new Problem("unsupported_media_type"));
+  if (!MEDIA.has(media ?? "")) onIssue(() => new Problem("unsupported_media_type"));
   const limits = { depth: 32, members: MOST_MEMBERS, keepsUnfit: true, onIssue };
-  const sent = await inTurns(strictJsonSteps(await readBytes(request, MOST_BYTES), limits), pause);
+  const bytes = await readBytes(request, MOST_BYTES);
+  const hasMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
+  const sent = await inTurns(strictJsonSteps(hasMark ? bytes.subarray(3) : bytes, limits), pause);
   const unfit = issues.length > 0 ? undefined : await inTurns(unfitSteps(sent), pause);
   if (unfit !== undefined) onIssue(() => new ScimError(400, "invalidSyntax", unfit));
   return { sent, issue: issues[0] };
@@ -320,7 +325,7 @@ export const createScim = (
     const { sent, issue } = await readBody(call).catch(async (error: unknown) => {
       const { status, scimType, detail, headers } = scimErrorOf(error);
       if (status >= 500 || Object.keys(headers).length > 0) throw error;
-      const words = `${detail} Nothing of this message is done.`;
+      const words = `${detail.replace(/\.?$/, ".")} Nothing of this message is done.`;
       await report(call, words);
       throw new ScimError(status, scimType, words);
     });
@@ -339,7 +344,7 @@ export const createScim = (
         return replaceResource(tx, tenant, now, { type, document: { ...now.document, active: false }, said });
       });
       const refused = scimErrorOf(error);
-      const detail = `${refused.detail} Of this message active: false is done and nothing else.`;
+      const detail = `${refused.detail.replace(/\.?$/, ".")} Of this message active: false is done and nothing else.`;
       await report(call, detail);
       throw refused.status >= 500 ? error : new ScimError(refused.status, refused.scimType, detail);
     });
