@@ -167,8 +167,11 @@ const compares: Readonly<Record<string, (left: string | number, right: string | 
   le: (left, right) => left <= right,
 };
 
+/** As `membership.fold_name` does it: by letter, whatever stands beside it. */
+export const foldName = (text: string): string => text.toLowerCase().replaceAll("ς", "σ");
+
 const comparable = (value: unknown, { type, isCaseExact }: Attribute): string | number =>
-  type === "dateTime" ? Date.parse(String(value)) : isCaseExact ? String(value) : String(value).toLowerCase();
+  type === "dateTime" ? Date.parse(String(value)) : isCaseExact ? String(value) : foldName(String(value));
 
 /** Whether a filter lets a resource, or one value of a complex attribute, through. Cost: one pass over what the filter names. */
 export const matches = (filter: Filter, value: unknown): boolean => {
@@ -207,9 +210,6 @@ const lookupOf = (filter: Filter): ScimFilter["lookup"] => {
     return lookupOf({ ...filter.part, path: [...filter.path, ...filter.part.path] });
   if (filter.kind !== "compare" || filter.op !== "eq" || typeof filter.value !== "string") return undefined;
   const by = lookups.get(filter.path[0]?.name.toLowerCase() ?? "");
-  // Databases fold other letters each in their own way: those fit the pattern that may be the same, and `matches` decides.
-  if ((by === "username" || by === "displayname") && /\P{ASCII}/u.test(filter.value))
-    return { by: `${by}_like`, value: filter.value.replaceAll(/[\\%_]/g, "\\$&").replaceAll(/\P{ASCII}+/gu, "%") };
   return by === undefined ? undefined : { by, value: filter.value };
 };
 
@@ -220,7 +220,8 @@ export const readFilter = (type: ScimType, text: string): ScimFilter => {
   if (!isAtEnd()) throw refused(`${word()} is one word too many`);
   const found = (filter.kind === "and" ? filter.parts : [filter]).map(lookupOf).filter((one) => one !== undefined);
   const lookup = found.find(({ by }) => by !== "members" && by !== "groups") ?? found[0];
-  const isLookup = lookup !== undefined && filter.kind !== "and" && !lookup.by.endsWith("_like");
+  // The database looks at the beginning of a user's name that is shown: there may be more of it.
+  const isLookup = lookup !== undefined && filter.kind !== "and" && (type === "Group" || lookup.by !== "displayname");
   return { filter, lookup, isLookup, linkedIds: linkedIds(filter) };
 };
 

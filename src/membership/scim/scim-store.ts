@@ -30,13 +30,11 @@ export const scimIdOf = (nodeId: string): string => nodeId.slice(nodeId.indexOf(
 
 const COLUMNS =
   "r.id, r.document, r.rev, r.created_at, r.updated_at, r.suspended, (select n.state from membership.node n where n.id = r.id) as state";
-const folded = (attribute: string): string => `lower((r.document ->> '${attribute}') collate "C")`;
-/** By the one attribute that directories look somebody up by before they write; names in ASCII whatever their case, others by a pattern. */
+const named = (attribute: string): string => `membership.fold_name(r.document ->> '${attribute}') = membership.fold_name($3)`;
+/** By the one attribute that directories look somebody up by before they write. */
 const lookups = {
-  username: `${folded("userName")} = lower($3::text collate "C")`,
-  displayname: `${folded("displayName")} = lower($3::text collate "C")`,
-  username_like: `${folded("userName")} like lower($3::text collate "C")`,
-  displayname_like: `${folded("displayName")} like lower($3::text collate "C")`,
+  username: named("userName"),
+  displayname: named("displayName"),
   externalid: "r.document ->> 'externalId' = $3",
   id: `r.id = $3`,
   members: `r.id in (select e.dst from membership.edge e join membership.scim_resource m on m.id in ('person:scim:' || $3, 'group:scim:' || $3)
