@@ -24,10 +24,17 @@ export const directoryOf = async (world: ServedWorld, as = "ada") => {
   const made = await makeToken(world, as);
   assert.equal(made.status, 201, JSON.stringify(made.body));
   const { token } = made.body as { token: string };
-  return async (method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}): Promise<ScimReply> => {
+  return async (
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Readonly<Record<string, string>> = {},
+    signal?: AbortSignal,
+  ): Promise<ScimReply> => {
     const response = await world.service.fetch(
       new Request(`http://localhost:8084/scim/v2${path}`, {
         method,
+        ...(signal === undefined ? {} : { signal }),
         headers: { authorization: `Bearer ${token}`, "content-type": "application/scim+json", ...headers },
         ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
       }),

@@ -222,3 +222,35 @@ test("two who change one user at once lose nothing", async (t) => {
   const { emails } = (await scim("GET", `/Users/${id}`)).body;
   assert.deepEqual(emails.map(({ type }: { type: string }) => type).toSorted(), types);
 });
+
+test("the work of filters is bounded by the text that they compare, and ends where its client is gone", { timeout: 240_000 }, async (t) => {
+  const { world, scim, all, reset } = await openLarge(t);
+  const search = (filter: string, signal?: AbortSignal) =>
+    scim("GET", `/Users?count=1&attributes=userName&filter=${encodeURIComponent(filter)}`, undefined, {}, signal);
+  const times = (count: number): string => Array.from({ length: count }, (_none, n) => `addresses.formatted co "xy${n}"`).join(" or ");
+  assert.equal((await search(`${times(20)} or userName sw "n"`)).body.totalResults, MEMBERS, "many comparisons of small ones");
+  await world.sql(`update membership.scim_resource set document = document || jsonb_build_object('addresses',
+    (select jsonb_agg(jsonb_build_object('type', k, 'formatted', repeat('x', 560))) from generate_series(1, 90) k)) where id < 'person:scim:${nameOf(101)}'`);
+  for (const [what, filter, status, scimType] of [
+    ["one comparison", 'addresses.formatted co "xy" and id pr', 200, undefined],
+    ["ten, which are too many in all", times(10), 400, "tooMany"],
+    ["twenty-two, which are too many of one", times(22), 400, "tooMany"],
+    ["nothing but comparisons", `userName eq "n2000" and (${times(22)})`, 200, undefined],
+  ] as const) {
+    const { status: answered, body } = await search(filter);
+    assert.deepEqual([what, answered, body.scimType], [what, status, scimType], JSON.stringify(body).slice(0, 300));
+  }
+  const [fat] = await world.sql<{ id: string }>(`select id from membership.scim_resource where document ? 'addresses' limit 1`);
+  const id = fat?.id.slice("person:scim:".length);
+  const operation = { op: "replace", path: `addresses[${times(22).replaceAll("addresses.", "")}].country`, value: "DE" };
+  const patched = await scim("PATCH", `/Users/${id}`, patch(operation, { op: "replace", path: "active", value: false }));
+  assert.deepEqual([patched.status, patched.body.scimType], [400, "tooMany"]);
+  assert.equal((await scim("GET", `/Users/${id}`)).body.active, false);
+
+  const gone = new AbortController();
+  reset();
+  const asked = search('title co "x"', gone.signal);
+  gone.abort();
+  await asked.catch(() => undefined);
+  assert.ok(all.rows <= 300, `${all.rows} of ${MEMBERS}`);
+});

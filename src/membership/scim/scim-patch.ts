@@ -15,7 +15,7 @@ import {
   type Ignored,
 } from "./scim-document.ts";
 import { ScimError } from "./scim-error.ts";
-import { matches, readPath, type Filter, type PatchPath } from "./scim-filter.ts";
+import { createWork, matches, readPath, type Filter, type PatchPath, type Work } from "./scim-filter.ts";
 import { isMemberId, memberIds } from "./scim-nodes.ts";
 import type { ScimDocument, ScimType } from "./scim-schemas.ts";
 
@@ -87,15 +87,17 @@ const put = (holder: Values, name: string, value: unknown): void => {
   else holder[name] = value;
 };
 
+type ValuePath = Pick<PatchPath, "filter" | "sub"> & { readonly work: Work };
+
 /** One operation on one multi-valued attribute. `value` was read by the attribute, or by `sub` where that is named. */
-const changeValues = (op: Op, held: readonly unknown[], path: Pick<PatchPath, "filter" | "sub">, value: unknown): readonly unknown[] => {
-  const { filter, sub } = path;
+const changeValues = (op: Op, held: readonly unknown[], path: ValuePath, value: unknown): readonly unknown[] => {
+  const { filter, sub, work } = path;
   const given = Array.isArray(value) ? value : value === undefined ? [] : [value];
   if (filter === undefined && sub === undefined) {
     if (op === "remove") return given.length === 0 ? [] : withoutThese(held, given);
     return op === "replace" ? given : merged(held, given);
   }
-  const fits = (one: unknown): boolean => filter === undefined || matches(filter, one);
+  const fits = (one: unknown): boolean => filter === undefined || matches(filter, one, work);
   const changed = (one: unknown): unknown => {
     const values: Values = isObject(one) ? { ...one } : {};
     if (sub !== undefined) put(values, sub.name, op === "remove" ? undefined : value);
@@ -118,8 +120,14 @@ const withoutEmpty = (values: Values): Values =>
     }),
   );
 
+interface Reading {
+  readonly ignored: Ignored;
+  readonly work: Work;
+}
+
 /** Applies one operation with a path to the document, which is this one's own. */
-const applyAt = (op: Op, document: Values, { steps, filter, sub }: PatchPath, given: unknown, ignored: Ignored): void => {
+const applyAt = (op: Op, document: Values, path: PatchPath, given: unknown, { ignored, work }: Reading): void => {
+  const { steps, filter, sub } = path;
   const [first, ...deeper] = steps as readonly [Attribute, ...Attribute[]];
   if (first.name === "schemas") return;
   const target = sub ?? deeper.at(-1) ?? first;
@@ -142,14 +150,14 @@ const applyAt = (op: Op, document: Values, { steps, filter, sub }: PatchPath, gi
       const after = changeValues(
         doing,
         before,
-        { ...(filter === undefined ? {} : { filter }), ...(inner === undefined ? {} : { sub: inner }) },
+        { work, ...(filter === undefined ? {} : { filter }), ...(inner === undefined ? {} : { sub: inner }) },
         value,
       );
       requireFew(after, at);
       return put(holder, step.name, withOnePrimary(after, before, false));
     }
     if (next !== undefined || filter !== undefined) {
-      if (filter !== undefined && (!isObject(held) || !matches(filter, held))) throw noTarget();
+      if (filter !== undefined && (!isObject(held) || !matches(filter, held, work))) throw noTarget();
       const inside: Values = isObject(held) ? { ...held } : {};
       holder[step.name] = inside;
       holder = inside;
@@ -223,13 +231,15 @@ export const patched = async (type: ScimType, held: ScimDocument, sent: unknown,
   const operations = operationsOf(sent);
   const document: Values = { ...held };
   const members = createMemberChange(ignored);
+  const work = createWork();
   const apply = (op: Op, path: string, value: unknown): void => {
+    work.begin();
     const found = readPath(type, path);
     const isOfMembers = found?.steps[0]?.name === "members";
     // Of a member only who it is is stored.
     if (found === undefined || (isOfMembers && (found.steps.length > 1 || found.sub !== undefined))) ignore(ignored, path);
     else if (isOfMembers) members.apply(op, found, value);
-    else applyAt(op, document, found, value, ignored);
+    else applyAt(op, document, found, value, { ignored, work });
   };
   for (const { op, path, value } of operations) {
     const name = typeof op === "string" ? op.trim().toLowerCase() : "";

@@ -293,7 +293,7 @@ test("members are added, taken away and replaced in all the ways that directorie
     [{ op: "replace", path: "members", value: named(c, d) }, ["More", 2, 3]],
     [{ op: "remove", path: "members" }, ["More"]],
     [{ op: "remove", path: `members[value eq "${a}"]` }, ["More"]],
-    [{ op: "replace", path: `members[value eq "${a}"].display`, value: "x" }, [400, "invalidPath"]],
+    [{ op: "replace", path: `members[value eq "${a}"].display`, value: "x" }, ["More"]],
     [{ op: "remove", path: 'members[display sw "m"]' }, [400, "invalidPath"]],
     [{ op: "add", path: "members", value: ["x"] }, [400, "invalidValue"]],
     [{ op: "add", path: "members", value: named("z".repeat(26)) }, [400, "invalidValue"]],

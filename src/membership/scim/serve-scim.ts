@@ -12,7 +12,7 @@ import type { Sql } from "#store/database.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
 import { readDocument, saidActive, type Ignored } from "./scim-document.ts";
 import { scimErrorOf, ScimError } from "./scim-error.ts";
-import { matches, readFilter } from "./scim-filter.ts";
+import { createWork, matches, readFilter } from "./scim-filter.ts";
 import { memberIds } from "./scim-nodes.ts";
 import { patched, type MemberChange, type Patched } from "./scim-patch.ts";
 import {
@@ -199,6 +199,7 @@ export const createScim = (
     }
     const found: ScimRow[] = [];
     let [after, total] = ["", 0];
+    const work = createWork();
     for (let seen = 0; ; seen += AT_ONCE) {
       if (seen >= MOST_SCANNED)
         throw new ScimError(400, "tooMany", "This filter would look through too many resources: ask for one attribute by eq.");
@@ -206,7 +207,9 @@ export const createScim = (
       const ids = rows.map(({ id }) => id);
       const { links } = await readNamedLinks(database, type, ids, filter.linkedIds);
       for (const row of rows) {
-        if (matches(filter.filter, filteredOf(type, row, links.get(row.id) ?? []))) {
+        call.request.signal.throwIfAborted();
+        work.begin();
+        if (matches(filter.filter, filteredOf(type, row, links.get(row.id) ?? []), work)) {
           total += 1;
           if (total >= start && found.length < count) found.push(row);
         }
@@ -404,7 +407,8 @@ export const createScim = (
       return await serve({ tenant: client.tenant, client, request, url, base: `${origin}${SCIM_PREFIX}`, correlationId });
     } catch (error) {
       const { status, body, headers } = scimErrorOf(error);
-      if (status >= 500) room.log.error("scim_failed", { correlation_id: correlationId, error });
+      // Of a client that is gone nobody needs to know.
+      if (status >= 500 && !request.signal.aborted) room.log.error("scim_failed", { correlation_id: correlationId, error });
       return json(status, body, { ...headers, "x-correlation-id": correlationId });
     }
   };
