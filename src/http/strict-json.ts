@@ -57,7 +57,11 @@ export const strictJsonSteps = function* (bytes: Uint8Array | string, limits: St
     const isExact = yield* checkMembers(text, limits, repeated);
     yield;
     if (!isExact) limits.onIssue?.(() => new Problem("body_unreadable", { detail: "The body holds a number that no double holds." }));
-    value = isExact || limits.onIssue !== undefined ? JSON.parse(withEach(text, repeated)) : parseExactJson(text);
+    if (isExact || limits.onIssue !== undefined) {
+      const each = repeated.length === 0 ? text : withEach(text, repeated);
+      yield;
+      value = JSON.parse(each);
+    } else value = parseExactJson(text);
   } catch (cause) {
     if (cause instanceof Problem) throw cause;
     throw new Problem("body_unreadable", { detail: "The body is not JSON.", cause });
