@@ -4,7 +4,8 @@ import { TextResponse } from "./text-response.ts";
 
 /** Where directories push users and groups. */
 export const SCIM_PREFIX = "/scim/v2";
-export const isScimPath = (path: string): boolean => path === SCIM_PREFIX || path.startsWith(`${SCIM_PREFIX}/`);
+/** Also of a path with empty segments, which is refused. */
+export const isScimPath = (path: string): boolean => /^\/+scim\/+v2(?:\/|$)/.test(path);
 
 /** An Error message of RFC 7644, 3.12. */
 export const scimErrorBody = (status: number, detail: string, scimType?: string): object => ({

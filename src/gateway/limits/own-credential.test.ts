@@ -86,6 +86,8 @@ test("every refusal of the gateway at /scim/v2 is an Error message of SCIM", asy
     ["no resource", "/scim/v2", {}, 404],
     ["a body that is too large", "/scim/v2/Users", { method: "POST", body: "x".repeat(1_048_577), headers: scim }, 413],
     ["a path that has two readings", "/scim/v2/Users/a%2fb", {}, 400],
+    ["an empty segment", "/scim//v2/Users", {}, 400],
+    ["one at its end", "/scim/v2//Users", {}, 400],
     ["a page of it", "/scim/v2/Users/a%2fb", { headers: { accept: "text/html" } }, 400],
     ["a plugin", "/scim/v2/Users", { headers: { "x-plugin-id": "x" } }, 403],
   ];
@@ -100,8 +102,8 @@ test("every refusal of the gateway at /scim/v2 is an Error message of SCIM", asy
     requireScim(what, status, reply);
   }
   for (const type of ["text/json", "text/plain", "application/json; charset=latin1", ""]) {
-    const { status } = await ask("/scim/v2/Users", OTHER, { method: "POST", body: type, headers: { "content-type": type } });
-    assert.deepEqual([type, status, membership.seen.at(-1)?.headers.get("content-type") ?? ""], [type, 200, type], "membership's to say");
+    const { status } = await ask("/scim/v2/Users", "Bearer nobody", { method: "POST", body: type, headers: { "content-type": type } });
+    assert.deepEqual([type, status, membership.seen.at(-1)?.headers.get("content-type") ?? ""], [type, 401, type], "membership's to say");
   }
   await ask("/scim/v2/Users", GOOD);
   await ask("/scim/v2/Users", GOOD);
