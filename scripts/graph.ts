@@ -107,7 +107,7 @@ const importFile = async (file: string, values: Values): Promise<void> => {
     reason: values.reason,
     correlationId: `graph-${randomUUID()}`,
     tenantId: values.tenant ?? null,
-    roles: values.roles === true ? "platform" : "provision",
+    roles: values.roles === true ? "platform" : "directory",
   } as const;
   let dropped = 0;
   try {
@@ -128,7 +128,7 @@ const importFile = async (file: string, values: Values): Promise<void> => {
     );
   } catch (error) {
     if (error instanceof Tried) return;
-    if (error instanceof Problem && by.roles === "provision" && error.options.errors?.some(({ code }) => code === "access_denied")) {
+    if (error instanceof Problem && by.roles === "directory" && error.options.errors?.some(({ code }) => code === "access_denied")) {
       endProgress();
       say("Where these are the roles of an export that is put back: --roles.");
     }

@@ -148,7 +148,8 @@ export const serveCredentials = (room: MembershipRoom): void => {
   router.serve(dropCredential, async ({ caller, params, query, correlationId }) => {
     const { credential_id: id } = params;
     return takeAway(room, act({ caller, correlationId }, "credential_ended", id, query.reason), async (tx, scope) => {
-      await requireCredential(tx.sql, scope.tenant, id);
+      const { client_id: clientId } = await requireCredential(tx.sql, scope.tenant, id);
+      await requirePlatformFor(tx.sql, caller.sub, clientId);
       await tx.sql.run(DROP, [id]);
     });
   });

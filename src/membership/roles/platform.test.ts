@@ -15,6 +15,7 @@ import { seedDemo } from "#demo/world.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { forEachDatabase, testDatabase } from "#testing/database.ts";
 import { graphRooms, graphWorld, servedWorld, type GraphWorld, type Rule, type ServedWorld } from "#testing/membership.ts";
+import { directoryOf, made, patch, user } from "#testing/scim-directory.ts";
 import { until } from "#testing/until.ts";
 
 const PLATFORM = "role:platform";
@@ -157,6 +158,116 @@ test("an administrator changes nothing of who holds role:platform, by no way; a 
     "step_up_required",
     "a holder needs roles/assign as well",
   );
+});
+
+/** Every way in which Gil, one of two holders, is switched off by a change of the graph. */
+const switches: readonly (readonly [what: string, changes: readonly object[]])[] = (() => {
+  const [gil, account] = ["person:gil", "account:gil@acme"];
+  const node = (id: string, kind: string, state: string, props: object = {}) => ({
+    op: "put_node",
+    node: { id, kind, name: id, state, props },
+  });
+  const end = (kind: string, src: string, dst: string) => ({
+    op: "put_edge",
+    edge: { kind, src, dst, expires_at: "2100-01-01T00:00:00Z" },
+  });
+  const owned = { kind: "BELONGS_TO", src: gil, dst: account };
+  return [
+    ["the person is suspended", [node(gil, "Person", "suspended")]],
+    ["the person is disabled", [node(gil, "Person", "disabled")]],
+    ["the person is dropped", [{ op: "drop_node", id: gil, cascade: true }]],
+    ["the account is disabled", [node(account, "Account", "disabled", { login: "gil", system: "directory" })]],
+    ["the account is dropped", [{ op: "drop_node", id: account, cascade: true }]],
+    ["the account is taken away", [{ op: "drop_edge", edge: owned }]],
+    ["the account gets an end", [end("BELONGS_TO", gil, account)]],
+    ["the account leaves the group by which it is in the tenant", [drop(account, "group:analysts")]],
+    ["the group leaves the tenant", [drop("group:analysts", "tenant:acme")]],
+    ["the group's tenant gets an end", [end("MEMBER_OF", "group:analysts", "tenant:acme")]],
+    ["the group is suspended", [node("group:analysts", "Group", "suspended")]],
+    ["an agent that holds it is suspended", [node("agent:runner", "AIAgent", "suspended")]],
+  ];
+})();
+
+test("an administrator switches off no holder of role:platform, by no way; a holder does, after a strong sign-in", async (t) => {
+  let strong = true;
+  const rule: Rule = ({ type }) => (type === "roles" && !strong ? "step_up_required" : type !== "deployment");
+  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule });
+  await world.put(
+    { id: "agent:runner", kind: "AIAgent", name: "Runner", tenant_id: "tenant:acme", props: {} },
+    { kind: "MEMBER_OF", src: "agent:runner", dst: PLATFORM },
+    { kind: "MEMBER_OF", src: "person:ben", dst: "role:administrator" },
+    { id: "person:gil", kind: "Person", name: "Gil", tenant_id: "tenant:acme" },
+    { id: "account:gil@acme", kind: "Account", name: "gil", tenant_id: "tenant:acme", props: { login: "gil", system: "directory" } },
+    { kind: "BELONGS_TO", src: "person:gil", dst: "account:gil@acme" },
+    { kind: "MEMBER_OF", src: "account:gil@acme", dst: "group:analysts" },
+    { kind: "MEMBER_OF", src: "person:gil", dst: "role:administrator" },
+    { kind: "MEMBER_OF", src: "person:gil", dst: PLATFORM },
+  );
+  const link = { issuer: "https://login.example", subject: "gil-1", person_id: "person:gil", reason: "as gil" };
+  const { body: linked } = await world.call("ada", "POST", "/api/v1/identity-links", { body: link, scopes });
+  const made = await world.call("ada", "POST", "/api/v1/credentials", { body: { client_id: "agent:runner", reason: "runs" }, scopes });
+  const file = (changes: readonly object[]) =>
+    changes.map((change) => {
+      const { op, node, edge, ...drops } = change as { op: string; node?: object; edge?: object; id?: string; cascade?: boolean };
+      const line =
+        op === "drop_node" ? { drop: { node: drops.id, cascade: true } } : op === "drop_edge" ? { drop: { edge } } : { node, edge };
+      return `${JSON.stringify(line)}\n`;
+    });
+  const { version } = await world.reader.version();
+  for (const [what, changes] of switches) {
+    const refused = await edit(world, "ben", ...changes);
+    assert.deepEqual([what, refused.status, refused.body.code], [what, 403, "access_denied"]);
+    const sent = { headers: { ...key(), "content-type": "application/x-ndjson" }, body: file(changes).join(""), scopes };
+    const imported = await world.call("ben", "POST", "/api/v1/imports?reason=a%20file", sent);
+    assert.deepEqual([what, imported.status, imported.body.errors?.[0].code], [what, 422, "access_denied"]);
+  }
+  const acts: readonly (readonly [method: string, path: string, body?: object])[] = [
+    ["PATCH", "/nodes/person:gil", { state: "suspended" }],
+    ["DELETE", "/nodes/person:gil?cascade=true"],
+    ["POST", "/agent/agents/agent:runner/suspend", { reason: "stop it" }],
+    ["DELETE", `/identity-links/${linked.link_id}?reason=gone`],
+    ["DELETE", `/credentials/${made.body.credential_id}?reason=gone`],
+  ];
+  const act = (as: string, [method, path, body]: (typeof acts)[number]) =>
+    world.call(as, method, `/api/v1${path}`, { ...(body && { body }), headers: { ...key(), "if-match": "*" }, scopes });
+  for (const one of acts) {
+    const refused = await act("ben", one);
+    assert.deepEqual([one[1], refused.status, refused.body.code], [one[1], 403, "access_denied"]);
+  }
+  strong = false;
+  for (const one of acts.slice(0, 4)) assert.equal((await act("ada", one)).body.code, "step_up_required", one[1]);
+  strong = true;
+  assert.equal((await world.reader.version()).version, version);
+  // What leaves a holder a way in, and what is about anybody else, stays the administrator's.
+  const aside = { op: "put_edge", edge: { kind: "MEMBER_OF", src: "account:gil@acme", dst: "group:people-ops" } };
+  const dan = { op: "put_node", node: { id: "person:dan", kind: "Person", name: "Dan", state: "suspended", props: {} } };
+  assert.equal((await edit(world, "ada", aside)).status, 200);
+  assert.equal((await edit(world, "ben", drop("account:gil@acme", "group:analysts"), dan)).status, 200);
+  for (const one of [...acts.slice(2), ...acts.slice(0, 1)]) assert.ok((await act("ada", one)).status < 300, one[1]);
+});
+
+test("a directory's active: false is done to a holder of role:platform, unless it is the last one", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const scim = await directoryOf(world);
+  const id = await made(scim, "/Users", user("fay"));
+  const off = patch({ op: "Replace", path: "active", value: "False" });
+  await world.put({ kind: "MEMBER_OF", src: `person:scim:${id}`, dst: PLATFORM });
+  assert.equal((await scim("PATCH", `/Users/${id}`, off)).status, 200);
+  assert.deepEqual(await world.sql(`select state from membership.node where id = 'person:scim:${id}'`), [{ state: "suspended" }]);
+  await world.put(
+    { id: `person:scim:${id}`, kind: "Person", name: "fay", system: "scim", tenant_id: "tenant:acme" },
+    {
+      id: `account:scim:${id}`,
+      kind: "Account",
+      name: "fay",
+      system: "scim",
+      tenant_id: "tenant:acme",
+      props: { login: "fay", system: "scim" },
+    },
+    { kind: "MEMBER_OF", src: `person:scim:${id}`, dst: "role:administrator" },
+  );
+  await world.put({ id: "person:ada", kind: "Person", name: "Ada", tenant_id: "tenant:acme", state: "suspended" });
+  assert.equal((await scim("PATCH", `/Users/${id}`, off)).status, 409);
 });
 
 test("what names a secret of the platform is written by who runs the deployment, with a strong sign-in, whichever way", async (t) => {

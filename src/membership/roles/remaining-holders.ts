@@ -74,6 +74,39 @@ export const readHolders = (sql: Pick<Sql, "run">, ways: SignInWays, tenant: str
     ways.persons === undefined ? null : [...ways.persons],
   ]);
 
+/**
+ * $1 identities that were switched off, or of whom a sign-in was taken away; $2 where something on a way into the tenant was. Those of them
+ * by which a holder of `role:platform` acts no more: the holder itself or its account, or what left it without a way in for good.
+ */
+const SHUT_OUT = statement<{ start: string }>(
+  "membership.platform_shut_out",
+  `with recursive down(id, kind, depth) as (
+     select r.id, r.kind, 0 from membership.node r where r.id = '${PLATFORM}'
+     union
+     select n.id, n.kind, d.depth + 1 from down d
+       join membership.edge e on e.dst = d.id and e.kind in ('BELONGS_TO', 'MEMBER_OF') and ${unexpired("e")}
+       join membership.node n on n.id = e.src and n.tenant_id = ${OPERATOR_TENANT}
+         and (n.state = 'active' or n.kind not in ('Group', 'BusinessRole'))
+     where d.depth < 10)
+   select d.id as start from down d where d.id = any($1)
+   union
+   select w.id from down d cross join lateral (
+       select d.id
+       union all select b.dst from membership.edge b where b.src = d.id and b.kind = 'BELONGS_TO'
+       union all select m.dst from membership.edge b join membership.edge m on m.src = b.dst and m.kind = 'MEMBER_OF'
+         where b.src = d.id and b.kind = 'BELONGS_TO') w
+   where d.kind = 'Person' and w.id = any($2) and not exists (
+     select 1 ${account}
+     where b.src = d.id and b.kind = 'BELONGS_TO' and b.expires_at is null and m.expires_at is null and (m.dst = ${OPERATOR_TENANT}
+       or exists (select 1 from membership.edge h join membership.node x on x.id = h.src and x.state = 'active'
+         where h.src = m.dst and h.kind = 'MEMBER_OF' and h.dst = ${OPERATOR_TENANT} and h.expires_at is null)))
+   order by 1`,
+);
+
+/** Of the nodes those by which a holder of `role:platform` was shut out. Cost: one statement, which walks down from the role. */
+export const readShutOut = async (sql: Sql, switchedOff: readonly string[], narrowed: readonly string[]): Promise<readonly string[]> =>
+  (await sql.run(SHUT_OUT, [switchedOff, narrowed])).map(({ start }) => start);
+
 const IS_OPERATORS = statement<{ one: number }>("membership.is_operators", `select 1 as one where $1 = ${OPERATOR_TENANT}`);
 
 /** The roles of which the tenant must have a holder at every moment, and has none without an end; `now`: it has one that has. */

@@ -5,14 +5,15 @@ import { identityKinds } from "#membership/graph/kinds.ts";
 import { unexpired } from "#membership/graph/sql-parts.ts";
 import { ADMINISTRATOR, PLATFORM } from "./house-roles.ts";
 import { OPERATOR_TENANT, settleOperatorTenant } from "./operator-tenant.ts";
-import { readLacking, type SignInWays } from "./remaining-holders.ts";
+import { readLacking, readShutOut, type SignInWays } from "./remaining-holders.ts";
 
 /**
  * What a writer may change of who holds a role: `platform` anything, for a holder of `role:platform` and the operator's own commands;
  * `assign` anything but that role, once the pair `roles/assign` is permitted to it; `provision` the same only through groups that such a
- * writer marked with `provisions_roles` (files, directories, claims of sign-ins); `none` nothing.
+ * writer marked with `provisions_roles` (files, claims of sign-ins); `directory` that, and it switches off who holds one: an identity
+ * provider's word on who is still there; `none` nothing.
  */
-export type RoleRight = "platform" | "assign" | "provision" | "none";
+export type RoleRight = "platform" | "assign" | "directory" | "provision" | "none";
 
 /** One altered row (id of a node or edge) that a refusal is about, and why. */
 interface Blamed {
@@ -44,6 +45,9 @@ const refusalOf = (role: string, at: string): string =>
 export const marked = `(n.kind = 'Group' and (n.props ->> 'provisions_roles') is not distinct from 'true')`;
 
 const PLATFORM_REFUSED = `Who holds ${PLATFORM} is changed by its holders alone, through no file, directory or claim.`;
+
+/** Of those who may do the deployment's own acts nobody is switched off by somebody who may not. */
+const SHUT_OUT_REFUSED = `A holder of ${PLATFORM} is switched off, or loses a sign-in or the way in, by holders of that role alone.`;
 
 /** Asked at every write: step by step over the index, also where tables grew since they were last counted and a join would read all edges. */
 const LEADS = statement<{ role: string; start: string; marked: boolean }>(
@@ -156,6 +160,10 @@ export const createRoleWatch = (signIns: SignInWays, spared: ReadonlySet<string>
   /** Where edges that are there now begin, by where they lead. */
   const sources = new Map<string, Set<string>>();
   const marks = new Set<string>();
+  /** Identities that were switched off, and persons who lost a sign-in. */
+  const switchedOff: RowsAt<string> = new Map();
+  /** Where something on a way into a tenant was taken away. */
+  const narrowed: RowsAt<string> = new Map();
   /** What was taken away in each tenant. */
   const losing = new Map<string, RowsAt<Loss>>();
   let refused: Lost | undefined;
@@ -172,6 +180,7 @@ export const createRoleWatch = (signIns: SignInWays, spared: ReadonlySet<string>
     if (after !== undefined) sources.set(dst, (sources.get(dst) ?? new Set()).add(src));
     if (before === undefined || (after !== undefined && endOf(after) >= endOf(before))) return;
     const tenant = before["tenant_id"];
+    keep(narrowed, src, subject);
     lose(tenant, { row: subject, what: `${kind} from ${src} to ${dst}` }, ...(dst === tenant ? [TENANT] : [src, dst]));
   };
   return {
@@ -181,19 +190,24 @@ export const createRoleWatch = (signIns: SignInWays, spared: ReadonlySet<string>
       if (after === undefined) return;
       if (kind === "Group" && isMarked(before) !== isMarked(after)) marks.add(subject);
       if (before === undefined || isActive(before) === isActive(after)) return;
+      if (isActive(before)) keep(identities.has(kind) ? switchedOff : narrowed, subject, subject);
+      if (isActive(before) && kind === "Account") keep(narrowed, subject, subject);
       // Identities that are switched off keep their roles, which sleep with them.
       if (isActive(before)) lose(before["tenant_id"], { row: subject, what: subject }, isWayIn.has(kind) ? TENANT : subject);
       if (kind === "Group" || kind === "BusinessRole" || (identities.has(kind) && isActive(after))) keep(starts, subject, subject);
     },
     /** A sign-in of the person was taken away. */
-    noteSignIn: (tenant: string, person: string): void => lose(tenant, { row: person, what: `the sign-in of ${person}` }, person),
+    noteSignIn: (tenant: string, person: string): void => {
+      keep(switchedOff, person, person);
+      lose(tenant, { row: person, what: `the sign-in of ${person}` }, person);
+    },
     /** What the last refusal as `last_administrator` was for. */
     lost: (): Lost | undefined => refused,
     /** Throws `RoleRefused` (`access_denied`), and `last_administrator` where a tenant would lose the last holder who can sign in. Cost: nothing where no role and no tenant is near. */
     require: async (sql: Sql, right: RoleRight): Promise<void> => {
       const ways = starts.size === 0 ? [] : await sql.run(LEADS, [[...starts.keys()]]);
       const rowsAt = (start: string, why: string): Blamed[] => (starts.get(start) ?? []).map((row) => ({ row, why }));
-      if (right === "none" || right === "provision") {
+      if (right !== "platform" && right !== "assign") {
         const blamed = [...marks].map((row) => ({ row, why: refusalOf("what may be provisioned", `The mark of ${row}`) }));
         for (const { role, start, marked: isProvisioned } of ways)
           if (right === "none" || !isProvisioned || role === PLATFORM) blamed.push(...rowsAt(start, refusalOf(role, start)));
@@ -240,6 +254,10 @@ export const createRoleWatch = (signIns: SignInWays, spared: ReadonlySet<string>
           })),
         );
       }
+      if (right === "platform" || right === "directory" || switchedOff.size + narrowed.size === 0) return;
+      const off = await readShutOut(sql, [...switchedOff.keys()], [...narrowed.keys()]);
+      const rows = off.flatMap((start) => [...(switchedOff.get(start) ?? []), ...(narrowed.get(start) ?? [])]);
+      if (rows.length > 0) throw new RoleRefused(rows.map((row) => ({ row, why: SHUT_OUT_REFUSED })));
     },
   };
 };

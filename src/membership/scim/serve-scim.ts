@@ -231,7 +231,7 @@ export const createScim = (
     work: (tx: GraphTransaction) => Promise<Row>,
   ): Promise<Row> => {
     const actor = `service:scim:${call.tenant}`;
-    const by = { actor, source: "sync", correlationId: call.correlationId, tenantId: call.tenant, roles: "provision" } as const;
+    const by = { actor, source: "sync", correlationId: call.correlationId, tenantId: call.tenant, roles: "directory" } as const;
     const { value } = await room.write(by, async (tx) => {
       const row = await work(tx);
       const about = row === undefined ? call.url.pathname.slice(SCIM_PREFIX.length + 1) : row.id;

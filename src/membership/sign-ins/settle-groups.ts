@@ -65,7 +65,7 @@ export const settleGroups = async (
   };
   const settle = async (op: "group_joined" | "group_left", group: string): Promise<void> => {
     try {
-      await write({ ...by, roles: "provision" }, async (tx) => {
+      await write({ ...by, roles: "directory" }, async (tx) => {
         const isDone = await (op === "group_left" ? leave : join)(tx, group);
         return { value: undefined, entries: () => (isDone ? [signInEntry(person, by, { op, group })] : []) };
       });
