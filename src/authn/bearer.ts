@@ -146,7 +146,7 @@ export const createTokenChecker = (parts: BearerVerifierParts): ((token: string)
       actors: known === undefined ? actors : [known, ...actors],
       issuer: payload.iss ?? "",
       isHouseService,
-      ...(service !== undefined && payload["use"] === HOUSE_CALL ? { isHouseCall: true } : {}),
+      ...(service !== undefined && payload["use"] === HOUSE_CALL ? { isHouseCall: true, calledBy: service } : {}),
       token,
       expiresAt: payload.exp ?? 0,
       agent,

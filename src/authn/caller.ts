@@ -23,6 +23,8 @@ export interface Caller {
   readonly isHouseService: boolean;
   /** True: a service of the house signed it for this one call, for itself or for whom it serves; that service minds how long those may stay. */
   readonly isHouseCall?: boolean;
+  /** The service of the deployment that signed it for this one call. */
+  readonly calledBy?: string;
   /** The token as it came; for passing on. Never logged. */
   readonly token: string;
   /** Seconds since 1970. */

@@ -27,7 +27,7 @@ const nodes: Readonly<Record<string, { id: string; props?: object }>> = {
   RTR: { id: "rtr:new", props: { resource_type: "pages", actions: ["view"] } },
   Policy: { id: "policy:new", props: { rev: "1", uri: "https://policies.example/1" } },
   SaaSApp: { id: "saas:new", props: { audience: "https://new.example", scopes: ["a", "b"] } },
-  Tool: { id: "mcp.new.tool", props: { title: "New" } },
+  Tool: { id: "new.tool", props: { title: "New" } },
   MCPResource: { id: "mcpres:new", props: { uri: "file:///new" } },
   MCPPrompt: { id: "mcpprompt:new", props: { version: "1", arguments: [] } },
   MCPPolicyBinding: { id: "binding:new", props: { action: "tools/call", priority: 1, enabled: true } },
@@ -41,14 +41,14 @@ const edges: Readonly<Record<string, readonly [src: string, dst: string, more?: 
   HAS_RTR_AT: ["group:new", "resource:new", {}, "?discr=rtr:new"],
   LOCATED_IN: ["person:new", "location:new"],
   USES_TENANT: ["service:new", "tenant:acme"],
-  POLICY_REF: ["mcp.new.tool", "binding:new"],
-  PROVIDES: ["mcp:new", "mcp.new.tool"],
+  POLICY_REF: ["new.tool", "binding:new"],
+  PROVIDES: ["mcp:new", "new.tool"],
   PROVIDES_RESOURCE: ["mcp:new", "mcpres:new"],
   OFFERS_PROMPT: ["mcp:new", "mcpprompt:new"],
-  HAS_CAPABILITY: ["agent:new", "mcp.new.tool", { props: { granted_by: "person:ada" }, digest: "d1" }],
+  HAS_CAPABILITY: ["agent:new", "new.tool", { props: { granted_by: "person:ada" }, digest: "d1" }],
   CONTROLLED_BY: ["agent:new", "person:new", { props: { level: "primary" } }],
   OWNS_RESOURCE: ["person:new", "resource:new", { props: { level: "primary" } }],
-  REQUIRES: ["mcp.new.tool", "saas:new", { props: { scopes: ["a"] } }],
+  REQUIRES: ["new.tool", "saas:new", { props: { scopes: ["a"] } }],
 };
 const putAll = async (call: ReturnType<typeof callAs>): Promise<void> => {
   for (const [kind, { id, props = {} }] of Object.entries(nodes)) {
@@ -91,7 +91,7 @@ test("every kind of node and edge is written by an endpoint, each write one vers
   const delegated = await call(
     "POST",
     "/delegations",
-    { agent_id: "agent:new", capabilities: ["mcp.new.tool"], budget_usd: 0, max_steps: 1, purpose: "the new one" },
+    { agent_id: "agent:new", capabilities: ["new.tool"], budget_usd: 0, max_steps: 1, purpose: "the new one" },
     key(),
   );
   assert.equal(delegated.status, 201);
@@ -298,10 +298,10 @@ test("what does not fit is refused with its place, and writes nothing", async (t
     ["MEMBER_OF/account:eve@globex/group:new", {}, 422, "unprocessable"],
     ["MEMBER_OF/service:crud/group:platform-admins", {}, 403, "access_denied"],
     ["CONTROLLED_BY/service:crud/person:ada", { props: { level: "primary" } }, 403, "access_denied"],
-    ["HAS_CAPABILITY/service:crud/mcp.new.tool", { props: { granted_by: "person:ada" } }, 403, "access_denied"],
+    ["HAS_CAPABILITY/service:crud/new.tool", { props: { granted_by: "person:ada" } }, 403, "access_denied"],
     ["PROVIDES/mcp:new/system.health", {}, 422, "cross_tenant"],
     ["REQUIRES/people.demo.get_employee/saas:people", {}, 403, "access_denied"],
-    ["REQUIRES/mcp.new.tool/saas:new", { props: { scopes: ["c"] } }, 422, "unprocessable"],
+    ["REQUIRES/new.tool/saas:new", { props: { scopes: ["c"] } }, 422, "unprocessable"],
     ["MEMBER_OF/group:new/tenant:acme?discr=x", {}, 422, "unprocessable"],
     ["HAS_RTR_AT/group:new/resource:new", {}, 422, "unprocessable"],
     ["HAS_RTR_AT/group:new/resource:acme.secret.people.demo?discr=rtr:new", {}, 422, "unprocessable"],

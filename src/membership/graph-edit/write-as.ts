@@ -35,6 +35,9 @@ export const actOn =
 /** Types of acts that write what is shared too, for who runs the deployment. */
 const sharing: ReadonlySet<string> = new Set(["graph", "registry", "policybindings"]);
 
+/** What it asks for somebody follows from a system that it serves. */
+const TOOL_SERVER = "service:crud";
+
 const entryOf = (act: GraphAct, actor: Actor, tenant: string): EntryDraft =>
   doneEntry({
     tenant,
@@ -71,7 +74,8 @@ export const writeAs = async <T>(
   const shared: SharedReach = { isPermitted: false, wasWanted: false };
   const write = async (pair: GraphAct["pair"], roles: RoleRight) => {
     const { scope: own, actor } = await requireAct(room, act, pair);
-    const scope = sharing.has(act.pair[0]) ? { ...own, shared } : own;
+    const names = act.caller.calledBy === TOOL_SERVER ? ("tools" as const) : ("others" as const);
+    const scope = { ...own, names, ...(sharing.has(act.pair[0]) ? { shared } : {}) };
     const tenantId = tenantOfWriter(scope);
     return room.write({ ...actor.by, source: act.source ?? actor.by.source, tenantId, roles, shared }, async (tx) => {
       const { also = () => [], ...written } = await work(tx, scope, actor);

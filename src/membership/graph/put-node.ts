@@ -149,6 +149,30 @@ export const recordPut = (
 export const lockNodes = async (sql: Sql, ids: readonly string[]): Promise<ReadonlyMap<string, KeptNode>> =>
   new Map((await sql.run(FIND, [ids])).map((row) => [row.id, row]));
 
+/** How ids of a tenant's services begin, and of shared ones. */
+export const servicePrefix = (tenant: string | null): string => `mcp:${tenant === null ? "" : `${tenant.replace(/^tenant:/, "")}.`}`;
+
+/** `provider.instance.base`, as the tool server names the tools of a system. */
+const TOOL_NAME = /^[a-z][a-z0-9-]{0,24}\.[a-z][a-z0-9-]{0,24}\.[A-Za-z][A-Za-z0-9_-]*$/;
+
+/** An id of the service that a published system becomes. */
+const SYSTEM_ID = /^mcp:(?:.+\.)?[a-z][a-z0-9-]{0,24}\.[a-z][a-z0-9-]{0,24}$/;
+
+/** Why a writer may not give this id. Ids are one for all tenants: what a tenant's system or service is to be called no other takes before it. */
+const nameRefusal = ({ tenant, names }: TenantScope, draft: NodeDraft, held: NodeRow | undefined): Omit<RowRefusal, "at"> | undefined => {
+  const isOwn = held?.tenant_id === tenant && !(held.kind === "Tool" && held.state === "retired" && draft.state !== "retired");
+  if (names === undefined || tenant === "*" || draft.tenant_id !== tenant || isOwn) return undefined;
+  if (names === "others" && TOOL_NAME.test(draft.id))
+    return { code: "access_denied", path: "/id", message: "is the name of a tool of a system: publishing that system registers it" };
+  if (SYSTEM_ID.test(draft.id) && !draft.id.startsWith(servicePrefix(tenant)))
+    return {
+      code: "access_denied",
+      path: "/id",
+      message: `is no id of a service of this tenant: those begin with ${servicePrefix(tenant)}`,
+    };
+  return undefined;
+};
+
 /** Why a writer may not have this draft take the place of what is there. Of another tenant's node only that the id is taken. */
 const placeRefusal = (scope: TenantScope, draft: NodeDraft, held: NodeRow | undefined): Omit<RowRefusal, "at"> | undefined => {
   const isShared = draft.tenant_id === null && mayWriteShared(scope);
@@ -164,7 +188,8 @@ const placeRefusal = (scope: TenantScope, draft: NodeDraft, held: NodeRow | unde
       path: "/props/client_id",
       message: "an agent's client is its own id, agent:...; another is the operator's to name",
     };
-  if (held === undefined) return undefined;
+  const named = nameRefusal(scope, draft, held);
+  if (named !== undefined || held === undefined) return named;
   if (scope.tenant !== "*" && held.tenant_id !== scope.tenant && !(isShared && held.tenant_id === null && held.system !== HOUSE_SYSTEM))
     return { code: "already_exists", path: "/id", message: "is taken, and not by this tenant" };
   if (held.kind !== draft.kind) return { code: "conflict", path: "/kind", message: `a node keeps its kind: this one is a ${held.kind}` };

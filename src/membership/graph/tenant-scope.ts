@@ -9,6 +9,8 @@ export interface TenantScope {
   readonly tenant: string;
   /** Of one write, where who runs the deployment may write what is shared too. */
   readonly shared?: SharedReach | undefined;
+  /** Of a write by request: the tool server alone names tools. Absent: an act of the deployment itself, which names anything. */
+  readonly names?: "tools" | "others" | undefined;
   readonly [checked]: true;
 }
 

@@ -183,14 +183,14 @@ test("tools, resources and prompts are registered by name, with the digest of th
   // What is wrong is told at the member that was sent.
   await call("POST", "/services", service, "eve");
   await call("POST", "/services/mcp:globex.github/tools", { name: "theirs" }, "eve");
-  await call("POST", "/services", { ...service, name: "github.other" });
-  await call("POST", tools, { name: "other.x" });
+  await call("POST", "/services", { ...service, name: "github.other.more" });
+  await call("POST", tools, { name: "other.more.x" });
   for (const [path, body, places] of [
     ["/services", { ...service, owner_id: "person:nobody" }, ["/owner_id"]],
     ["/services", { ...service, owner_id: "group:analysts", id: "people.demo" }, ["/id"]],
     [tools, { name: "theirs" }, ["/name"]],
     [tools, { tools: [{ name: "mine" }, { name: "theirs" }] }, ["/tools/1/name"]],
-    ["/services/mcp:acme.github.other/tools", { tools: [{ name: "x" }] }, ["/tools/0"]],
+    ["/services/mcp:acme.github.other.more/tools", { tools: [{ name: "x" }] }, ["/tools/0"]],
   ] as const) {
     const reply = await call("POST", path, body);
     assert.deepEqual([path, body, reply.body.errors?.map((fault: { path: string }) => fault.path)], [path, body, places]);

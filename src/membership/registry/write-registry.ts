@@ -4,6 +4,7 @@ import type { mcpServiceDraft } from "#contract/registry.ts";
 import { statement, type Sql } from "#store/database.ts";
 import { draftOfRow, isSeen, requireOwn, requireOwnNode, tenantOfWriter } from "#membership/graph-edit/edits.ts";
 import { putHolder } from "#membership/graph-edit/holders.ts";
+import { lockEdgesOf } from "#membership/graph/drop-edge.ts";
 import { dropNode } from "#membership/graph/drop-node.ts";
 import type { NodeKind } from "#membership/graph/kinds.ts";
 import { putEdges } from "#membership/graph/put-edge.ts";
@@ -13,6 +14,7 @@ import {
   putNode,
   putNodes,
   requireOutcomes,
+  servicePrefix,
   type KeptNode,
   type NodeDraft,
   type NodeRow,
@@ -20,7 +22,7 @@ import {
 } from "#membership/graph/put-node.ts";
 import { sentAs, type Place } from "#membership/graph/row-refusal.ts";
 import { unexpired } from "#membership/graph/sql-parts.ts";
-import type { TenantScope } from "#membership/graph/tenant-scope.ts";
+import { wholeGraph, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
 import type { definedTool } from "./definitions.ts";
 
@@ -44,8 +46,7 @@ const BY_NAME = statement<{ id: string }>(
 );
 
 /** A name is the tenant's own, an id is everybody's: so the tenant stands in it. */
-const serviceIdOf = (tenantId: string | null, name: string): string =>
-  `mcp:${tenantId === null ? "" : `${tenantId.replace(/^tenant:/, "")}.`}${name}`.slice(0, 200);
+const serviceIdOf = (tenantId: string | null, name: string): string => `${servicePrefix(tenantId)}${name}`.slice(0, 200);
 
 /** What is there of that kind in that tenant, with the draft's id; anything else that has the id is not written over, and is not read. */
 const heldAs = (held: ReadonlyMap<string, KeptNode>, { id, kind, tenant_id }: NodeDraft): KeptNode | undefined => {
@@ -86,6 +87,19 @@ export const putService = async (
   return { id, outcome };
 };
 
+/**
+ * A name is the tenant's whose system is published under it. What another tenant has there that no system stands behind, retired or
+ * provided by nothing, goes with its edges.
+ */
+const takeNames = async (tx: GraphTransaction, { tenant, names }: TenantScope, ids: readonly string[], service: NodeRow): Promise<void> => {
+  if (names !== "tools" && tenant !== "*") return;
+  for (const row of (await lockNodes(tx.sql, ids)).values()) {
+    if (row.tenant_id === service.tenant_id || row.tenant_id === null || row.kind !== "Tool") continue;
+    const isLeft = row.state === "retired" || (await lockEdgesOf(tx.sql, row.id, "PROVIDES")).length === 0;
+    if (isLeft) await dropNode(tx, wholeGraph, row, true);
+  }
+};
+
 /** Registers what a service provides. Two of one batch that are the same thing are refused. */
 export const putProvided = async <D>(
   tx: GraphTransaction,
@@ -113,6 +127,7 @@ export const putProvided = async <D>(
   const ids = all.map(({ draft }) => draft.id);
   const twice = ids.findIndex((id, at) => ids.indexOf(id) !== at);
   if (twice !== -1) throw new Problem("conflict", { errors: [{ path: placeOf(twice), message: "is there twice" }] });
+  await takeNames(tx, scope, ids, service);
   // What the registry does not say of a node that is there stays: its state above all, which is somebody's decision, and how it is to be called.
   const held = await lockNodes(tx.sql, ids);
   const drafts = all.map(({ draft }) => over(heldAs(held, draft), draft));

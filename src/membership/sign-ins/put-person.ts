@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { foreignId } from "#membership/graph/foreign-id.ts";
 import { putEdge } from "#membership/graph/put-edge.ts";
 import { lockNodes, putNode } from "#membership/graph/put-node.ts";
@@ -16,8 +17,11 @@ export interface NewPerson {
 /** A person with an account in the tenant; the id, or `undefined` where somebody has it already. */
 export const putPerson = async (tx: GraphTransaction, given: NewPerson): Promise<string | undefined> => {
   const { tenant, system, subject, name } = given;
-  const [person, account] = ["person", "account"].map((prefix) => foreignId(prefix, system, subject)) as [string, string];
-  if ((await lockNodes(tx.sql, [person, account])).size > 0) return undefined;
+  const idsOf = (called: string) => ["person", "account"].map((prefix) => foreignId(prefix, system, called)) as [string, string];
+  const held = await lockNodes(tx.sql, idsOf(subject));
+  if ([...held.values()].some((row) => row.tenant_id === tenant)) return undefined;
+  // What another tenant has under these ids is in nobody's way.
+  const [person, account] = idsOf(held.size > 0 ? randomUUID() : subject);
   const common = { name, system, tenant_id: tenant };
   const props = given.email === undefined ? {} : { email: given.email };
   await putNode(tx, { ...common, id: person, kind: "Person", external_id: subject, props });

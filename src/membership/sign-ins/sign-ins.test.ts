@@ -102,8 +102,8 @@ test("create makes a person with an account in a tenant that is there, once, and
     ["an address of a holder of a role", "ian-3", { email: "ian@acme.example" }],
   ] as const)
     assert.equal(await signIn(world, subject, more), "unknown_person", what);
-  await world.put(person("person:oidc:taken", { tenant_id: "tenant:globex" }));
-  assert.equal(await signIn(world, "taken"), "unknown_person", "the id is somebody's of another tenant");
+  await world.put(person("person:oidc:taken"));
+  assert.equal(await signIn(world, "taken"), "unknown_person", "the id is somebody's of the tenant");
 });
 
 test("off finds nobody but who is linked; nothing is made", async (t) => {
@@ -254,4 +254,23 @@ test("while the database is away what was last known of a subject counts, for fi
   await assert.rejects(look(issuer, "y", undefined), { code: "store_unavailable" });
   time += 300_001;
   await assert.rejects(look(issuer, "ada-1", undefined), { code: "store_unavailable" });
+});
+
+test("a person of another tenant under the id of a subject is in nobody's way", async (t) => {
+  const world = await worldOf(t, "create");
+  const squat = { tenant_id: "tenant:globex", system: "oidc" } as const;
+  await world.put(person("person:oidc:new-1", squat), {
+    ...squat,
+    id: "account:oidc:new-2",
+    kind: "Account",
+    name: "x",
+    props: { login: "x", system: "oidc" },
+  });
+  for (const subject of ["new-1", "new-2"]) {
+    const made = await signIn(world, subject);
+    assert.match(String(made), /^person:oidc:[0-9a-f-]{36}$/);
+    const [node] = await world.sql(`select tenant_id, external_id from membership.node where id = '${made}'`);
+    assert.deepEqual(node, { tenant_id: "tenant:acme", external_id: subject });
+    assert.equal(await signIn(world, subject), made);
+  }
 });
