@@ -363,7 +363,13 @@ test("each right is asked for, each scope needed, and another tenant's system is
     assert.equal((await ask(method, path, { ...sent, as: { ...ada, ...agent } })).body.code, "person_required", `${method} ${path}`);
     if (!path.includes("staff.book")) continue;
     const other = await ask(method, path, { ...sent, as: eve });
-    assert.equal(other.status, 404, `${method} ${path} ${JSON.stringify(other.body)}`);
+    // Who would make one of that name learns that it is taken, and no more.
+    const isMade = method === "PUT";
+    assert.equal(other.status, isMade ? 409 : 404, `${method} ${path} ${JSON.stringify(other.body)}`);
+    if (!isMade) continue;
+    assert.deepEqual([other.body.code, other.body.detail], ["already_exists", "The name is taken: choose another name."]);
+    const changed = await ask(method, path, { ...sent, as: eve, headers: { "if-match": '"1-000000000000"' } });
+    assert.equal(changed.status, 404, JSON.stringify(changed.body));
   }
   const seen = async (as: object): Promise<readonly string[]> =>
     (await ask("GET", "/config/systems", { as })).body.systems.map(({ name }: { name: string }) => name);

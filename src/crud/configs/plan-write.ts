@@ -201,7 +201,11 @@ export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) 
       // A file that never loaded serves what of it can, or is somebody's to mend: nobody knows whose it is but by what it names.
       const there = live !== undefined || (before?.faults.length ?? 0) > 0 ? before : undefined;
       const tenants = there === undefined ? undefined : (tenantsOfObject(there) ?? null);
-      if (tenants !== undefined && !sees(tenants, by.tenant)) throw new Problem("not_found");
+      if (tenants !== undefined && !sees(tenants, by.tenant)) {
+        // Names are one for all tenants: who would make a new one learns that it is taken, and not by whom.
+        if (live === undefined || asked.ifMatch !== null) throw new Problem("not_found");
+        throw new Problem("already_exists", { detail: "The name is taken: choose another name." });
+      }
       const isForOthers = kind === "tools" ? there?.prepared === undefined : tenants !== undefined && !isOwn(tenants, by.tenant);
       const isShared = there !== undefined && !isSame && isForOthers;
       const wall = isShared ? (objects.unclaimed().includes(there) ? new Problem("not_found") : servesOthers()) : undefined;
