@@ -113,7 +113,8 @@ test("membership refuses a body that nobody can digest where it is read", async 
     );
     return { status: reply.status, text: JSON.stringify(reply.body) ?? "" };
   };
-  await walk("membership", post, () => "body_unreadable");
+  // Schemas of tools keep every digit.
+  await walk("membership", post, ({ name }) => (name === "putMcpTools" ? undefined : "body_unreadable"));
   assert.equal((await world.call("ben", "GET", "/api/v1/delegations")).status, 200);
 });
 
