@@ -23,6 +23,15 @@ const csvOf = (query: { readonly format: "ndjson" | "csv"; readonly csv?: CsvFil
   throw new Problem("unprocessable", { errors: [{ path: "query.csv", message: "goes with format=csv: nodes or edges" }] });
 };
 
+/** Lines of one import on the embedded database, which has one writer: everybody waits for some 0.5 ms a line. */
+const MAX_EMBEDDED_LINES = 2000;
+
+const requireShort = ({ database }: Pick<MembershipRoom, "database">, lines: number): void => {
+  if (database.kind !== "pglite" || lines <= MAX_EMBEDDED_LINES) return;
+  const other = "send it in parts, stop the service and use `npm run graph -- import`, or use PostgreSQL";
+  throw new Problem("body_too_large", { detail: `The embedded database takes ${MAX_EMBEDDED_LINES} lines at once: ${other}.` });
+};
+
 /** In parts, so that a slow line of a long file holds up nobody. */
 async function* pieces(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   for (let from = 0; from < bytes.byteLength; from += 65_536) yield bytes.subarray(from, from + 65_536);
@@ -51,6 +60,7 @@ export const serveTransfer = (room: MembershipRoom): void => {
     const isTried = query.dry_run === "true";
     const read = async () => readImport(pieces(await readBytes(request, room.config.importMaxBytes)), { scope, csv });
     const plan = await read().catch(countRefused);
+    requireShort(room, plan.lines);
     const key = requireKeyedCall(request, caller, { digest: plan.digest, query });
     const act = actOn(["graph", "edit"], "graph")({ caller, correlationId }, "graph_import", undefined, query.reason);
     return writeOnce(

@@ -419,3 +419,17 @@ test("one bad line of 400,001 leaves nothing, and is named", async (t) => {
   );
   assert.equal(await versionOf(world), before);
 });
+
+forEachDatabase("an import of thousands of lines goes to PostgreSQL alone, tried or done", graphRooms, async (t, database) => {
+  const world = await servedWorld(t, database);
+  const lines = (count: number): string =>
+    Array.from({ length: count }, (_none, at) => `{"node":{"id":"group:n${at}","kind":"Group","name":"g"}}\n`).join("");
+  const answered = async (count: number, query: string) => {
+    const { status, body } = await send(world, lines(count), query);
+    return [status, body.code ?? body.lines];
+  };
+  const isEmbedded = database.kind === "pglite";
+  assert.deepEqual(await answered(2001, "&dry_run=true"), isEmbedded ? [413, "body_too_large"] : [200, 2001]);
+  assert.deepEqual(await answered(2001, ""), isEmbedded ? [413, "body_too_large"] : [200, 2001]);
+  assert.deepEqual(await answered(2000, ""), [200, 2000]);
+});
