@@ -2,6 +2,7 @@ import type { ConfigDiff } from "#contract/configs.ts";
 import { createTurns } from "#http/turns.ts";
 import type { Snapshot } from "#crud/mcp/catalogue.ts";
 import { definitionChanges } from "#crud/mcp/definition-changes.ts";
+import { findView } from "#crud/mcp/views.ts";
 import { ruleChanges } from "#crud/mcp/rule-changes.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
 import type { Prepared } from "./kinds.ts";
@@ -52,18 +53,18 @@ export const effectsOf = async (
       });
   }
   const viewOf = (snapshot: Snapshot, name: string): string | undefined => {
-    const view = snapshot.views.get(name);
-    return view === undefined || (view.tenants.length > 0 && !view.tenants.includes(tenant))
+    const view = findView(snapshot.views, name, tenant);
+    return view === undefined
       ? undefined
       : JSON.stringify([
           { ...view, tools: undefined, cut: view.cut.filter(({ tenants }) => tenants?.includes(tenant) !== false).length },
           [...view.tools].filter((tool) => snapshot.tools.get(tool)?.tenants?.includes(tenant) !== false),
         ]);
   };
-  const views: string[] = [];
-  for (const name of new Set([...before.views.keys(), ...after.views.keys()])) {
+  const changedViews: string[] = [];
+  for (const name of new Set([before, after].flatMap(({ views }) => Array.from(views.values(), (view) => view.name)))) {
     await pause();
-    if (name !== "" && viewOf(before, name) !== viewOf(after, name)) views.push(name);
+    if (name !== "" && viewOf(before, name) !== viewOf(after, name)) changedViews.push(name);
   }
   const isEdited = reach.before !== undefined && reach.after !== undefined;
   const settings = isEdited ? await settingChanges(reach.before.yaml.value, reach.after.yaml.value, pause) : [];
@@ -71,7 +72,7 @@ export const effectsOf = async (
     tools_added: [...has.keys()].filter((name) => !had.has(name)),
     tools_removed: [...had.keys()].filter((name) => !has.has(name)),
     tools_changed: changed,
-    views_changed: views.toSorted(),
+    views_changed: changedViews.toSorted(),
     settings_changed: [...settings],
     hosts_added: added(reach.before?.hosts, reach.after?.hosts),
     secrets_added: added(reach.before?.secrets, reach.after?.secrets),

@@ -6,7 +6,7 @@ import { PLATFORM } from "#contract/secret-schemes.ts";
 import type { YamlDocument } from "#documents/yaml-document.ts";
 import type { ReadSystemText } from "#crud/systems/read-system-text.ts";
 import type { DocumentReader } from "#crud/documents/document-reader.ts";
-import { systemsIn } from "#crud/mcp/views.ts";
+import { findView, systemsIn } from "#crud/mcp/views.ts";
 import { emptyToolsDocument, joinToolsDocuments, type ToolsDocument } from "#crud/documents/tools-document.ts";
 import type { CatalogueKeeper } from "#crud/mcp/catalogue-keeper.ts";
 import type { Snapshot } from "#crud/mcp/catalogue.ts";
@@ -17,7 +17,7 @@ import { readSystem, type ReadReference, type References, type SystemFile } from
 import type { OwnerAt } from "#crud/systems/read-system-text.ts";
 import { credentialMembers } from "#crud/systems/system-document.ts";
 import { prepareHealthy, type Refused } from "./healthy-operations.ts";
-import { systemOfTool, TAKEN, UNSEEN, type PublishScope } from "./publish-scope.ts";
+import { systemOfTool, UNSEEN, type PublishScope } from "./publish-scope.ts";
 import type { createOwnerCheck } from "./system-owner.ts";
 
 /** What takes the place of what serves under a name. */
@@ -282,14 +282,12 @@ export const toolsKind = (parts: {
           const both = [had.get(name), has.get(name)];
           if (JSON.stringify(both[0]) === JSON.stringify(both[1])) continue;
           // A view that exists by itself is somebody's too.
-          const replaced = both[0] === undefined ? catalogue.snapshot.views.get(name) : undefined;
+          const replaced = both[0] === undefined ? findView(catalogue.snapshot.views, name, by.tenant) : undefined;
           const isWalled = [...both, replaced].every(
             (view) => view === undefined || (view.tenants.length > 0 && isOwn(view.tenants, by.tenant)),
           );
           const index = value.views.findIndex((view) => view.name === name);
-          const isHidden = (replaced?.tenants.length ?? 0) > 0 && replaced?.tenants.includes(by.tenant) === false;
-          if (isHidden && index !== -1) told.push(yaml.fault(["views", index, "name"], TAKEN, { code: "already_exists" }));
-          else if (!isWalled) tell(["views", ...(index === -1 ? [] : [index, "tenants"])], `changes the view ${name}, which is for`);
+          if (!isWalled) tell(["views", ...(index === -1 ? [] : [index, "tenants"])], `changes the view ${name}, which is for`);
         }
         const all = { ...layer.overrides, ...value.overrides };
         for (const name of new Set([...Object.keys(before.overrides), ...Object.keys(all)])) {

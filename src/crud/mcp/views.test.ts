@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { emptyToolsDocument, toolsDocument, type ToolsDocument } from "#crud/documents/tools-document.ts";
 import { buildSnapshot } from "./catalogue.ts";
 import type { Tool } from "./tool.ts";
-import { buildViews, type NamedSystem } from "./views.ts";
+import { buildViews, findView, type NamedSystem } from "./views.ts";
 
 const globex = ["tenant:globex"];
 const both = ["tenant:acme", "tenant:globex"];
@@ -25,6 +25,28 @@ for (const [what, systems, name, tenants] of [
   });
 
 const documentOf = (views: readonly object[]): ToolsDocument => toolsDocument.parse({ apiVersion: "tools/v1", views });
+for (const [what, systems] of [
+  ["of another tenant's system", [system("acme", "books", ["tenant:acme"])]],
+  ["of a system of several", [system("acme", "books", both)]],
+  ["of a system of all", [system("acme", "books")]],
+] as const)
+  test(`a view that a tenant names like that ${what} is its own alone, whichever of the two came first`, () => {
+    const views = buildViews([], documentOf([{ name: "acme-books", tenants: globex, title: "Mine" }]), systems);
+    assert.deepEqual(
+      [findView(views, "acme-books", "tenant:globex")?.title, findView(views, "acme-books", "tenant:acme")?.title],
+      ["Mine", undefined],
+    );
+    assert.equal(findView(views, "acme-books", "tenant:acme")?.name, "acme-books");
+  });
+
+test("a view of some tenants is found by them alone", () => {
+  const views = buildViews([], documentOf([{ name: "mine", tenants: globex }]));
+  assert.deepEqual(
+    ["tenant:globex", "tenant:acme"].map((tenant) => findView(views, "mine", tenant)?.name),
+    ["mine", undefined],
+  );
+});
+
 /** A tool as views see it. */
 const toolOf = (base: string, tags: readonly string[] = []): Tool =>
   ({
@@ -85,7 +107,7 @@ test("two hundred views of eighty words beside two thousand tools cost what one 
   assert.equal(many.reads.count, one.reads.count);
   const before = many.reads.count;
   const view = many.snapshot.views.get("v7");
-  assert.deepEqual([view?.tools.size, view?.prefix, view?.cut, view?.search], [80, "p.i.", 0, false]);
+  assert.deepEqual([view?.tools.size, view?.prefix, view?.cut, view?.search], [80, "p.i.", [], false]);
   assert.ok(many.reads.count - before < 20 * 2000, `${many.reads.count - before} reads`);
 });
 

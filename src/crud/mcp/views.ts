@@ -107,6 +107,15 @@ const later = <T extends object>(make: () => T): (() => T) => {
   return () => (made ??= make());
 };
 
+/** Where a view of some tenants may not take a name it is stored for each of them alone; names have no spaces. */
+const ownKey = (name: string, tenant: string): string => `${name} ${tenant}`;
+
+/** The view that a tenant finds by a name: its own before one of several tenants; none that is not for it. */
+export const findView = (views: ReadonlyMap<string, View>, name: string, tenant: string): View | undefined => {
+  const view = views.get(ownKey(name, tenant)) ?? views.get(name);
+  return view === undefined || view.tenants.length === 0 || view.tenants.includes(tenant) ? view : undefined;
+};
+
 /** Implicit views (root, `workflows`, each provider, each provider-instance) and those of the tools document. Health is in all, the search in those that are large or say so. Cost: O(views); of the tools that a view has once it is looked at. */
 export const buildViews = (
   tools: readonly Tool[],
@@ -122,9 +131,10 @@ export const buildViews = (
       readonly search?: boolean | undefined;
       readonly most?: number | undefined;
       readonly prefix?: () => string;
+      readonly key?: string;
     } = {},
   ): void => {
-    const { most, search: isSearched, prefix = () => "", ...rest } = more;
+    const { key = name, most, search: isSearched, prefix = () => "", ...rest } = more;
     const content = later(() => {
       const found = tools.filter((tool) => !tool.isBuiltIn && holds(tool));
       const places = placesOf(found);
@@ -140,7 +150,7 @@ export const buildViews = (
         tools: new Set([...own, ...held].map((tool) => tool.name)),
       };
     });
-    views.set(name, {
+    views.set(key, {
       name,
       nameForm: "dotted",
       denial: "error",
@@ -179,20 +189,24 @@ export const buildViews = (
     if (mayTake(provider, tenants)) add(provider, (tool) => tool.provider === provider, { tenants });
   }
   for (const row of document.views) {
-    add(row.name, matcherOf(row.filters), {
-      nameForm: row.nameForm,
-      denial: row.denial,
-      tenants: row.tenants,
-      title: row.title,
-      instructions: row.instructions,
-      search: row.search,
-      most: row.maxTools,
-      // Of several systems two may have one name: whole names until they are of one again.
-      prefix: () => {
-        const [prefix = "", ...others] = row.prefix === "none" ? systemsIn(tools, row.filters, row.tenants) : [];
-        return others.length === 0 ? prefix : "";
-      },
-    });
+    const keys = mayTake(row.name, row.tenants) ? [row.name] : row.tenants.map((tenant) => ownKey(row.name, tenant));
+    const holds = matcherOf(row.filters);
+    for (const key of keys)
+      add(row.name, holds, {
+        key,
+        nameForm: row.nameForm,
+        denial: row.denial,
+        tenants: row.tenants,
+        title: row.title,
+        instructions: row.instructions,
+        search: row.search,
+        most: row.maxTools,
+        // Of several systems two may have one name: whole names until they are of one again.
+        prefix: () => {
+          const [prefix = "", ...others] = row.prefix === "none" ? systemsIn(tools, row.filters, row.tenants) : [];
+          return others.length === 0 ? prefix : "";
+        },
+      });
   }
   return views;
 };

@@ -1,13 +1,13 @@
 import { Problem } from "#contract/problem.ts";
 import { findTool, isFor, type Snapshot } from "#crud/mcp/catalogue.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
-import type { View } from "#crud/mcp/views.ts";
+import { findView, type View } from "#crud/mcp/views.ts";
 import type { KnownCall, ToolCall } from "./tool-call.ts";
 
 /** The view of a name; one that is not for the caller's tenant does not exist. Throws `unknown_view` (404). */
 export const requireView = (snapshot: Snapshot, name: string, tenant: string): View => {
-  const view = snapshot.views.get(name);
-  if (view === undefined || (view.tenants.length > 0 && !view.tenants.includes(tenant))) throw new Problem("unknown_view");
+  const view = findView(snapshot.views, name, tenant);
+  if (view === undefined) throw new Problem("unknown_view");
   return view;
 };
 

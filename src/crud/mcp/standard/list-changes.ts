@@ -6,6 +6,7 @@ import { sha256Of } from "#crud/mcp/digest.ts";
 import type { KillSwitches } from "#crud/mcp/kill-switches.ts";
 import { principalOf } from "#crud/mcp/call/tool-call.ts";
 import { listPermitted, type ListParts } from "#crud/mcp/list-tools.ts";
+import { findView } from "#crud/mcp/views.ts";
 import type { Visit } from "#crud/mcp/tool-desk.ts";
 
 export interface ListChangesParts extends ListParts {
@@ -70,7 +71,7 @@ export const createListChanges = (parts: ListChangesParts): ListChanges => {
 
   const digestOf = async (visit: Visit): Promise<string> => {
     const { snapshot } = parts.catalogue;
-    const view = snapshot.views.get(visit.view.name);
+    const view = findView(snapshot.views, visit.view.name, visit.caller.tenant);
     if (view === undefined) return "";
     const listed = await listPermitted({ ...visit, view, snapshot, isBackground: true }, parts);
     return sha256Of(listed.tools.map((tool) => [tool.name, tool.digest]));
