@@ -81,7 +81,7 @@ permit (principal in BusinessRole::"role:administrator", action == Action::"page
 
   // A system's file that does not load, and is taken away again.
   const broken = join(dirname(routesFile), "systems", "broken.one.yaml");
-  await writeFile(broken, "nonsense: 1\n");
+  await writeFile(broken, "tenants: [tenant:acme]\nnonsense: 1\n");
   await done(asAda("crud", "POST", "/config/reload"));
   await rm(broken);
   await done(asAda("crud", "POST", "/config/reload"));

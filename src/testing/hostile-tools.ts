@@ -10,7 +10,8 @@ export const hostileTools = (): string =>
   JSON.stringify([
     ...["large", "deep", "wide", "many"].map((name) => tool(name, {})),
     tool("digits", { id: { type: "integer", maximum: 123_456, minimum: 123_457 } }),
-    ...range(10, (at) => tool(`described${at}`, {}, { description: "d".repeat(9_000) })),
+    // The first has another name in each list: what is refused is reported again.
+    ...range(10, (at) => tool(`described${at === 0 ? "@" : at}`, {}, { description: "d".repeat(9_000) })),
     ...range(10, (at) => tool(`nested${at}`, { value: nested(40) })),
     ...range(5, (at) => tool(`folded${at}`, { value: { pattern: `(?i)${at}${String.raw`[\x{100}-\x{1e000}]`.repeat(200)}` } })),
     ...range(120, (at) => tool(`costly${at}`, { one: costly(2 * at), two: costly(2 * at + 1) })),

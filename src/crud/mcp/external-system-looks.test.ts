@@ -54,7 +54,10 @@ const world = async (t: TestContext, list: (look: number) => readonly ForeignToo
     made.events.push(...(events ?? []));
     return result;
   };
-  const client = { listTools: async () => ({ tools: await list(made.looks++) }) } as unknown as Client;
+  const client = {
+    getServerCapabilities: () => ({ tools: {} }),
+    request: async () => ({ tools: await list(made.looks++) }),
+  } as unknown as Client;
   const children: Children = { use: (_key, work) => work(client), running: 1, [Symbol.asyncDispose]: async () => undefined };
   const rests: { readonly milliseconds: number; readonly end: () => void }[] = [];
   const log: Log = { ...silentLog, warn: (event) => void made.lines.push(event), error: (event) => void made.lines.push(event) };
@@ -128,11 +131,11 @@ test("tools that cannot be served are logged in one line, and again when it is o
   const { system, made, rest } = await world(t, () => Array.from({ length: count }, (_none, at) => tool(`tool_${at}`, "x".repeat(9000))));
   system.refresh();
   for (let at = 0; at < 3; at++) await rest();
-  assert.deepEqual(made.lines, ["mcp_tool_refused"]);
+  assert.deepEqual(made.lines, ["mcp_tools_refused"]);
   count = 4;
   for (let at = 0; at < 2; at++) await rest();
   await until(() => made.lines.length > 1);
-  assert.deepEqual(made.lines, ["mcp_tool_refused", "mcp_tool_refused"]);
+  assert.deepEqual(made.lines, ["mcp_tools_refused", "mcp_tools_refused"]);
 });
 
 test("what is asked of a retired system is published by nobody, however far it came", async (t) => {

@@ -48,8 +48,9 @@ test("where a schema says too much of too many places, what is not looked at is 
     properties: Object.fromEntries(names.map((name) => [name, true])),
     additionalProperties: { anyOf: Array.from({ length: 470 }, (_none, at) => ({ required: [`r${at}`] })) },
   };
-  const { masked } = maskValues(Object.fromEntries(names.map((name) => [name, 1])), placeInSchema(schema));
-  assert.ok(!masked.includes("/p0") && masked.includes("/p2999"), String(masked.length));
+  const { value } = maskValues(Object.fromEntries(names.map((name) => [name, 1])), placeInSchema(schema));
+  const shown = value as Readonly<Record<string, unknown>>;
+  assert.deepEqual([shown["p0"], shown["p2999"] === 1], [1, false]);
 });
 
 test("a schema that goes round in circles, or is none, hides nothing and ends", () => {
