@@ -9,10 +9,10 @@ import { createPglite } from "#store/pglite.ts";
 import { statement } from "#store/database.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { connectMcp, resultOf } from "./mcp-client.ts";
-import { awayKafka, makeDataFolder, startTestHouse } from "./test-house.ts";
+import { awayKafka, makeDataFolder, startTestInstance } from "./test-instance.ts";
 import { fetchToken } from "./tokens.ts";
 
-const toldOf = statement<{ readonly type: string; readonly text: string }>(
+const reportOf = statement<{ readonly type: string; readonly text: string }>(
   "test.told_of_access",
   `select type, concat_ws(' ', key, subject, data::text) as text from events.outbox
    where type like 'access_request.%' or type like 'authz.%' or type like 'decision.%'`,
@@ -32,9 +32,9 @@ type ToolOffer = AccessRequestOffer & {
 
 test("a page is opened to cleo by ada's approval, and one salary above the limit to ben, through the gateway", async () => {
   const data = await makeDataFolder();
-  const house = await startTestHouse({ data, environment: { LOG_LEVEL: "debug", ...awayKafka } });
+  const instance = await startTestInstance({ data, environment: { LOG_LEVEL: "debug", ...awayKafka } });
   try {
-    const { port, origin } = house;
+    const { port, origin } = instance;
     const send = async <T>(path: string, token: string, body?: unknown, headers: Readonly<Record<string, string>> = {}) => {
       const response = await fetch(new URL(path, origin), {
         method: body === undefined ? "GET" : "POST",
@@ -99,10 +99,10 @@ test("a page is opened to cleo by ada's approval, and one salary above the limit
     const offer = refused.error?.data?.["access_request"] as ToolOffer;
     assert.deepEqual([offer.template, offer.resource.type, offer.action.name], ["four-eyes", "employee", "update_salary"]);
     const client = await connectMcp(origin, ben, "legacy");
-    const told = resultOf(await client.callTool({ name: "people.demo.update_salary", arguments: { id: "e1", salary: 160_000 } }));
-    assert.equal(told.isError, true);
-    assert.match(told.text, /approval_required/);
-    assert.match(told.text, /\/access\/v1\/requests/);
+    const reported = resultOf(await client.callTool({ name: "people.demo.update_salary", arguments: { id: "e1", salary: 160_000 } }));
+    assert.equal(reported.isError, true);
+    assert.match(reported.text, /approval_required/);
+    assert.match(reported.text, /\/access\/v1\/requests/);
 
     const asked = await send<AccessRequestReply>(
       offer.endpoint,
@@ -149,9 +149,9 @@ test("a page is opened to cleo by ada's approval, and one salary above the limit
     assert.equal(used.body.result?.approval.state, "used");
 
     // Neither what was logged nor what is told names anybody, or says what was asked with.
-    assert.equal(await house.stop(), 0);
+    assert.equal(await instance.stop(), 0);
     const database = await createPglite({ dataFolder: data, log: silentLog });
-    const events = await database.run(toldOf);
+    const events = await database.run(reportOf);
     await database[Symbol.asyncDispose]();
     assert.deepEqual(
       ["access_request.created", "access_request.approved", "access_request.used", "authz.decision"].filter(
@@ -160,7 +160,7 @@ test("a page is opened to cleo by ada's approval, and one salary above the limit
       [],
     );
     // The tool server's own protocol lines say who calls, by contract.
-    const logged = house
+    const logged = instance
       .output()
       .split("\n")
       .filter((line) => !line.includes('"event":"mcp_'))
@@ -176,7 +176,7 @@ test("a page is opened to cleo by ada's approval, and one salary above the limit
         );
     }
   } finally {
-    await house.stop();
+    await instance.stop();
     await rm(data, { recursive: true, force: true });
   }
 });

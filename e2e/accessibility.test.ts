@@ -3,9 +3,9 @@ import { after, before, describe, test } from "node:test";
 import type { Browser } from "playwright-core";
 import { findingsOf } from "./axe.ts";
 import { launchBrowser, openPage } from "./browser.ts";
-import { sharedHouse } from "./shared-house.ts";
+import { sharedInstance } from "./shared-instance.ts";
 import { signIn } from "./sign-in.ts";
-import type { TestHouse } from "./test-house.ts";
+import type { TestInstance } from "./test-instance.ts";
 
 const screens = [
   { name: "home", path: "/", ready: /Hello, Ben/ },
@@ -32,22 +32,22 @@ const struckUnderscores = `(() => {
 })()`;
 
 describe("for everybody", () => {
-  let house: TestHouse;
+  let instance: TestInstance;
   let browser: Browser;
   before(async () => {
-    [house, browser] = await Promise.all([sharedHouse(), launchBrowser()]);
+    [instance, browser] = await Promise.all([sharedInstance(), launchBrowser()]);
   });
   after(() => browser?.close());
 
   for (const colorScheme of ["light", "dark"] as const) {
     test(`axe finds nothing serious on any screen, ${colorScheme}, wide and narrow`, async () => {
       const { page, faults, close } = await openPage(browser, { colorScheme });
-      await page.goto(house.origin);
+      await page.goto(instance.origin);
       await page.getByText("One governed gate").waitFor();
       assert.deepEqual(await findingsOf(page), [], "signed out");
-      await signIn(page, house.origin, "ben");
+      await signIn(page, instance.origin, "ben");
       for (const screen of screens) {
-        await page.goto(`${house.origin}${screen.path}`);
+        await page.goto(`${instance.origin}${screen.path}`);
         await page.getByRole("heading", { level: 1, name: screen.ready }).waitFor();
         await page.waitForLoadState("networkidle").catch(() => undefined);
         for (const width of [1280, 375]) {
@@ -61,7 +61,7 @@ describe("for everybody", () => {
       }
       // What only an administrator sees: the list of decisions with a choice open; and nobody to delegate to.
       await page.context().clearCookies();
-      await signIn(page, house.origin, "ada", "/why?verdict=any&asked=any");
+      await signIn(page, instance.origin, "ada", "/why?verdict=any&asked=any");
       await page.locator("tr[data-row]").first().waitFor();
       await page.getByRole("combobox", { name: "Person" }).fill("a");
       await page.locator(".sp-suggestions [role=option]").first().waitFor();
@@ -69,7 +69,7 @@ describe("for everybody", () => {
         await page.setViewportSize({ width, height: 900 });
         assert.deepEqual(await findingsOf(page), [], `decisions, ${width} px`);
       }
-      await page.goto(`${house.origin}/delegations/new`);
+      await page.goto(`${instance.origin}/delegations/new`);
       await page.getByText("None of these agents is yours to delegate to.").waitFor();
       await page.getByText("Controlled by Ben Baker.").waitFor();
       assert.equal(await page.getByRole("button", { name: "Next" }).count(), 0, "there is no way on that leads nowhere");
@@ -81,7 +81,7 @@ describe("for everybody", () => {
 
   test("a tool is found, tried and its wrong arguments corrected by keyboard alone", async () => {
     const { page, faults, close } = await openPage(browser);
-    await signIn(page, house.origin, "ben");
+    await signIn(page, instance.origin, "ben");
     await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Tools" }).waitFor();
     await page.keyboard.press("g");
     await page.keyboard.press("t");

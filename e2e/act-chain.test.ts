@@ -10,7 +10,7 @@ import { parse, stringify } from "yaml";
 import type { DecisionRecord } from "#contract/decisions.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { findFreePorts } from "#testing/free-port.ts";
-import { startTestHouse } from "./test-house.ts";
+import { startTestInstance } from "./test-instance.ts";
 import { fetchSecret, fetchToken } from "./tokens.ts";
 
 const AGENT = "agent:hr-assistant";
@@ -59,7 +59,7 @@ test("who acts for whom stays in the token: from the embedded issuer to a decisi
   const { url, seen } = await upstream(t);
   const port = await findFreePorts();
   const own = [0, 2, 3, 4, 5].map((offset) => `http://localhost:${port + offset}`);
-  const house = await startTestHouse({
+  const instance = await startTestInstance({
     port,
     environment: {
       ROUTES_FILE: await writeRoutes(folder, url),
@@ -67,22 +67,22 @@ test("who acts for whom stays in the token: from the embedded issuer to a decisi
       FIRST_PARTY_CLIENTS: "a-client-of-our-own",
     },
   });
-  cleanUp(t, async () => void (await house.stop()));
+  cleanUp(t, async () => void (await instance.stop()));
   const issuer = `http://localhost:${port + 1}`;
   const basic = (id: string, secret: string) =>
     `Basic ${Buffer.from(`${encodeURIComponent(id)}:${encodeURIComponent(secret)}`).toString("base64")}`;
   const exchange = async (endpoint: string, subjectToken: string, client: string) => {
     const answer = await fetch(endpoint, {
       method: "POST",
-      headers: { authorization: basic(client, await fetchSecret(house.data, client)) },
+      headers: { authorization: basic(client, await fetchSecret(instance.data, client)) },
       body: new URLSearchParams({ grant_type: EXCHANGE, subject_token: subjectToken, subject_token_type: ACCESS_TOKEN }),
     });
     return (await answer.json()) as { access_token?: string; error?: string };
   };
-  const get = (path: string, token: string) => fetch(`${house.origin}${path}`, { headers: { authorization: `Bearer ${token}` } });
+  const get = (path: string, token: string) => fetch(`${instance.origin}${path}`, { headers: { authorization: `Bearer ${token}` } });
   const tokenAt = (path: string): JWTPayload => decodeJwt((seen.get(path) ?? "").replace("Bearer ", ""));
   const listTools = async (token: string) => {
-    const response = await fetch(`${house.origin}/api/crud/mcp/jsonrpc`, {
+    const response = await fetch(`${instance.origin}/api/crud/mcp/jsonrpc`, {
       method: "POST",
       headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
       body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "people.demo.list_employees", arguments: {} } }),
@@ -91,7 +91,10 @@ test("who acts for whom stays in the token: from the embedded issuer to a decisi
   };
 
   const ben = await fetchToken(port, { user: "ben" });
-  const [ofIssuer, ofGateway] = [await exchange(`${issuer}/token`, ben, AGENT), await exchange(`${house.origin}/oauth/token`, ben, AGENT)];
+  const [ofIssuer, ofGateway] = [
+    await exchange(`${issuer}/token`, ben, AGENT),
+    await exchange(`${instance.origin}/oauth/token`, ben, AGENT),
+  ];
   assert.deepEqual([ofIssuer.error, ofGateway.error], [undefined, undefined]);
   const token = ofIssuer.access_token ?? "";
 
@@ -106,7 +109,7 @@ test("who acts for whom stays in the token: from the embedded issuer to a decisi
   // One that HOUSE_AUDIENCES names: the gateway's own word, for this one call.
   assert.equal((await get("/near", token)).status, 200);
   const near = tokenAt("/near");
-  assert.deepEqual([near.iss, near.aud, near.sub, near["act"]], [house.origin, NEAR, "person:ben", { sub: AGENT }]);
+  assert.deepEqual([near.iss, near.aud, near.sub, near["act"]], [instance.origin, NEAR, "person:ben", { sub: AGENT }]);
   assert.equal((near.exp ?? 0) - (near.iat ?? 0), 60);
 
   // The agent of the token is whom the decision point decides about.
@@ -121,7 +124,7 @@ test("who acts for whom stays in the token: from the embedded issuer to a decisi
   assert.match(refused.body, /"code":"delegation_inactive"/, "ben's delegation to that one was revoked");
 
   // What an agent holds goes to no further agent, and a person's client of another house enters no tool endpoint.
-  for (const endpoint of [`${issuer}/token`, `${house.origin}/oauth/token`])
+  for (const endpoint of [`${issuer}/token`, `${instance.origin}/oauth/token`])
     assert.equal((await exchange(endpoint, token, "agent:reporter")).error, "invalid_grant", endpoint);
   assert.match((await listTools(ben)).body, /unknown_client/);
 
@@ -142,7 +145,7 @@ test("who acts for whom stays in the token: from the embedded issuer to a decisi
     seen.clear();
     for (const path of ["/far", "/near"]) assert.equal((await get(path, one)).status, 401, what);
     assert.equal(seen.size, 0, what);
-    for (const endpoint of [`${issuer}/token`, `${house.origin}/oauth/token`])
+    for (const endpoint of [`${issuer}/token`, `${instance.origin}/oauth/token`])
       assert.equal((await exchange(endpoint, one, AGENT)).error, "invalid_grant", `${what}: ${endpoint}`);
   }
 });

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { endpointTable } from "#contract/endpoints.ts";
 import type { Agents } from "#contract/endpoint.ts";
-import { portOffsets } from "#house/addresses.ts";
-import { startTestHouse, type TestHouse } from "./test-house.ts";
+import { portOffsets } from "#app/addresses.ts";
+import { startTestInstance, type TestInstance } from "./test-instance.ts";
 import { fetchToken } from "./tokens.ts";
 
 /** One place at which an agent's token may be shown, at its service or through the gateway. */
@@ -62,28 +62,28 @@ const places = (): readonly Place[] => {
   return [...own, ...through, ...streams];
 };
 
-interface Told {
+interface Reported {
   readonly status: number;
   readonly code: string | undefined;
   readonly text: string;
 }
 
 describe("an agent's token, at every place where one may come", () => {
-  let house: TestHouse;
+  let instance: TestInstance;
   const tokens: Record<string, string> = {};
   before(async () => {
-    house = await startTestHouse();
-    tokens["ben"] = await fetchToken(house.port, { user: "ben" });
-    tokens["hr"] = await fetchToken(house.port, { user: "ben", agent: "agent:hr-assistant" });
+    instance = await startTestInstance();
+    tokens["ben"] = await fetchToken(instance.port, { user: "ben" });
+    tokens["hr"] = await fetchToken(instance.port, { user: "ben", agent: "agent:hr-assistant" });
     // Ben's delegation to the reporter has ended; the one to the other agent lives.
-    tokens["reporter"] = await fetchToken(house.port, { user: "ben", agent: "agent:reporter" });
+    tokens["reporter"] = await fetchToken(instance.port, { user: "ben", agent: "agent:reporter" });
   });
   after(async () => {
-    await house.stop();
+    await instance.stop();
   });
 
-  const ask = async (holder: string, place: Place): Promise<Told> => {
-    const response = await fetch(`http://localhost:${house.port + place.port}${place.path}`, {
+  const ask = async (holder: string, place: Place): Promise<Reported> => {
+    const response = await fetch(`http://localhost:${instance.port + place.port}${place.path}`, {
       method: place.method,
       headers: {
         authorization: `Bearer ${tokens[holder] ?? ""}`,
@@ -138,7 +138,7 @@ describe("an agent's token, at every place where one may come", () => {
   });
 
   test("after revoke-many gets nothing any more, at once", async () => {
-    const revoked = await fetch(`http://localhost:${house.port + portOffsets.membership}/api/v1/delegations/revoke-many`, {
+    const revoked = await fetch(`http://localhost:${instance.port + portOffsets.membership}/api/v1/delegations/revoke-many`, {
       method: "POST",
       headers: { authorization: `Bearer ${tokens["ben"] ?? ""}`, "content-type": "application/json", "idempotency-key": "all" },
       body: JSON.stringify({ agent_id: "agent:hr-assistant", mode: "revoke", reason: "It is over" }),

@@ -16,7 +16,7 @@ import { until } from "#testing/until.ts";
 import { formsOf } from "#testing/canary.ts";
 import { requirePostgresGround } from "./postgres-ground.ts";
 import { signInPerson } from "./sign-in.ts";
-import { startTestHouse } from "./test-house.ts";
+import { startTestInstance } from "./test-instance.ts";
 
 const server = testServer();
 
@@ -64,7 +64,7 @@ test("passwords, client secret, cookie and the provider's tokens are nowhere, wh
   if (ground === undefined) return;
   const { sessionSecret: secret } = ground;
   const collector = await startCollector(t);
-  const house = await startTestHouse({
+  const instance = await startTestInstance({
     environment: {
       ...ground.environment,
       OTLP_ENDPOINT: collector.url,
@@ -73,8 +73,8 @@ test("passwords, client secret, cookie and the provider's tokens are nowhere, wh
     },
   });
   cleanUp(t, async () => {
-    await house.kill();
-    await house.stop();
+    await instance.kill();
+    await instance.stop();
   });
   const database = await openPostgres(ground.databaseUrl);
   cleanUp(t, () => database[Symbol.asyncDispose]());
@@ -88,9 +88,9 @@ test("passwords, client secret, cookie and the provider's tokens are nowhere, wh
   // What somebody typed by mistake is often the password of something else.
   canaries.set("a password typed wrongly", `canary-${randomBytes(12).toString("hex")}`);
   const typed = canaries.get("a password typed wrongly") ?? "";
-  const { cookie } = await signInPerson(house.origin, "ben", async (browser, page) => {
+  const { cookie } = await signInPerson(instance.origin, "ben", async (browser, page) => {
     const refused = await browser.submit(page, { login: "ben", password: typed });
-    assert.notEqual(refused.url.origin, house.origin);
+    assert.notEqual(refused.url.origin, instance.origin);
     answers.push(refused.html, refused.url.href, JSON.stringify([...refused.headers]));
     return refused;
   });
@@ -107,7 +107,7 @@ test("passwords, client secret, cookie and the provider's tokens are nowhere, wh
   await learn("at sign-in");
 
   const ask = async (path: string): Promise<number> => {
-    const response = await fetch(`${house.origin}${path}`, { headers: { cookie } });
+    const response = await fetch(`${instance.origin}${path}`, { headers: { cookie } });
     answers.push(await response.text(), JSON.stringify([...response.headers]));
     return response.status;
   };
@@ -152,9 +152,9 @@ test("passwords, client secret, cookie and the provider's tokens are nowhere, wh
 
   for (const path of ["/metrics", "/api/v1/health", "/"]) await ask(path);
   await until(() => collector.spans.some((span) => span.name === "GET /broken/token"));
-  assert.equal(await house.stop(), 0);
+  assert.equal(await instance.stop(), 0);
 
-  const output = house.output();
+  const output = instance.output();
   for (const word of ["token_refresh_failed", "upstream_auth_failed", "upstream_bad_response", "internal"])
     assert.ok(output.includes(word), `the faults were logged: ${word}`);
   const places = [

@@ -7,7 +7,7 @@ import { formsOf } from "#testing/canary.ts";
 import { startCollector } from "#testing/otlp/collector.ts";
 import { signInPerson } from "./sign-in.ts";
 import { liveTheStory } from "./story.ts";
-import { startTestHouse } from "./test-house.ts";
+import { startTestInstance } from "./test-instance.ts";
 import { fetchToken } from "./tokens.ts";
 
 const filesOf = async (folder: string): Promise<readonly string[]> =>
@@ -17,34 +17,34 @@ const filesOf = async (folder: string): Promise<readonly string[]> =>
 
 test("the people directory's key is in no log line, event, metric, audit row, file, answer or trace or page of a whole story", async (t) => {
   const collector = await startCollector(t);
-  const house = await startTestHouse({
+  const instance = await startTestInstance({
     environment: { LOG_LEVEL: "trace", TENANT_SALT: "0123456789abcdef0123456789abcdef", OTLP_ENDPOINT: collector.url },
   });
-  const heard: string[] = [];
+  const received: string[] = [];
   const seen = new AbortController();
   try {
-    const secrets = parse(await readFile(join(house.data, "secrets.yaml"), "utf8")) as { people: { demo: { api_key: string } } };
+    const secrets = parse(await readFile(join(instance.data, "secrets.yaml"), "utf8")) as { people: { demo: { api_key: string } } };
     const forms = formsOf(secrets.people.demo.api_key);
-    const ada = await fetchToken(house.port, { user: "ada" });
+    const ada = await fetchToken(instance.port, { user: "ada" });
     const streams = ["config", "activity"].map(async (stream) => {
-      const response = await fetch(`http://localhost:${house.port + 3}/events/${stream}`, {
+      const response = await fetch(`http://localhost:${instance.port + 3}/events/${stream}`, {
         headers: { authorization: `Bearer ${ada}`, accept: "text/event-stream" },
         signal: seen.signal,
       });
       assert.equal(response.status, 200);
-      for await (const chunk of response.body ?? []) heard.push(Buffer.from(chunk).toString("utf8"));
+      for await (const chunk of response.body ?? []) received.push(Buffer.from(chunk).toString("utf8"));
     });
     const ended = Promise.allSettled(streams);
-    await liveTheStory(house.port);
+    await liveTheStory(instance.port);
 
     // Faults are where secrets leak: an upstream that refuses, a value that is asked for by who may not.
-    const ben = await fetchToken(house.port, { user: "ben" });
-    const agent = await fetchToken(house.port, { user: "ben", agent: "agent:hr-assistant" });
+    const ben = await fetchToken(instance.port, { user: "ben" });
+    const agent = await fetchToken(instance.port, { user: "ben", agent: "agent:hr-assistant" });
     const answers: string[] = [];
     for (const token of [ben, agent]) {
       for (const path of ["/api/secrets?uri=", "/api/secrets/value?uri="]) {
         const response = await fetch(
-          `http://localhost:${house.port + 5}${path}${encodeURIComponent("yaml://secret/people/demo#api_key")}`,
+          `http://localhost:${instance.port + 5}${path}${encodeURIComponent("yaml://secret/people/demo#api_key")}`,
           {
             headers: { authorization: `Bearer ${token}`, "x-purpose": "looking for a leak" },
           },
@@ -52,7 +52,7 @@ test("the people directory's key is in no log line, event, metric, audit row, fi
         assert.notEqual(response.status, 200);
         answers.push(await response.text(), JSON.stringify([...response.headers]));
       }
-      const failed = await fetch(`${house.origin}/api/crud/mcp/jsonrpc`, {
+      const failed = await fetch(`${instance.origin}/api/crud/mcp/jsonrpc`, {
         method: "POST",
         headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
         body: JSON.stringify({
@@ -65,11 +65,11 @@ test("the people directory's key is in no log line, event, metric, audit row, fi
       answers.push(await failed.text());
     }
     for (const path of ["/metrics", "/api/v1/health", "/", "/auth/session", "/nothing"]) {
-      const response = await fetch(`${house.origin}${path}`, { headers: { accept: path === "/" ? "text/html" : "*/*" } });
+      const response = await fetch(`${instance.origin}${path}`, { headers: { accept: path === "/" ? "text/html" : "*/*" } });
       answers.push(await response.text(), JSON.stringify([...response.headers]));
     }
     // The credentials themselves, through every refusal: a good one where it may not, and one that nobody knows.
-    const person = await signInPerson(house.origin, "ben");
+    const person = await signInPerson(instance.origin, "ben");
     const sid = person.cookie.split("=")[1] ?? "";
     const credentials: readonly Readonly<Record<string, string>>[] = [
       { cookie: person.cookie },
@@ -90,7 +90,7 @@ test("the people directory's key is in no log line, event, metric, audit row, fi
         ["GET", "/auth/verify"],
         ["GET", "/metrics"],
       ] as const) {
-        const response = await fetch(`${house.origin}${path}`, { method, headers: { ...headers, "x-forwarded-for": "192.0.2.1" } });
+        const response = await fetch(`${instance.origin}${path}`, { method, headers: { ...headers, "x-forwarded-for": "192.0.2.1" } });
         statuses.add(response.status);
         answers.push(await response.text(), JSON.stringify([...response.headers]));
       }
@@ -98,10 +98,10 @@ test("the people directory's key is in no log line, event, metric, audit row, fi
     for (const status of [400, 401, 403, 405]) assert.ok(statuses.has(status), `${status} among ${[...statuses].join(", ")}`);
     seen.abort();
     await ended;
-    assert.ok(heard.join("").includes("tool_call"), "the activity stream showed the calls");
+    assert.ok(received.join("").includes("tool_call"), "the activity stream showed the calls");
     const stopped = await new Promise<number | null>((resolve) => {
-      house.process.once("exit", (code) => resolve(code));
-      house.process.kill("SIGTERM");
+      instance.process.once("exit", (code) => resolve(code));
+      instance.process.kill("SIGTERM");
     });
     assert.equal(stopped, 0);
     assert.ok(
@@ -110,12 +110,12 @@ test("the people directory's key is in no log line, event, metric, audit row, fi
     );
 
     const places: (readonly [place: string, text: string])[] = [
-      ["output", house.output()],
-      ["streams", heard.join("")],
+      ["output", instance.output()],
+      ["streams", received.join("")],
       ["answers", answers.join("\n")],
       ["traces and metrics that left", Buffer.concat(collector.raw).toString("latin1")],
     ];
-    for (const file of await filesOf(house.data)) {
+    for (const file of await filesOf(instance.data)) {
       if (!file.endsWith("secrets.yaml")) places.push([file, await readFile(file, "latin1")]);
     }
     assert.ok(places.length > 100, "the database's files were searched");
@@ -125,6 +125,6 @@ test("the people directory's key is in no log line, event, metric, audit row, fi
     }
   } finally {
     seen.abort();
-    await house.stop();
+    await instance.stop();
   }
 });

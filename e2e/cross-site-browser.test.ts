@@ -7,9 +7,9 @@ import type { Browser, BrowserContext, Page } from "playwright-core";
 import { cleanUp } from "#testing/clean-up.ts";
 import { until } from "#testing/until.ts";
 import { launchBrowser, openPage } from "./browser.ts";
-import { sharedHouse } from "./shared-house.ts";
+import { sharedInstance } from "./shared-instance.ts";
 import { signIn, signInPerson, type Person } from "./sign-in.ts";
-import type { TestHouse } from "./test-house.ts";
+import type { TestInstance } from "./test-instance.ts";
 
 /** Of the house, each with the row or part of the gateway that its requests are counted under. */
 const readable = {
@@ -112,7 +112,7 @@ const openSite = async (t: { after: (close: () => unknown) => void }): Promise<n
 
 describe("a page of another site, in a browser that is signed in at the house", () => {
   const closing: (() => unknown)[] = [];
-  let house: TestHouse;
+  let instance: TestInstance;
   let browser: Browser;
   let context: BrowserContext;
   /** Ben's own page, signed in. */
@@ -122,12 +122,12 @@ describe("a page of another site, in a browser that is signed in at the house", 
   let site: number;
   before(async () => {
     const t = { after: (close: () => unknown) => void closing.push(close) };
-    [house, browser, site] = await Promise.all([sharedHouse(), launchBrowser(), openSite(t)]);
+    [instance, browser, site] = await Promise.all([sharedInstance(), launchBrowser(), openSite(t)]);
     const opened = await openPage(browser);
     own = opened.page;
     context = own.context();
-    await signIn(own, house.origin, "ben");
-    witness = await signInPerson(house.origin, "ben");
+    await signIn(own, instance.origin, "ben");
+    witness = await signInPerson(instance.origin, "ben");
   });
   after(async () => {
     await browser?.close();
@@ -135,7 +135,7 @@ describe("a page of another site, in a browser that is signed in at the house", 
   });
 
   const json = async (path: string): Promise<Record<string, unknown>> => {
-    const response = await fetch(`${house.origin}${path}`, { headers: { cookie: witness.cookie } });
+    const response = await fetch(`${instance.origin}${path}`, { headers: { cookie: witness.cookie } });
     assert.equal(response.status, 200, path);
     return (await response.json()) as Record<string, unknown>;
   };
@@ -146,7 +146,7 @@ describe("a page of another site, in a browser that is signed in at the house", 
   };
   /** Requests that the gateway counted under this row or part, by their status. */
   const counted = async (endpoint: string): Promise<Readonly<Record<string, number>>> => {
-    const text = await (await fetch(`http://127.0.0.1:${house.port}/metrics`)).text();
+    const text = await (await fetch(`http://127.0.0.1:${instance.port}/metrics`)).text();
     const found: Record<string, number> = {};
     for (const [, labels = "", value] of text.matchAll(/^http_requests_total\{([^}]*)\} (\d+)$/gm)) {
       const status = /status="(\d+)"/.exec(labels)?.[1] ?? "";
@@ -181,7 +181,7 @@ describe("a page of another site, in a browser that is signed in at the house", 
       const page = await visit(host);
       for (const [path, endpoint] of Object.entries(readable)) {
         const before = await counted(endpoint);
-        const read = (await page.evaluate(`(${READING})(${JSON.stringify(`${house.origin}${path}`)})`)) as Record<string, string>;
+        const read = (await page.evaluate(`(${READING})(${JSON.stringify(`${instance.origin}${path}`)})`)) as Record<string, string>;
         assert.deepEqual([...new Set(Object.values(read))], ["nothing"], `${path}: ${JSON.stringify(read)}`);
         const now = await counted(endpoint);
         // They did arrive, and it was the gateway that refused them; only the question who is signed in has an answer for everybody.
@@ -189,7 +189,7 @@ describe("a page of another site, in a browser that is signed in at the house", 
           assert.ok((now[refused] ?? 0) > (before[refused] ?? 0), `${path}: ${JSON.stringify({ before, now })}`);
       }
       const before = await counted("streams.config");
-      assert.equal(await page.evaluate(`(${LISTENING})(${JSON.stringify(`${house.origin}${STREAM}`)})`), "nothing");
+      assert.equal(await page.evaluate(`(${LISTENING})(${JSON.stringify(`${instance.origin}${STREAM}`)})`), "nothing");
       assert.ok(((await counted("streams.config"))[refused] ?? 0) > (before[refused] ?? 0));
       await page.close();
     });
@@ -202,7 +202,7 @@ describe("a page of another site, in a browser that is signed in at the house", 
       const before = await state();
       const page = await visit(host);
       const logouts = await counted("auth.logout");
-      await page.evaluate(`(${CHANGING})(${JSON.stringify(house.origin)})`);
+      await page.evaluate(`(${CHANGING})(${JSON.stringify(instance.origin)})`);
       const forms = [
         ["/auth/logout", "post", { everywhere: "true" }, "application/x-www-form-urlencoded"],
         ["/auth/logout?everywhere=true", "post", { '{"everywhere": true, "a': '": 1}' }, "text/plain"],
@@ -212,9 +212,9 @@ describe("a page of another site, in a browser that is signed in at the house", 
       ] as const;
       for (const [path, method, fields, type] of forms) {
         const form = await visit(host);
-        await form.evaluate(submit(`${house.origin}${path}`, method, fields, type));
+        await form.evaluate(submit(`${instance.origin}${path}`, method, fields, type));
         // Until the answer's page stands: Chromium forgets to close a page that is asked to while it is on its way to another.
-        await form.waitForURL((url) => url.origin === house.origin);
+        await form.waitForURL((url) => url.origin === instance.origin);
         assert.equal(await isSignedIn(), true, `${method} ${path}`);
         await form.close();
       }
@@ -235,11 +235,11 @@ describe("a page of another site, in a browser that is signed in at the house", 
     ] as const) {
       const page = await visit("127.0.0.1");
       await page.evaluate(
-        `document.body.insertAdjacentHTML("beforeend", ${JSON.stringify(`<a href="${house.origin}${path}">To the house</a>`)})`,
+        `document.body.insertAdjacentHTML("beforeend", ${JSON.stringify(`<a href="${instance.origin}${path}">To the house</a>`)})`,
       );
       await page.getByRole("link", { name: "To the house" }).click();
       await lands(page);
-      assert.equal(page.url(), `${house.origin}${path}`);
+      assert.equal(page.url(), `${instance.origin}${path}`);
       await page.close();
     }
   });

@@ -7,7 +7,7 @@ import { testServer } from "#testing/postgres-database.ts";
 import { until } from "#testing/until.ts";
 import { requirePostgresGround } from "./postgres-ground.ts";
 import { signInPerson } from "./sign-in.ts";
-import { startTestHouse, type TestHouse } from "./test-house.ts";
+import { startTestInstance, type TestInstance } from "./test-instance.ts";
 import { fetchToken } from "./tokens.ts";
 
 const server = testServer();
@@ -17,12 +17,12 @@ test("the decision point is away: what it decides is 503, all else serves on; it
   if (ground === undefined) return;
   const { environment, folder } = ground;
   const port = await findFreePorts();
-  const running = new Map<string, TestHouse>();
+  const running = new Map<string, TestInstance>();
   cleanUp(t, async () => {
-    for (const house of running.values()) await house.kill();
+    for (const instance of running.values()) await instance.kill();
   });
   const start = async (serve: string): Promise<void> => {
-    running.set(serve, await startTestHouse({ port, data: join(folder, "house"), serve, environment }));
+    running.set(serve, await startTestInstance({ port, data: join(folder, "house"), serve, environment }));
   };
   await start("issuer,membership,secrets,crud");
   await start("pdp");

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { makeDataFolder, startTestHouse, type TestHouse } from "./test-house.ts";
+import { makeDataFolder, startTestInstance, type TestInstance } from "./test-instance.ts";
 import { runCommand, scriptCommand } from "./run-script.ts";
 import { fetchToken } from "./tokens.ts";
 
@@ -24,14 +24,14 @@ interface Sent {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-let house: TestHouse;
+let instance: TestInstance;
 let data: string;
 const tokens = new Map<string, string>();
 const ask = async (who: string, method: string, path: string, sent: Sent = {}): Promise<Reply> => {
   const body = sent.raw ?? (sent.body === undefined ? undefined : JSON.stringify(sent.body));
   // The gateway takes configuration and the graph by session alone; with a token one asks the services themselves.
   const [, service, rest] = /^\/(crud|membership)(\/.*)$/.exec(path) ?? [];
-  const port = house.port + (service === "crud" ? 3 : service === "membership" ? 4 : 0);
+  const port = instance.port + (service === "crud" ? 3 : service === "membership" ? 4 : 0);
   const response = await fetch(`http://localhost:${port}${rest ?? path}`, {
     method,
     headers: {
@@ -47,21 +47,21 @@ const ask = async (who: string, method: string, path: string, sent: Sent = {}): 
 
 before(async () => {
   data = await makeDataFolder();
-  house = await startTestHouse({ data });
-  assert.equal(await house.stop(), 0);
+  instance = await startTestInstance({ data });
+  assert.equal(await instance.stop(), 0);
   const file = join(data, "eve.ndjson");
   const administrators = ["person:eve", "person:cleo"].map((src) => ({ edge: { kind: "MEMBER_OF", src, dst: "role:administrator" } }));
   await writeFile(file, administrators.map((line) => `${JSON.stringify(line)}\n`).join(""));
   const made = await runCommand(scriptCommand("graph.ts", ["import", file, "--roles", "--data", data]), { ENVIRONMENT: "test" });
   assert.equal(made.code, 0, made.err);
-  house = await startTestHouse({ data });
+  instance = await startTestInstance({ data });
   for (const user of ["eve", "ada", "cleo"]) {
-    tokens.set(user, await fetchToken(house.port, { user, data }));
-    tokens.set(`${user} strong`, await fetchToken(house.port, { user, data, acr: "strong" }));
+    tokens.set(user, await fetchToken(instance.port, { user, data }));
+    tokens.set(`${user} strong`, await fetchToken(instance.port, { user, data, acr: "strong" }));
   }
 });
 after(async () => {
-  assert.equal(await house?.stop(), 0);
+  assert.equal(await instance?.stop(), 0);
   await rm(data, { recursive: true, force: true });
 });
 

@@ -5,19 +5,19 @@ import { after, before, test } from "node:test";
 import type { Browser } from "playwright-core";
 import { launchBrowser, openPage } from "./browser.ts";
 import { signIn, signInPerson } from "./sign-in.ts";
-import { startTestHouse, type TestHouse } from "./test-house.ts";
+import { startTestInstance, type TestInstance } from "./test-instance.ts";
 import { fetchToken } from "./tokens.ts";
 
 /** What a person is told when something is refused, empty, away or small. */
 
-let house: TestHouse;
+let instance: TestInstance;
 let browser: Browser;
 before(async () => {
-  [house, browser] = await Promise.all([startTestHouse(), launchBrowser()]);
+  [instance, browser] = await Promise.all([startTestInstance(), launchBrowser()]);
 });
 after(async () => {
   await browser?.close();
-  assert.equal(await house?.stop(), 0);
+  assert.equal(await instance?.stop(), 0);
 });
 
 /** Where somebody looks at what the tests saw; nothing is compared with it. */
@@ -26,9 +26,9 @@ const shots = process.env["SCREENS_DIR"];
 test("a page that is refused leads to its explanation, by the id that its headers name, from the address and from inside", async (t) => {
   const { page, faults, close } = await openPage(browser);
   t.after(close);
-  await signIn(page, house.origin, "dan");
+  await signIn(page, instance.origin, "dan");
   await page.getByRole("heading", { name: /^Hello, / }).waitFor();
-  const answer = await page.goto(`${house.origin}/tools`);
+  const answer = await page.goto(`${instance.origin}/tools`);
   const id = answer?.headers()["x-decision-id"] ?? "";
   assert.deepEqual([answer?.status(), /^d_[0-9A-Z]{26}$/.test(id)], [403, true], id);
   await page.getByText(id, { exact: true }).waitFor();
@@ -38,11 +38,11 @@ test("a page that is refused leads to its explanation, by the id that its header
   await page.evaluate("navigator.clipboard.writeText = async (text) => void (globalThis.copied = text)");
   await page.getByRole("button", { name: "Copy a message to them" }).click();
   const message = String(await page.evaluate("globalThis.copied"));
-  for (const part of ["Dan Diaz (person:dan)", "tenant:acme", "Tools", `${house.origin}/tools`, id])
+  for (const part of ["Dan Diaz (person:dan)", "tenant:acme", "Tools", `${instance.origin}/tools`, id])
     assert.ok(message.includes(part), message);
   await page.getByRole("link", { name: "Go to the start page" }).waitFor();
   await page.getByRole("link", { name: "Why this page is refused" }).click();
-  await page.waitForURL(`${house.origin}/why/${id}`);
+  await page.waitForURL(`${instance.origin}/why/${id}`);
   await page.getByRole("heading", { level: 1, name: "Dan Diaz may not list tools: nothing grants it." }).waitFor();
   await page.getByRole("button", { name: "Copy a message to them" }).waitFor();
   if (shots !== undefined) await page.screenshot({ path: `${shots}/refused-why.png` });
@@ -61,14 +61,14 @@ test("a page that is refused leads to its explanation, by the id that its header
 test("what was refused shows what people tried; what was asked for show alone is a filter away, in the address", async (t) => {
   const { page, faults, close } = await openPage(browser);
   t.after(close);
-  await signIn(page, house.origin, "dan");
-  await page.goto(`${house.origin}/policies`);
+  await signIn(page, instance.origin, "dan");
+  await page.goto(`${instance.origin}/policies`);
   await page.getByText("You may not see this page.").waitFor();
-  const dan = await signInPerson(house.origin, "dan");
-  const tryIt = () => fetch(`${house.origin}/api/membership/delegations/delegation:ben-hr`, { headers: { cookie: dan.cookie } });
+  const dan = await signInPerson(instance.origin, "dan");
+  const tryIt = () => fetch(`${instance.origin}/api/membership/delegations/delegation:ben-hr`, { headers: { cookie: dan.cookie } });
   assert.notEqual((await tryIt()).status, 200);
   await page.context().clearCookies();
-  await signIn(page, house.origin, "ada", "/why");
+  await signIn(page, instance.origin, "ada", "/why");
   const rows = page.getByRole("row").filter({ hasText: "Dan Diaz" });
   await rows.first().waitFor();
   const asked = async (): Promise<readonly string[]> => (await rows.allTextContents()).map((text) => text.replace(/^.*Dan Diaz/, ""));
@@ -80,21 +80,21 @@ test("what was refused shows what people tried; what was asked for show alone is
   assert.ok(!tried.some((text) => text.includes("to know what to show")), tried.join("\n"));
   if (shots !== undefined) await page.screenshot({ path: `${shots}/why-list.png` });
   await page.getByLabel("Asked because").selectOption({ label: "to know what to show" });
-  await page.waitForURL(`${house.origin}/why?asked=shown`);
+  await page.waitForURL(`${instance.origin}/why?asked=shown`);
   await rows.filter({ hasText: "to know what to show" }).first().waitFor();
   assert.ok((await asked()).every((text) => text.includes("to know what to show")));
   await page.reload();
   await rows.filter({ hasText: "to know what to show" }).first().waitFor();
 
   // Found by a part of the name, chosen by keyboard, in another order, of another time; and the address says all of it.
-  await page.goto(`${house.origin}/why`);
+  await page.goto(`${instance.origin}/why`);
   const everybody = page.locator("tr[data-row]");
   await everybody.first().waitFor();
   const person = page.getByRole("combobox", { name: "Person" });
   await person.fill("iaz");
   await page.getByRole("option", { name: /Dan Diaz/ }).waitFor();
   await person.press("Enter");
-  await page.waitForURL(`${house.origin}/why?subject=iaz`);
+  await page.waitForURL(`${instance.origin}/why?subject=iaz`);
   await page.waitForFunction(`[...document.querySelectorAll("tr[data-row]")].every((row) => row.textContent.includes("Dan Diaz"))`);
   assert.ok((await rows.count()) > 0);
   await person.fill("diaz");
@@ -102,17 +102,17 @@ test("what was refused shows what people tried; what was asked for show alone is
   await person.press("ArrowDown");
   await page.getByRole("option", { name: /Dan Diaz/, selected: true }).waitFor();
   await person.press("Enter");
-  await page.waitForURL(`${house.origin}/why?subject=person%3Adan`);
+  await page.waitForURL(`${instance.origin}/why?subject=person%3Adan`);
   await page.getByRole("columnheader", { name: "Resource" }).getByRole("button").click();
-  await page.waitForURL(`${house.origin}/why?subject=person%3Adan&sort=resource&order=asc`);
+  await page.waitForURL(`${instance.origin}/why?subject=person%3Adan&sort=resource&order=asc`);
   assert.equal(await page.getByRole("columnheader", { name: "Resource" }).getAttribute("aria-sort"), "ascending");
   await page.getByLabel("When").selectOption({ label: "last hour" });
   await rows.first().waitFor();
-  await page.goto(`${house.origin}/why?subject=diaz&from=2020-01-01T00%3A00&to=2020-01-02T00%3A00`);
+  await page.goto(`${instance.origin}/why?subject=diaz&from=2020-01-01T00%3A00&to=2020-01-02T00%3A00`);
   await page.getByText("No decision fits the filters.").waitFor();
 
   // What happens while it is looked at appears by itself.
-  await page.goto(`${house.origin}/why?subject=diaz`);
+  await page.goto(`${instance.origin}/why?subject=diaz`);
   await rows.first().waitFor();
   const before = await rows.count();
   await page.evaluate("globalThis.stillThere = true");
@@ -128,23 +128,23 @@ test("what was refused shows what people tried; what was asked for show alone is
 test("what a delegation adds says which columns its agent will see cut, and the agent sees them so", async (t) => {
   const { page, faults, close } = await openPage(browser);
   t.after(close);
-  const ben = await signInPerson(house.origin, "ben");
-  const ended = await fetch(`${house.origin}/api/membership/delegations/revoke-many`, {
+  const ben = await signInPerson(instance.origin, "ben");
+  const ended = await fetch(`${instance.origin}/api/membership/delegations/revoke-many`, {
     method: "POST",
     headers: { ...ben.headers, "idempotency-key": randomUUID() },
     body: JSON.stringify({ agent_id: "agent:hr-assistant", mode: "revoke", reason: "anew" }),
   });
   assert.equal(ended.status, 200, await ended.text());
 
-  await signIn(page, house.origin, "ben", "/delegations?status=any");
+  await signIn(page, instance.origin, "ben", "/delegations?status=any");
   const old = page.getByRole("row").filter({ hasText: "delegation:ben-old" });
   await old.getByRole("link", { name: "Last quarter's headcount" }).waitFor();
   assert.match(await old.innerText(), /ended .* ago/);
   assert.ok(!/in \d+ days/.test(await old.innerText()), "what is over does not end any more");
-  await page.goto(`${house.origin}/delegations`);
+  await page.goto(`${instance.origin}/delegations`);
   await page.getByText("None active").waitFor();
   if (shots !== undefined) await page.screenshot({ path: `${shots}/delegations-ended.png` });
-  await page.goto(`${house.origin}/delegations/new?agent=agent%3Ahr-assistant&step=tools`);
+  await page.goto(`${instance.origin}/delegations/new?agent=agent%3Ahr-assistant&step=tools`);
   for (const tool of ["list_employees", "get_employee", "update_salary"])
     await page.getByRole("checkbox", { name: new RegExp(`people\\.demo\\.${tool}`) }).check();
   await page.getByRole("button", { name: "Next" }).click();
@@ -159,8 +159,8 @@ test("what a delegation adds says which columns its agent will see cut, and the 
   if (shots !== undefined) await page.screenshot({ path: `${shots}/what-if.png`, fullPage: true });
   await page.getByRole("button", { name: "Delegate", exact: true }).click();
   await page.waitForURL(/\/delegations\/delegation/);
-  const token = await fetchToken(house.port, { user: "ben", agent: "agent:hr-assistant", aud: `${house.origin}/mcp` });
-  const called = await fetch(`${house.origin}/mcp`, {
+  const token = await fetchToken(instance.port, { user: "ben", agent: "agent:hr-assistant", aud: `${instance.origin}/mcp` });
+  const called = await fetch(`${instance.origin}/mcp`, {
     method: "POST",
     headers: { authorization: `Bearer ${token}`, "content-type": "application/json", accept: "application/json, text/event-stream" },
     body: JSON.stringify({
@@ -175,14 +175,14 @@ test("what a delegation adds says which columns its agent will see cut, and the 
   assert.match(text, /salary\W+\d{4,}/, text.slice(0, 600));
 
   // An agent of somebody else: the way out says who must do what, and leads to no form in which ben could not do it.
-  const foreign = await fetchToken(house.port, { user: "ben", agent: "agent:reporter", aud: `${house.origin}/mcp` });
-  const refused = await fetch(`${house.origin}/mcp`, {
+  const foreign = await fetchToken(instance.port, { user: "ben", agent: "agent:reporter", aud: `${instance.origin}/mcp` });
+  const refused = await fetch(`${instance.origin}/mcp`, {
     method: "POST",
     headers: { authorization: `Bearer ${foreign}`, "content-type": "application/json", accept: "application/json, text/event-stream" },
     body: JSON.stringify({ jsonrpc: "2.0", id: 2, method: "tools/call", params: { name: "people.demo.list_employees", arguments: {} } }),
   });
   const [decisionId = ""] = /d_[0-9A-Z]{26}(?:\.\d+)?/.exec(await refused.text()) ?? [];
-  await page.goto(`${house.origin}/why/${decisionId}`);
+  await page.goto(`${instance.origin}/why/${decisionId}`);
   await page.getByRole("heading", { level: 1, name: /^Ben Baker through Reporter may not call tool/ }).waitFor();
   await page.getByText("Let Ben Baker control Reporter").waitFor();
   await page.getByText("Not yours to do.", { exact: false }).waitFor();
@@ -190,7 +190,7 @@ test("what a delegation adds says which columns its agent will see cut, and the 
   assert.equal(await page.locator('main a[href*="/delegations/new"]').count(), 0);
   if (shots !== undefined) await page.screenshot({ path: `${shots}/remedy.png`, fullPage: true });
   // The address may name that agent all the same: nobody gets past it.
-  await page.goto(`${house.origin}/delegations/new?agent=agent%3Areporter&tool=people.demo.list_employees&step=limits`);
+  await page.goto(`${instance.origin}/delegations/new?agent=agent%3Areporter&tool=people.demo.list_employees&step=limits`);
   await page.getByText("This agent is not yours to delegate to. Choose another one.").waitFor();
   assert.equal(await page.getByLabel("Steps").count(), 0);
   assert.deepEqual(faults, []);
@@ -199,7 +199,7 @@ test("what a delegation adds says which columns its agent will see cut, and the 
 test("a fault of the form goes when it is mended; a broken address filters nothing; whom a screen is open to is told so", async (t) => {
   const { page, faults, close } = await openPage(browser);
   t.after(close);
-  await signIn(page, house.origin, "ben", "/tools/people.demo.update_salary");
+  await signIn(page, instance.origin, "ben", "/tools/people.demo.update_salary");
   const salary = page.getByLabel("salary", { exact: false }).first();
   await salary.fill("abc");
   await page.getByRole("button", { name: "Call", exact: true }).click();
@@ -209,17 +209,17 @@ test("a fault of the form goes when it is mended; a broken address filters nothi
   await page.getByText("must be a whole number").waitFor({ state: "detached" });
   assert.notEqual(await salary.getAttribute("aria-invalid"), "true");
 
-  await page.goto(`${house.origin}/delegations?agent=a%2Fb&status=gone`);
+  await page.goto(`${instance.origin}/delegations?agent=a%2Fb&status=gone`);
   await page.getByText(/it was left out: agent, status/).waitFor();
   await page.getByRole("row").or(page.getByText("None active")).first().waitFor();
   assert.equal(await page.getByText("is not an id").count(), 0);
-  await page.goto(`${house.origin}/delegations?agent=hr`);
+  await page.goto(`${instance.origin}/delegations?agent=hr`);
   await page.getByText("No delegation fits the filters.").waitFor();
   assert.equal(await page.getByRole("button", { name: /^Revoke all/ }).count(), 0);
 
   // What is hidden is not empty: every cell of it says so, and by which rule.
   await page.context().clearCookies();
-  await signIn(page, house.origin, "cleo", "/tools/people.demo.list_employees");
+  await signIn(page, instance.origin, "cleo", "/tools/people.demo.list_employees");
   await page.getByRole("button", { name: "Call", exact: true }).click();
   const cells = page.locator('td[data-title="salary"]');
   await cells.first().waitFor();
@@ -236,7 +236,7 @@ test("a fault of the form goes when it is mended; a broken address filters nothi
   if (shots !== undefined) await page.screenshot({ path: `${shots}/masked.png`, fullPage: true });
 
   await page.context().clearCookies();
-  await signIn(page, house.origin, "eve");
+  await signIn(page, instance.origin, "eve");
   await page.getByRole("navigation").getByRole("link", { name: "Requests" }).waitFor();
   await page.getByRole("link", { name: "See requests" }).waitFor();
   assert.equal(await page.getByText("No screen is open to you yet").count(), 0);
@@ -247,7 +247,7 @@ test("an address that is none is told to a person as a page, and to a program as
   const ask = async (path: string, accept: string) => {
     // Not fetch: it would mend the path before it is sent.
     const [status, headers, body] = await new Promise<readonly [number, IncomingHttpHeaders, string]>((resolve, reject) => {
-      request({ host: "127.0.0.1", port: house.port, path, headers: { accept, host: `localhost:${house.port}` } }, (response) => {
+      request({ host: "127.0.0.1", port: instance.port, path, headers: { accept, host: `localhost:${instance.port}` } }, (response) => {
         let text = "";
         response.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
         response.on("end", () => resolve([response.statusCode ?? 0, response.headers, text]));
@@ -274,13 +274,13 @@ test("an address that is none is told to a person as a page, and to a program as
 test("on a telephone every cell of a list is on the screen, each with its title", async (t) => {
   const { page, faults, close } = await openPage(browser, { viewport: { width: 390, height: 844 } });
   t.after(close);
-  await signIn(page, house.origin, "ada", "/why?asked=any");
+  await signIn(page, instance.origin, "ada", "/why?asked=any");
   for (const [path, title] of [
     ["/why?asked=any", "Reason"],
     ["/tools", "Title"],
     ["/policies", "What it says"],
   ] as const) {
-    await page.goto(`${house.origin}${path}`);
+    await page.goto(`${instance.origin}${path}`);
     // A page may hold several lists, each read by itself.
     await page.locator(`tr[data-row] td[data-title="${title}"]`).first().waitFor();
     const seen = await page.evaluate(`(() => {
@@ -305,7 +305,7 @@ test("on a telephone every cell of a list is on the screen, each with its title"
 test("without a network a page that was never opened says so inside the app; with one it opens, and the app is never replaced", async (t) => {
   const { page, close } = await openPage(browser);
   t.after(close);
-  await signIn(page, house.origin, "ben");
+  await signIn(page, instance.origin, "ben");
   await page.getByRole("heading", { name: /^Hello, / }).waitFor();
   const loads: string[] = [];
   page.on("framenavigated", (frame) => void loads.push(frame.url()));
@@ -334,9 +334,9 @@ test("a tool that one knows of and cannot call says so, and each door's reason o
   ] as const) {
     const { page, faults, close } = await openPage(browser, options);
     t.after(close);
-    await signIn(page, house.origin, "ada");
+    await signIn(page, instance.origin, "ada");
     await page.getByRole("heading", { name: /^Hello, / }).waitFor();
-    await page.goto(`${house.origin}/tools/people.demo.update_salary`);
+    await page.goto(`${instance.origin}/tools/people.demo.update_salary`);
     await page.getByText("You cannot call it yourself yet").waitFor();
     await page.getByText("Serving").waitFor();
     assert.equal(await page.getByText("Not among your tools").count(), 0);

@@ -7,7 +7,7 @@ import { serverUpstream } from "#testing/http-upstream.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { findFreePorts } from "#testing/free-port.ts";
 import { startForeignProvider } from "./foreign-provider.ts";
-import { startOwnHouse } from "./own-house.ts";
+import { startOwnInstance } from "./own-instance.ts";
 import { runScript } from "./run-script.ts";
 
 test("from an empty folder to an agent's permitted call, without the demo, at a provider of one's own", async (t) => {
@@ -41,8 +41,8 @@ test("from an empty folder to an agent's permitted call, without the demo, at a 
     // A setting that was left from another start.
     BOOTSTRAP_ADMIN: `${provider.issuer}|mallory|mine`,
   };
-  const { house, come, signIn, call, as, exchange } = await startOwnHouse(t, { port, data, provider, environment });
-  assert.match(house.output(), /bootstrap_admin_ignored/);
+  const { instance, come, signIn, call, as, exchange } = await startOwnInstance(t, { port, data, provider, environment });
+  assert.match(instance.output(), /bootstrap_admin_ignored/);
   const held = await appoint("mallory");
   assert.deepEqual([held.code, /Stop the house first/.test(held.err)], [73, true], held.err);
 

@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
 import { endpointTable, type EndpointRow } from "#contract/endpoints.ts";
-import { portOffsets } from "#house/addresses.ts";
-import { sharedHouse } from "./shared-house.ts";
-import type { TestHouse } from "./test-house.ts";
+import { portOffsets } from "#app/addresses.ts";
+import { sharedInstance } from "./shared-instance.ts";
+import type { TestInstance } from "./test-instance.ts";
 import { fetchToken } from "./tokens.ts";
 
 /** Filled with ids that are nobody's. */
-const urlOf = (house: TestHouse, { endpoint }: EndpointRow): string =>
-  `http://localhost:${house.port + portOffsets[endpoint.service]}${endpoint.path.replace(/\{[^}]+\}/g, "nobody-at-all")}`;
+const urlOf = (instance: TestInstance, { endpoint }: EndpointRow): string =>
+  `http://localhost:${instance.port + portOffsets[endpoint.service]}${endpoint.path.replace(/\{[^}]+\}/g, "nobody-at-all")}`;
 
-const send = (house: TestHouse, row: EndpointRow, headers: Readonly<Record<string, string>> = {}): Promise<Response> =>
-  fetch(urlOf(house, row), {
+const send = (instance: TestInstance, row: EndpointRow, headers: Readonly<Record<string, string>> = {}): Promise<Response> =>
+  fetch(urlOf(instance, row), {
     method: row.endpoint.method,
     headers: { ...(row.endpoint.body === undefined ? {} : { "content-type": "application/json" }), ...headers },
     ...(row.endpoint.body === undefined ? {} : { body: "{}" }),
@@ -24,12 +24,12 @@ const codeOf = async (response: Response): Promise<string> => {
 };
 
 describe("every endpoint of the contract", () => {
-  let house: TestHouse;
+  let instance: TestInstance;
   /** Tokens that have one scope each. */
   let powerless: readonly [scope: string, token: string][];
   before(async () => {
-    house = await sharedHouse();
-    const tokenOf = async (scope: string): Promise<[string, string]> => [scope, await fetchToken(house.port, { user: "dan", scope })];
+    instance = await sharedInstance();
+    const tokenOf = async (scope: string): Promise<[string, string]> => [scope, await fetchToken(instance.port, { user: "dan", scope })];
     powerless = await Promise.all(["audit.read", "mcp.tools.discovery"].map(tokenOf));
   });
 
@@ -38,7 +38,7 @@ describe("every endpoint of the contract", () => {
     const name = `${endpoint.service} ${endpoint.method} ${endpoint.path}`;
 
     test(`${name} is served`, async () => {
-      const response = await send(house, row);
+      const response = await send(instance, row);
       assert.notEqual(response.status, 405);
       assert.notEqual(response.status, 501);
       if (response.status === 404) assert.ok(endpoint.auth !== "none" || endpoint.path.includes("{"), await response.text());
@@ -47,14 +47,14 @@ describe("every endpoint of the contract", () => {
     if (endpoint.auth === "none") continue;
 
     test(`${name} is refused without a credential`, async () => {
-      const response = await send(house, row);
+      const response = await send(instance, row);
       assert.equal(response.status, 401);
       assert.ok(response.headers.has("www-authenticate"));
       assert.equal(await codeOf(response), "unauthenticated");
     });
 
     test(`${name} is refused with a token that is none`, async () => {
-      const response = await send(house, row, { authorization: "Bearer not.a.token" });
+      const response = await send(instance, row, { authorization: "Bearer not.a.token" });
       assert.equal(response.status, 401);
     });
 
@@ -62,7 +62,7 @@ describe("every endpoint of the contract", () => {
 
     test(`${name} is refused without its scope`, async () => {
       const [, token] = powerless.find(([scope]) => endpoint.scope?.includes(scope) !== true) ?? [];
-      const response = await send(house, row, { authorization: `Bearer ${token}` });
+      const response = await send(instance, row, { authorization: `Bearer ${token}` });
       // A guard before the scope may refuse first; what counts is that nothing is told or done.
       assert.ok([400, 403].includes(response.status), `${response.status}`);
       if (response.status === 400) assert.equal(endpoint.service, "secrets");

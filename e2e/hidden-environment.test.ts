@@ -10,7 +10,7 @@ import { cleanUp } from "#testing/clean-up.ts";
 import { findFreePorts } from "#testing/free-port.ts";
 import { requireProgram } from "#testing/programs.ts";
 import { until } from "#testing/until.ts";
-import { makeDataFolder } from "./test-house.ts";
+import { makeDataFolder } from "./test-instance.ts";
 
 const root = join(import.meta.dirname, "..");
 

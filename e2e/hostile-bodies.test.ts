@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { before, test } from "node:test";
-import { sharedHouse } from "./shared-house.ts";
-import type { TestHouse } from "./test-house.ts";
+import { sharedInstance } from "./shared-instance.ts";
+import type { TestInstance } from "./test-instance.ts";
 import { fetchToken } from "./tokens.ts";
 
-let house: TestHouse;
+let instance: TestInstance;
 const tokens: Record<"ben" | "pep", string> = { ben: "", pep: "" };
 before(async () => {
-  house = await sharedHouse();
+  instance = await sharedInstance();
   [tokens.ben, tokens.pep] = await Promise.all([
-    fetchToken(house.port, { user: "ben" }),
-    fetchToken(house.port, { client: "service:pep", data: house.data }),
+    fetchToken(instance.port, { user: "ben" }),
+    fetchToken(instance.port, { client: "service:pep", data: instance.data }),
   ]);
 });
 
@@ -41,7 +41,7 @@ const bodies: readonly (readonly [what: string, text: string, statuses: readonly
 for (const [listener, offset, path, who] of doors)
   for (const [what, text, statuses] of bodies)
     test(`${listener} answers ${what} shortly`, async () => {
-      const response = await fetch(`http://localhost:${house.port + offset}${path}`, {
+      const response = await fetch(`http://localhost:${instance.port + offset}${path}`, {
         method: "POST",
         headers: {
           authorization: `Bearer ${tokens[who]}`,
@@ -95,8 +95,8 @@ test("no listener waits for a body that trickles in, whoever sends it and whoeve
   }));
   await Promise.all(
     [...known, ...strangers].map(async ({ offset, path, more, status }) => {
-      const head = `POST ${path} HTTP/1.1\r\nHost: localhost:${house.port + offset}\r\nAccept: application/json, text/event-stream\r\n${more}${length}`;
-      assert.match(await trickle(house.port + offset, head), status, path);
+      const head = `POST ${path} HTTP/1.1\r\nHost: localhost:${instance.port + offset}\r\nAccept: application/json, text/event-stream\r\n${more}${length}`;
+      assert.match(await trickle(instance.port + offset, head), status, path);
     }),
   );
 });

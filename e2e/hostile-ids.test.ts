@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { endpointTable, type EndpointRow } from "#contract/endpoints.ts";
-import { portOffsets } from "#house/addresses.ts";
+import { portOffsets } from "#app/addresses.ts";
 import { placesOf, put, sampleOf, samples, schemaOf, type Json, type Schema } from "#testing/contract-samples.ts";
 import { sharedInFile } from "#testing/shared.ts";
 import { signInPerson } from "./sign-in.ts";
-import { startTestHouse } from "./test-house.ts";
+import { startTestInstance } from "./test-instance.ts";
 import { fetchToken } from "./tokens.ts";
 
 /** Ids are named so; of a view, a system and the like the name is the id. */
@@ -35,8 +35,8 @@ const hostile = [
   "[object Object]",
 ];
 
-const house = sharedInFile(async (t) => {
-  const started = await startTestHouse({ environment: { RATE_LIMITS: "login=1000/s,anonymous=100000/s,session=100000/s" } });
+const instance = sharedInFile(async (t) => {
+  const started = await startTestInstance({ environment: { RATE_LIMITS: "login=1000/s,anonymous=100000/s,session=100000/s" } });
   t.after(() => started.stop());
   const [person, agent, session] = await Promise.all([
     fetchToken(started.port, { user: "ada", acr: "strong" }),
@@ -92,7 +92,7 @@ const ask = async (
   place: Place | undefined,
   value: string,
 ): Promise<{ readonly status: number; readonly text: string }> => {
-  const { port, person, agent, session } = await house();
+  const { port, person, agent, session } = await instance();
   const [member = ""] = place?.path ?? [];
   const path = endpoint.path.replaceAll(/\{([^}]+)\}/g, (_all, param: string) =>
     place?.part === "params" && param === member ? encodeURIComponent(value.toWellFormed()) : "x",

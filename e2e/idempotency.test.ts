@@ -3,14 +3,14 @@ import { describe, test, type TestContext } from "node:test";
 import type { EvaluationReply } from "#contract/authzen.ts";
 import { canonicalJson } from "#contract/canonical-json.ts";
 import { endpointTable } from "#contract/endpoints.ts";
-import { portOffsets } from "#house/addresses.ts";
+import { portOffsets } from "#app/addresses.ts";
 import { testDatabase } from "#testing/database.ts";
 import { startKvDouble } from "#testing/kv-double.ts";
 import { kvProvider, kvServer } from "#testing/kv-provider.ts";
-import { graphRooms, servedWorld } from "#testing/membership.ts";
+import { graphModules, servedWorld } from "#testing/membership.ts";
 import { testSecrets } from "#testing/secrets.ts";
 import { sharedInFile } from "#testing/shared.ts";
-import { startTestHouse } from "./test-house.ts";
+import { startTestInstance } from "./test-instance.ts";
 import { fetchToken } from "./tokens.ts";
 
 interface Answer {
@@ -37,15 +37,15 @@ const answerOf = (status: number, text: string): Answer => {
   return { status, code: body.error?.data?.code ?? body.code, body: same ?? "" };
 };
 
-const house = sharedInFile(async (t) => {
-  const started = await startTestHouse();
+const instance = sharedInFile(async (t) => {
+  const started = await startTestInstance();
   t.after(() => started.stop());
   return started;
 });
 
 /** Of the tool server: each call is one step of the delegation. */
 const called = async (path: string, wrap: (tool: string, args: unknown) => unknown, through: "gateway" | "crud"): Promise<Asked> => {
-  const { port } = await house();
+  const { port } = await instance();
   const [ben, other, person] = await Promise.all([
     fetchToken(port, { user: "ben", agent: "agent:hr-assistant" }),
     fetchToken(port, { user: "cleo", agent: "agent:reporter" }),
@@ -75,7 +75,7 @@ const called = async (path: string, wrap: (tool: string, args: unknown) => unkno
 const rpcOf = (name: string, args: unknown) => ({ jsonrpc: "2.0", id: "1", method: "tools/call", params: { name, arguments: args } });
 
 const graph = sharedInFile(async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   await world.put({ id: "policy:once", kind: "Policy", name: "policy:once", tenant_id: null, props: { rev: "1", uri: "cedar:once" } });
   return world;
 });
@@ -152,7 +152,7 @@ const rows: Readonly<Record<string, () => Promise<Asked>>> = {
       { target_id: "memory.demo.open_nodes", policy_id: "policy:once" },
     ]),
   createAccessRequest: async () => {
-    const { port } = await house();
+    const { port } = await instance();
     const [cleo, other] = await Promise.all([fetchToken(port, { user: "cleo" }), fetchToken(port, { user: "ben" })]);
     const post = async (path: string, token: string, body: unknown, headers: Readonly<Record<string, string>> = {}) => {
       const response = await fetch(`http://localhost:${port}${path}`, {

@@ -3,19 +3,19 @@ import { execFile } from "node:child_process";
 import { createRequire } from "node:module";
 import { before, test } from "node:test";
 import { promisify } from "node:util";
-import { sharedHouse } from "./shared-house.ts";
-import type { TestHouse } from "./test-house.ts";
+import { sharedInstance } from "./shared-instance.ts";
+import type { TestInstance } from "./test-instance.ts";
 import { fetchToken } from "./tokens.ts";
 
 const run = promisify(execFile);
 const manifest = createRequire(import.meta.url).resolve("@modelcontextprotocol/inspector/package.json");
 const command = manifest.replace(/package\.json$/, "clients/launcher/build/index.js");
 
-let house: TestHouse;
+let instance: TestInstance;
 let agent: string;
 before(async () => {
-  house = await sharedHouse();
-  agent = await fetchToken(house.port, { user: "ben", agent: "agent:hr-assistant" });
+  instance = await sharedInstance();
+  agent = await fetchToken(instance.port, { user: "ben", agent: "agent:hr-assistant" });
 });
 
 /** The stock command-line client, as the README shows it. */
@@ -23,7 +23,7 @@ const inspect = async (...args: readonly string[]): Promise<unknown> => {
   const { stdout } = await run(process.execPath, [
     command,
     "--cli",
-    `${house.origin}/mcp`,
+    `${instance.origin}/mcp`,
     "--transport",
     "http",
     "--header",

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { cerbosInteropPolicies, requireCerbos, startCerbos } from "#testing/cerbos.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { runScript } from "./run-script.ts";
-import { startTestHouse } from "./test-house.ts";
+import { startTestInstance } from "./test-instance.ts";
 
 const root = join(import.meta.dirname, "..");
 
@@ -27,9 +27,9 @@ test("the todo and API gateway scenarios pass over Cerbos after a change of the 
   );
   assert.notEqual(changed, shipped);
   await writeFile(file, changed);
-  const house = await startTestHouse({ serve: "pdp,issuer,gateway", arguments: ["--config", folder, "--no-demo"] });
-  cleanUp(t, () => house.stop());
-  const token = await runScript("token.ts", ["--client", "service:pep", "--port", String(house.port), "--data", house.data]);
+  const instance = await startTestInstance({ serve: "pdp,issuer,gateway", arguments: ["--config", folder, "--no-demo"] });
+  cleanUp(t, () => instance.stop());
+  const token = await runScript("token.ts", ["--client", "service:pep", "--port", String(instance.port), "--data", instance.data]);
   assert.equal(token.code, 0, token.err);
   const run = (offset: number) =>
     runScript(
@@ -40,7 +40,7 @@ test("the todo and API gateway scenarios pass over Cerbos after a change of the 
         "--only",
         "todo,api-gateway.yaml",
         "--pdp",
-        `http://localhost:${house.port + offset}`,
+        `http://localhost:${instance.port + offset}`,
       ],
       { INTEROP_TOKEN: token.out.trim() },
     );

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { runScript } from "./run-script.ts";
-import { startTestHouse, type TestHouse } from "./test-house.ts";
+import { startTestInstance, type TestInstance } from "./test-instance.ts";
 
 const root = join(import.meta.dirname, "..");
 const cases = join(root, "scripts/interop/cases");
@@ -13,13 +13,16 @@ const conformance = join(root, "scripts/interop/conformance");
 
 /** A profile as the documentation starts it, and a token of its enforcement point. */
 const startProfile = async (name: string) => {
-  const house = await startTestHouse({ serve: "pdp,issuer,gateway", arguments: ["--config", join(root, "config", name), "--no-demo"] });
-  const got = await runScript("token.ts", ["--client", "service:pep", "--port", String(house.port), "--data", house.data]);
+  const instance = await startTestInstance({
+    serve: "pdp,issuer,gateway",
+    arguments: ["--config", join(root, "config", name), "--no-demo"],
+  });
+  const got = await runScript("token.ts", ["--client", "service:pep", "--port", String(instance.port), "--data", instance.data]);
   assert.deepEqual([got.code, got.err], [0, ""]);
-  return { house, token: got.out.trim() };
+  return { instance, token: got.out.trim() };
 };
-const runSets = (house: TestHouse, folder: string, offset: number, environment: Readonly<Record<string, string>>) =>
-  runScript("interop.ts", ["--data", folder, "--pdp", `http://localhost:${house.port + offset}`], environment);
+const runSets = (instance: TestInstance, folder: string, offset: number, environment: Readonly<Record<string, string>>) =>
+  runScript("interop.ts", ["--data", folder, "--pdp", `http://localhost:${instance.port + offset}`], environment);
 
 /** The decision point, and the gateway that passes an enforcement point through; how far their ports are from the first. */
 const doors = [
@@ -28,20 +31,20 @@ const doors = [
 ] as const;
 
 describe("the interop profile, served without membership on the embedded database", () => {
-  let house: TestHouse;
+  let instance: TestInstance;
   let token: string;
   let broken: string;
   before(async () => {
-    ({ house, token } = await startProfile("interop"));
+    ({ instance, token } = await startProfile("interop"));
     broken = await mkdtemp(join(tmpdir(), "interop-"));
   });
   after(async () => {
-    await house.stop();
+    await instance.stop();
     await rm(broken, { recursive: true, force: true });
   });
 
   const run = (folder: string, offset: number, more: Readonly<Record<string, string>> = { INTEROP_TOKEN: token }) =>
-    runSets(house, folder, offset, more);
+    runSets(instance, folder, offset, more);
 
   for (const [where, offset] of doors)
     test(`every case passes at ${where}`, async () => {
@@ -84,10 +87,10 @@ describe("the interop profile, served without membership on the embedded databas
   });
 
   test("without the demo only the client's own secret makes its token", async () => {
-    const { code, out, err } = await runScript("token.ts", ["--client", "service:pep", "--port", String(house.port), "--data", broken]);
+    const { code, out, err } = await runScript("token.ts", ["--client", "service:pep", "--port", String(instance.port), "--data", broken]);
     assert.deepEqual([code, out], [69, ""]);
     assert.match(err, /--data/);
-    const person = await runScript("token.ts", ["--user", "ada", "--port", String(house.port)]);
+    const person = await runScript("token.ts", ["--user", "ada", "--port", String(instance.port)]);
     assert.equal(person.code, 77);
   });
 });
@@ -103,19 +106,19 @@ const modules = [
 ] as const;
 
 describe("the certification profile, as the documentation starts it", () => {
-  let house: TestHouse;
+  let instance: TestInstance;
   let token: string;
-  before(async () => ({ house, token } = await startProfile("interop-certification")));
-  after(() => house.stop());
+  before(async () => ({ instance, token } = await startProfile("interop-certification")));
+  after(() => instance.stop());
 
   for (const [where, offset] of doors) {
     test(`every row of the scenario passes at ${where}`, async () => {
-      const { code, out } = await runSets(house, certification, offset, { INTEROP_TOKEN: token });
+      const { code, out } = await runSets(instance, certification, offset, { INTEROP_TOKEN: token });
       assert.equal(code, 0, out);
       assert.match(out, /^all +57 +57 +pass$/m);
     });
     test(`what the conformance suite checks, module by module, passes at ${where}`, async () => {
-      const { code, out } = await runSets(house, conformance, offset, { INTEROP_TOKEN: token });
+      const { code, out } = await runSets(instance, conformance, offset, { INTEROP_TOKEN: token });
       assert.equal(code, 0, out);
       for (const [set, cases] of modules) assert.match(out, new RegExp(`^${set}\\.yaml +${cases} +${cases} +pass$`, "m"));
     });

@@ -15,7 +15,7 @@ import { until } from "#testing/until.ts";
 import { signInPerson } from "./sign-in.ts";
 import { livedSettings, liveOtherActs } from "./lived-acts.ts";
 import { liveTheStory } from "./story.ts";
-import { startTestHouse } from "./test-house.ts";
+import { startTestInstance } from "./test-instance.ts";
 import { fetchToken } from "./tokens.ts";
 
 /** What consumers are told that there is (docs/events.md). */
@@ -42,7 +42,7 @@ test("what a house lives through is read off Kafka by a consumer of another make
   const routesFile = join(folder, "routes.yaml");
   const config = join(import.meta.dirname, "../config");
   await cp(config, folder, { recursive: true });
-  const house = await startTestHouse({
+  const instance = await startTestInstance({
     arguments: ["--config", folder],
     environment: {
       KAFKA_BROKERS: broker.address,
@@ -56,15 +56,15 @@ test("what a house lives through is read off Kafka by a consumer of another make
       TENANT_SALT: "0123456789abcdef0123456789abcdef",
     },
   });
-  cleanUp(t, () => house.stop());
-  await liveTheStory(house.port);
-  await liveOtherActs(t, house, routesFile);
+  cleanUp(t, () => instance.stop());
+  await liveTheStory(instance.port);
+  await liveOtherActs(t, instance, routesFile);
 
-  const strong = await fetchToken(house.port, { user: "ada", acr: "strong" });
+  const strong = await fetchToken(instance.port, { user: "ada", acr: "strong" });
   const ada = { headers: { authorization: `Bearer ${strong}`, "content-type": "application/json" } };
   const send = async (who: { readonly headers: Readonly<Record<string, string>> }, method: string, path: string, body?: unknown) => {
     const at = path.startsWith("/config/") ? 3 : 5;
-    const response = await fetch(`http://localhost:${house.port + ("cookie" in who ? 0 : at)}${path}`, {
+    const response = await fetch(`http://localhost:${instance.port + ("cookie" in who ? 0 : at)}${path}`, {
       method,
       headers: { ...who.headers, "x-purpose": "canary of a purpose" },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
@@ -87,7 +87,7 @@ test("what a house lives through is read off Kafka by a consumer of another make
     const { status, body: said } = await secret(method, path, body);
     assert.ok(status < 300, `${method} ${path} ${status} ${JSON.stringify(said)}`);
   }
-  const cleo = await signInPerson(house.origin, "cleo");
+  const cleo = await signInPerson(instance.origin, "cleo");
   assert.equal((await send(cleo, "GET", `/api/secrets/value?uri=${encodeURIComponent(uri)}`)).status, 403);
   const tools = await send(ada, "GET", "/config/systems/people.demo");
   const system = { ...(tools.body["document"] as object), provider: "story", instance: "one", tenants: ["tenant:acme"] };
@@ -102,11 +102,11 @@ test("what a house lives through is read off Kafka by a consumer of another make
   }
   assert.ok((await send(ada, "POST", "/config/systems/story.one/rollback", { version: 1 })).status < 300);
   assert.ok((await send(ada, "DELETE", "/config/systems/story.one")).status < 300);
-  await fetch(`${house.origin}/auth/logout`, { method: "POST", headers: cleo.headers, redirect: "manual" });
+  await fetch(`${instance.origin}/auth/logout`, { method: "POST", headers: cleo.headers, redirect: "manual" });
 
-  const operator = await fetchToken(house.port, { client: "service:operator", data: house.data });
+  const operator = await fetchToken(instance.port, { client: "service:operator", data: instance.data });
   const outbox = async (state: string) => {
-    const response = await fetch(`${house.origin}/api/v1/events/outbox?state=${state}`, {
+    const response = await fetch(`${instance.origin}/api/v1/events/outbox?state=${state}`, {
       headers: { authorization: `Bearer ${operator}` },
     });
     assert.equal(response.status, 200, "who runs the house sees what waits");

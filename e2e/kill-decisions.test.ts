@@ -5,14 +5,14 @@ import type { EvaluationReply } from "#contract/authzen.ts";
 import { createPglite } from "#store/pglite.ts";
 import { statement } from "#store/database.ts";
 import { silentLog } from "#telemetry/log.ts";
-import { awayKafka, makeDataFolder, startTestHouse, type TestHouse } from "./test-house.ts";
+import { awayKafka, makeDataFolder, startTestInstance, type TestInstance } from "./test-instance.ts";
 import { fetchToken } from "./tokens.ts";
 
 const onRecord = statement<{
   readonly call_id: string;
   readonly items: readonly { readonly decision: boolean; readonly action: string }[];
 }>("test.calls_on_record", "select call_id, items from pdp.call where call_id = any($1)");
-const toldOf = statement<{ readonly id: string }>(
+const reportOf = statement<{ readonly id: string }>(
   "test.calls_told",
   "select data ->> 'decision_id' as id from events.outbox where type = 'authz.decision'",
 );
@@ -30,11 +30,11 @@ type Kind = keyof typeof questions;
 
 test("a SIGKILL in the middle of 1,000 decisions loses no denial and no act that was answered, and of permits to view only the last", async () => {
   const data = await makeDataFolder();
-  const houses: TestHouse[] = [];
+  const instances: TestInstance[] = [];
   try {
-    const house = await startTestHouse({ data, environment: awayKafka });
-    houses.push(house);
-    const ben = await fetchToken(house.port, { user: "ben" });
+    const instance = await startTestInstance({ data, environment: awayKafka });
+    instances.push(instance);
+    const ben = await fetchToken(instance.port, { user: "ben" });
     const headers = { authorization: `Bearer ${ben}`, "content-type": "application/json" };
     const answered: Record<Kind, string[]> = { denial: [], act: [], permit: [] };
     let total = 0;
@@ -45,7 +45,7 @@ test("a SIGKILL in the middle of 1,000 decisions loses no denial and no act that
     const permitted: { readonly id: string; readonly at: number }[] = [];
     const decide = async (kind: Kind): Promise<void> => {
       const asked = (moment += 1);
-      const response = await fetch(`${house.origin}/access/v1/evaluation`, {
+      const response = await fetch(`${instance.origin}/access/v1/evaluation`, {
         method: "POST",
         headers,
         body: JSON.stringify(questions[kind]),
@@ -57,7 +57,7 @@ test("a SIGKILL in the middle of 1,000 decisions loses no denial and no act that
       if (kind === "permit") permitted.push({ id, at: (moment += 1) });
       else lastKept = Math.max(lastKept, asked);
       total++;
-      if (total === KILL_AFTER) void house.kill();
+      if (total === KILL_AFTER) void instance.kill();
     };
 
     const kinds: readonly Kind[] = ["denial", "act", "permit"];
@@ -73,8 +73,8 @@ test("a SIGKILL in the middle of 1,000 decisions loses no denial and no act that
     assert.ok(total >= KILL_AFTER && failed > 0, `${total} answered, ${failed} were cut off`);
     assert.ok(answered.denial.length > 50 && answered.act.length > 50);
 
-    const again = await startTestHouse({ data, environment: awayKafka });
-    houses.push(again);
+    const again = await startTestInstance({ data, environment: awayKafka });
+    instances.push(again);
     const authorization = `Bearer ${await fetchToken(again.port, { user: "ben" })}`;
     for (const id of [answered.denial.at(-1), answered.act.at(-1)]) {
       const response = await fetch(`${again.origin}/access/v1/decisions/${id}`, { headers: { authorization } });
@@ -95,9 +95,9 @@ test("a SIGKILL in the middle of 1,000 decisions loses no denial and no act that
         "every one that was answered is on record",
       );
       for (const id of answered.denial) assert.equal(found.get(id)?.[0]?.decision, false);
-      const told = new Set((await database.run(toldOf)).map(({ id }) => id));
+      const reported = new Set((await database.run(reportOf)).map(({ id }) => id));
       assert.deepEqual(
-        [...answered.denial, ...answered.act].filter((id) => !told.has(id)),
+        [...answered.denial, ...answered.act].filter((id) => !reported.has(id)),
         [],
         "and so is its event",
       );
@@ -105,7 +105,7 @@ test("a SIGKILL in the middle of 1,000 decisions loses no denial and no act that
       await database[Symbol.asyncDispose]();
     }
   } finally {
-    for (const house of houses) await house.kill();
+    for (const instance of instances) await instance.kill();
     await rm(data, { recursive: true, force: true });
   }
 });

@@ -7,7 +7,7 @@ import { findFreePorts } from "#testing/free-port.ts";
 import { openPostgres, testServer } from "#testing/postgres-database.ts";
 import { until } from "#testing/until.ts";
 import { requirePostgresGround } from "./postgres-ground.ts";
-import { startTestHouse, type TestHouse } from "./test-house.ts";
+import { startTestInstance, type TestInstance } from "./test-instance.ts";
 import { fetchToken } from "./tokens.ts";
 
 interface CallRow {
@@ -58,16 +58,16 @@ test("64 callers on two replicas, each killed in the middle: never over-spent, n
   const ground = await requirePostgresGround(t, server);
   if (ground === undefined) return;
   const ports = [await findFreePorts(), await findFreePorts()] as const;
-  const start = async (at: 0 | 1): Promise<TestHouse> => {
-    const house = await startTestHouse({ port: ports[at], environment: { ...ground.environment, DELEGATION_SWEEP_MS: "500" } });
+  const start = async (at: 0 | 1): Promise<TestInstance> => {
+    const instance = await startTestInstance({ port: ports[at], environment: { ...ground.environment, DELEGATION_SWEEP_MS: "500" } });
     cleanUp(t, async () => {
-      await house.kill();
-      await house.stop();
+      await instance.kill();
+      await instance.stop();
     });
-    return house;
+    return instance;
   };
   const first = await start(0);
-  const houses: [TestHouse | undefined, TestHouse | undefined] = [first, await start(1)];
+  const instances: [TestInstance | undefined, TestInstance | undefined] = [first, await start(1)];
   const ben = await fetchToken(first.port, { user: "ben" });
   const made = await fetch(`http://localhost:${first.port + 4}/api/v1/delegations`, {
     method: "POST",
@@ -124,7 +124,7 @@ test("64 callers on two replicas, each killed in the middle: never over-spent, n
   const caller = async (n: number): Promise<void> => {
     for (let turn = n; !isOver; turn++) {
       const at = (turn % 2) as 0 | 1;
-      if (houses[at] === undefined) await new Promise((resolve) => setTimeout(resolve, 20));
+      if (instances[at] === undefined) await new Promise((resolve) => setTimeout(resolve, 20));
       else await call(at).catch(() => lost++);
       // Whoever is refused or cut off does not hammer.
       if (lost + refusals.size > 0) await new Promise((resolve) => setTimeout(resolve, 50));
@@ -141,10 +141,10 @@ test("64 callers on two replicas, each killed in the middle: never over-spent, n
       patience,
     );
     t.diagnostic(`replica ${at} is killed after ${asked.size} calls, ${succeeded.size} of them answered`);
-    const house = houses[at];
-    houses[at] = undefined;
-    await house?.kill();
-    houses[at] = await start(at);
+    const instance = instances[at];
+    instances[at] = undefined;
+    await instance?.kill();
+    instances[at] = await start(at);
   }
   await until(
     () => refusals.get("budget_exhausted") ?? 0,

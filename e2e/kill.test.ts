@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { createPglite } from "#store/pglite.ts";
 import { statement } from "#store/database.ts";
 import { silentLog } from "#telemetry/log.ts";
-import { makeDataFolder, startTestHouse, type TestHouse } from "./test-house.ts";
+import { makeDataFolder, startTestInstance, type TestInstance } from "./test-instance.ts";
 import { fetchToken } from "./tokens.ts";
 
 interface ActRow {
@@ -48,16 +48,16 @@ const PRICE_MICRO = 2000n;
 
 test("a SIGKILL in the middle of 200 tool calls loses nothing that was acknowledged and charges nothing twice", async () => {
   const data = await makeDataFolder();
-  const houses: TestHouse[] = [];
-  const start = async (): Promise<TestHouse> => {
-    const started = await startTestHouse({ data });
-    houses.push(started);
+  const instances: TestInstance[] = [];
+  const start = async (): Promise<TestInstance> => {
+    const started = await startTestInstance({ data });
+    instances.push(started);
     return started;
   };
   try {
-    const house = await start();
-    const ben = await fetchToken(house.port, { user: "ben" });
-    const created = await fetch(`http://localhost:${house.port + 4}/api/v1/delegations`, {
+    const instance = await start();
+    const ben = await fetchToken(instance.port, { user: "ben" });
+    const created = await fetch(`http://localhost:${instance.port + 4}/api/v1/delegations`, {
       method: "POST",
       headers: { authorization: `Bearer ${ben}`, "content-type": "application/json", "idempotency-key": randomUUID() },
       body: JSON.stringify({
@@ -72,13 +72,13 @@ test("a SIGKILL in the middle of 200 tool calls loses nothing that was acknowled
     });
     assert.equal(created.status, 201);
     const { delegation_id: delegation } = (await created.json()) as { delegation_id: string };
-    const agent = await fetchToken(house.port, { user: "ben", agent: "agent:hr-assistant" });
+    const agent = await fetchToken(instance.port, { user: "ben", agent: "agent:hr-assistant" });
 
     const succeeded = new Set<string>();
     let failed = 0;
     const call = async (): Promise<void> => {
       const correlationId = randomUUID();
-      const response = await fetch(`${house.origin}/api/crud/mcp/jsonrpc`, {
+      const response = await fetch(`${instance.origin}/api/crud/mcp/jsonrpc`, {
         method: "POST",
         headers: { authorization: `Bearer ${agent}`, "content-type": "application/json", "x-correlation-id": correlationId },
         body: JSON.stringify({
@@ -92,7 +92,7 @@ test("a SIGKILL in the middle of 200 tool calls loses nothing that was acknowled
       assert.ok(body.result !== undefined, JSON.stringify(body));
       succeeded.add(correlationId);
       // In the middle: some have answered, others are under way.
-      if (succeeded.size === KILL_AFTER) void house.kill();
+      if (succeeded.size === KILL_AFTER) void instance.kill();
     };
     const lane = async (count: number): Promise<void> => {
       for (let index = 0; index < count; index++) {
@@ -143,7 +143,7 @@ test("a SIGKILL in the middle of 200 tool calls loses nothing that was acknowled
     }
   } finally {
     // Also when it failed before it came to kill anything.
-    for (const house of houses) await house.kill();
+    for (const instance of instances) await instance.kill();
     await rm(data, { recursive: true, force: true });
   }
 });

@@ -9,7 +9,7 @@ import { demoCode } from "#testing/sign-in.ts";
 import { until } from "#testing/until.ts";
 import type { TestContext } from "node:test";
 import { sessionOf } from "./sign-in.ts";
-import type { TestHouse } from "./test-house.ts";
+import type { TestInstance } from "./test-instance.ts";
 import { fetchToken } from "./tokens.ts";
 
 /** Settings of a house whose persons' tokens are renewed at each request, and whose delegations end soon after their time. */
@@ -25,7 +25,7 @@ const offsets = { gateway: 0, pdp: 2, crud: 3, membership: 4 } as const;
  * a session, a call of which nobody can tell what came of it. For a house with the demo and `livedSettings`, on a copy of the configuration
  * folder that holds this routes file.
  */
-export const liveOtherActs = async (t: TestContext, { port, origin }: TestHouse, routesFile: string): Promise<void> => {
+export const liveOtherActs = async (t: TestContext, { port, origin }: TestInstance, routesFile: string): Promise<void> => {
   const strong = await fetchToken(port, { user: "ada", acr: "strong" });
   const ben = await fetchToken(port, { user: "ben" });
   const send =

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { hostileScim } from "#testing/scim-hostile.ts";
 import { hostileTools } from "#testing/hostile-tools.ts";
 import { until } from "#testing/until.ts";
-import { startTestHouse, type TestHouse } from "./test-house.ts";
+import { startTestInstance, type TestInstance } from "./test-instance.ts";
 import { fetchToken } from "./tokens.ts";
 
 /** Who sends it; a tenant's administrator is also who writes its systems. */
@@ -74,17 +74,17 @@ let base = "";
 /** Path of a user that the directory made. */
 let user = "";
 
-let house: TestHouse;
+let instance: TestInstance;
 const tokens = new Map<CallerKind, string>();
 before(async () => {
   // A test of what a tenant may do to others asks more than one person does.
   base = await mkdtemp(join(tmpdir(), "sallyport-loop-"));
   const config = await makeConfig(base);
-  house = await startTestHouse({
+  instance = await startTestInstance({
     arguments: ["--config", config],
     environment: { NODE_OPTIONS: `--import=${new URL("loop-probe.mjs", import.meta.url).href}` },
   });
-  const { port } = house;
+  const { port } = instance;
   const ada = await fetchToken(port, { user: "ada", acr: "strong" });
   tokens.set("administrator", ada);
   tokens.set("person", await fetchToken(port, { user: "ben" }));
@@ -100,12 +100,12 @@ before(async () => {
   user = `/scim/v2/Users/${(JSON.parse(added.text) as { readonly id: string }).id}`;
 });
 after(async () => {
-  assert.equal(await house.stop(), 0);
+  assert.equal(await instance.stop(), 0);
   await rm(base, { recursive: true });
 });
 
 const send = async ({ port, method, path, body, type = "application/json" }: Request, token?: string): Promise<Answer> => {
-  const response = await fetch(`http://localhost:${house.port + port}${path === USER ? user : path}`, {
+  const response = await fetch(`http://localhost:${instance.port + port}${path === USER ? user : path}`, {
     method,
     headers: {
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
@@ -122,10 +122,10 @@ const USER = "{user}";
 
 /** The longest turn of the server's loop since the last time, or nothing where the process has no probe. */
 const longestTurn = async (): Promise<string> => {
-  const before = house.output().split("loop_turn_ms=").length;
-  house.process.kill("SIGUSR2");
+  const before = instance.output().split("loop_turn_ms=").length;
+  instance.process.kill("SIGUSR2");
   for (let waited = 0; waited < 100; waited++) {
-    const found = house.output().split("loop_turn_ms=");
+    const found = instance.output().split("loop_turn_ms=");
     if (found.length > before) return `${/^\d+/.exec(found.at(-1) ?? "")?.[0] ?? "?"} ms`;
     await sleep(20);
   }
@@ -473,7 +473,7 @@ test("no input, however formed, is given more work than its caller's share", { t
   await longestTurn();
   await sleep(500);
   t.diagnostic(`quiet: longest turn ${await longestTurn()}`);
-  const count = (event: string): number => house.output().split(event).length;
+  const count = (event: string): number => instance.output().split(event).length;
   for (const { what, caller, requests, ends, expects } of rows)
     await t.test(`${caller}: ${what}`, async (own) => {
       const token = tokens.get(caller);

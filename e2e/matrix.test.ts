@@ -5,7 +5,7 @@ import type { EvaluationReply } from "#contract/authzen.ts";
 import type { RpcResponse } from "#contract/json-rpc.ts";
 import { columns, matrixRows, nameOf, type Row } from "#pdp/lifecycle/matrix/matrix.ts";
 import { matrixFile } from "#testing/decision-matrix.ts";
-import { sharedHouse } from "./shared-house.ts";
+import { sharedInstance } from "./shared-instance.ts";
 import { fetchToken, type TokenAsk } from "./tokens.ts";
 
 /** Rows that a client can ask itself: where a service of the house vouches for something, no client can say it. */
@@ -14,25 +14,25 @@ const isClients = (row: Row): boolean => row.could !== true && row.assigned !== 
 const cellOf = ({ decision, context }: EvaluationReply): string =>
   decision ? "Y" : context?.reason === "step_up_required" ? "S" : context?.reason === "approval_required" ? "R" : "-";
 
-const askerOf = (column: (typeof columns)[number], acr?: "strong"): TokenAsk => ({
+const principalOf = (column: (typeof columns)[number], acr?: "strong"): TokenAsk => ({
   user: column.subject.replace("person:", ""),
   ...("agent" in column ? { agent: column.agent } : {}),
   ...(acr === undefined ? {} : { acr }),
 });
 
 test("every person and agent, asking the gateway with a token of their own, is answered what matrix.txt says", async () => {
-  const house = await sharedHouse();
+  const instance = await sharedInstance();
   const lines = (await readFile(matrixFile, "utf8")).split("\n").slice(3, -1);
   const wanted = new Map(lines.map((line) => line.replace(/ \|$/, "").split(" | ")).map(([name = "", ...cells]) => [name, cells]));
-  const ask = async (asker: TokenAsk, rows: readonly Row[]): Promise<readonly EvaluationReply[]> => {
-    const token = await fetchToken(house.port, asker);
+  const ask = async (principal: TokenAsk, rows: readonly Row[]): Promise<readonly EvaluationReply[]> => {
+    const token = await fetchToken(instance.port, principal);
     const replies: EvaluationReply[] = [];
     for (let from = 0; from < rows.length; from += 100) {
       const evaluations = rows.slice(from, from + 100).map(({ type, action, id, claimed }) => ({
         action: { name: action },
         resource: { type, ...(id === "*" ? {} : { id }), ...(claimed === undefined ? {} : { properties: claimed }) },
       }));
-      const response = await fetch(`${house.origin}/access/v1/evaluations`, {
+      const response = await fetch(`${instance.origin}/access/v1/evaluations`, {
         method: "POST",
         headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
         body: JSON.stringify({ evaluations }),
@@ -45,8 +45,8 @@ test("every person and agent, asking the gateway with a token of their own, is a
     return replies;
   };
   // Decisions that rows ask about have to be made first.
-  const made = async (asker: TokenAsk): Promise<string> => {
-    const [reply] = await ask(asker, [{ type: "pages", action: "view_all", id: "*" }]);
+  const made = async (principal: TokenAsk): Promise<string> => {
+    const [reply] = await ask(principal, [{ type: "pages", action: "view_all", id: "*" }]);
     return reply?.context?.decision_id ?? "";
   };
   const known = {
@@ -65,17 +65,17 @@ test("every person and agent, asking the gateway with a token of their own, is a
       const cell = wanted.get(name)?.[at];
       if (got !== cell) differ.push(`${name} | ${column.name}: matrix.txt ${cell}, asked ${got} ${reply?.context?.reason ?? ""}`);
     };
-    const plain = await ask(askerOf(column), rows);
+    const plain = await ask(principalOf(column), rows);
     for (const [index, row] of rows.entries()) compare(nameOf(row), plain[index]);
-    const strong = await ask(askerOf(column, "strong"), stepUp);
+    const strong = await ask(principalOf(column, "strong"), stepUp);
     for (const [index, row] of stepUp.entries()) compare(`${nameOf(row)} +mfa`, strong[index]);
   }
   assert.deepEqual(differ, []);
 
   // Ben may start both workflows; nothing runs them, so their tools are in no list and a call finds none.
-  const ben = await fetchToken(house.port, { user: "ben" });
+  const ben = await fetchToken(instance.port, { user: "ben" });
   const rpc = async (method: string, params: object): Promise<RpcResponse> => {
-    const response = await fetch(`${house.origin}/api/crud/mcp/jsonrpc`, {
+    const response = await fetch(`${instance.origin}/api/crud/mcp/jsonrpc`, {
       method: "POST",
       headers: { authorization: `Bearer ${ben}`, "content-type": "application/json" },
       body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),

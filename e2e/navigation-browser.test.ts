@@ -3,17 +3,17 @@ import { after, before, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
 import { launchBrowser, openPage } from "./browser.ts";
 import { signIn } from "./sign-in.ts";
-import { startTestHouse, type TestHouse } from "./test-house.ts";
+import { startTestInstance, type TestInstance } from "./test-instance.ts";
 import { fetchToken } from "./tokens.ts";
 
-let house: TestHouse;
+let instance: TestInstance;
 let browser: Browser;
 before(async () => {
-  [house, browser] = await Promise.all([startTestHouse(), launchBrowser()]);
+  [instance, browser] = await Promise.all([startTestInstance(), launchBrowser()]);
 });
 after(async () => {
   await browser?.close();
-  assert.equal(await house?.stop(), 0);
+  assert.equal(await instance?.stop(), 0);
 });
 
 const people = ["ada", "ben", "cleo", "dan", "eve"] as const;
@@ -123,12 +123,12 @@ const helpsWithEachScreen = async (page: Page): Promise<void> => {
   const dialog = page.getByRole("dialog", { name: "Keyboard" });
   await dialog.getByText("Go to anything").waitFor();
   const [keys, meanings] = [await dialog.getByRole("term").allTextContents(), await dialog.getByRole("definition").allTextContents()];
-  const told = keys.flatMap((key, row) => (key.startsWith("g ") ? [[key, meanings[row]] as const] : []));
+  const reported = keys.flatMap((key, row) => (key.startsWith("g ") ? [[key, meanings[row]] as const] : []));
   assert.deepEqual(
-    told.map(([, meaning]) => meaning),
+    reported.map(([, meaning]) => meaning),
     screens.map(([link]) => link),
   );
-  assert.equal(new Set(told.map(([key]) => key)).size, screens.length, "each by a letter of its own");
+  assert.equal(new Set(reported.map(([key]) => key)).size, screens.length, "each by a letter of its own");
   await page.keyboard.press("Escape");
   await dialog.waitFor({ state: "hidden" });
 };
@@ -141,10 +141,10 @@ for (const [at, person] of people.entries())
     const foreign: string[] = [];
     page.on("request", (request) => {
       const url = new URL(request.url());
-      if (url.origin !== house.origin) foreign.push(url.href);
+      if (url.origin !== instance.origin) foreign.push(url.href);
       if (url.pathname.startsWith("/access/")) asked.push(url.pathname);
     });
-    await signIn(page, house.origin, person);
+    await signIn(page, instance.origin, person);
     const navigation = page.getByRole("navigation", { name: "Main" });
     await page.getByRole("heading", { name: /^Hello, / }).waitFor();
     // The sign-in page is the issuer's; from here on there is the house alone.
@@ -160,7 +160,7 @@ for (const [at, person] of people.entries())
 
     for (const [link, path, may] of screens) {
       asked = [];
-      const answer = await page.goto(`${house.origin}${path}`);
+      const answer = await page.goto(`${instance.origin}${path}`);
       assert.equal(answer?.status(), may[at] === "Y" ? 200 : 403, link);
       if (may[at] === "Y") await navigation.getByRole("link", { name: link, exact: true }).waitFor();
       else await page.getByText("You may not see this page.").waitFor();
@@ -177,7 +177,7 @@ for (const [at, person] of people.entries())
     // Pages behind the screens, with their forms and previews.
     for (const [path, screen] of pagesBehind) {
       if (screens.find(([, of]) => of === screen)?.[2][at] !== "Y") continue;
-      await page.goto(`${house.origin}${path}`);
+      await page.goto(`${instance.origin}${path}`);
       await page.getByRole("heading").first().waitFor();
       await page.waitForTimeout(300);
     }
@@ -189,9 +189,9 @@ for (const [at, person] of people.entries())
   });
 
 test("of all that was opened and drawn nothing is listed as a refusal, but what was tried is: cleo opened what is ben's by its address", async () => {
-  const token = await fetchToken(house.port, { user: "ada", acr: "strong" });
+  const token = await fetchToken(instance.port, { user: "ada", acr: "strong" });
   const list = async (query: string) => {
-    const response = await fetch(`${house.origin}/access/v1/decisions?limit=500&decision=false${query}`, {
+    const response = await fetch(`${instance.origin}/access/v1/decisions?limit=500&decision=false${query}`, {
       headers: { authorization: `Bearer ${token}` },
     });
     assert.equal(response.status, 200);

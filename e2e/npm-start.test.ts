@@ -49,13 +49,13 @@ test("whatever ends npm start ends the house with it", { skip: process.platform 
         await once(silent, "listening");
         const { port } = silent.address() as AddressInfo;
         const asked = once(silent, "connection") as Promise<[Socket]>;
-        const house = await start(row, by, { DATABASE_URL: `postgres://sally:word@127.0.0.1:${port}/house` });
+        const instance = await start(row, by, { DATABASE_URL: `postgres://sally:word@127.0.0.1:${port}/house` });
         const [connection] = await asked;
         connection.on("error", () => undefined).resume();
-        house.child.kill(signal);
+        instance.child.kill(signal);
         await once(connection, "close");
-        await house.ended;
-        assert.match(house.output(), /SIGTERM: ended|SIGINT: ended/);
+        await instance.ended;
+        assert.match(instance.output(), /SIGTERM: ended|SIGINT: ended/);
       });
 });
 
@@ -63,12 +63,12 @@ test(
   "Ctrl-C in the terminal of npm start lets the house finish what is under way",
   { skip: process.platform === "win32", timeout: 120_000 },
   async (t) => {
-    const house = await start(t, "npm");
-    await until(house.output, (said) => said.includes("Sallyport is ready"), 100_000);
+    const instance = await start(t, "npm");
+    await until(instance.output, (said) => said.includes("Sallyport is ready"), 100_000);
     // To the whole group, as a terminal does.
-    process.kill(-(house.child.pid ?? 0), "SIGINT");
-    await house.ended;
-    assert.match(house.output(), /SIGINT: stopping .*\nStopped\. Nothing acknowledged was lost\./);
+    process.kill(-(instance.child.pid ?? 0), "SIGINT");
+    await instance.ended;
+    assert.match(instance.output(), /SIGINT: stopping .*\nStopped\. Nothing acknowledged was lost\./);
   },
 );
 
@@ -82,11 +82,11 @@ const events = [
 ];
 
 test("npm start shows the events of the tool protocol, and no line for each request", { timeout: 120_000 }, async (t) => {
-  const house = await start(t, "run.mjs");
-  await until(house.output, (said) => said.includes("Sallyport is ready"), 100_000);
-  const ben = await fetchToken(house.port, { user: "ben", data: house.data });
+  const instance = await start(t, "run.mjs");
+  await until(instance.output, (said) => said.includes("Sallyport is ready"), 100_000);
+  const ben = await fetchToken(instance.port, { user: "ben", data: instance.data });
   const post = (body: string): Promise<Response> =>
-    fetch(`http://localhost:${house.port}/api/crud/mcp/jsonrpc`, {
+    fetch(`http://localhost:${instance.port}/api/crud/mcp/jsonrpc`, {
       method: "POST",
       headers: { authorization: `Bearer ${ben}`, "content-type": "application/json" },
       body,
@@ -98,8 +98,8 @@ test("npm start shows the events of the tool protocol, and no line for each requ
   await call("tools/call", { name: "people.demo.update_salary", arguments: { id: "e1", salary: 1 } });
   await call("Tools/List");
   await post("{ no message");
-  await until(house.output, (said) => events.every((event) => said.includes(`"event":"${event}"`)));
-  const lines = house
+  await until(instance.output, (said) => events.every((event) => said.includes(`"event":"${event}"`)));
+  const lines = instance
     .output()
     .split("\n")
     .flatMap((line) => (line.startsWith("{") ? [JSON.parse(line) as { event: string; data_code?: string; duration_ms?: number }] : []));

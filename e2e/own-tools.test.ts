@@ -59,17 +59,17 @@ test("from a published document, and from a system written by hand, to an agent'
     await graph("PUT", "/edges/HAS_CAPABILITY/agent:helper/clock.wall.now", { props: { granted_by: "person:oidc:ada-1" }, digest });
   };
   const { execute } = await agent();
-  const told = async () => {
+  const reported = async () => {
     const { status, body } = await execute("clock.wall.now", {});
     return `${status} ${body.code ?? body.success}`;
   };
-  assert.equal(await told(), "200 true");
+  assert.equal(await reported(), "200 true");
   const changed = wallClock(upstream.url).replace("Tells what time it is", "Tells the time that it is");
   await config("PUT", "/config/systems/clock.wall", changed, { "content-type": "application/yaml" });
-  assert.equal(await told(), "403 definition_drifted");
+  assert.equal(await reported(), "403 definition_drifted");
   assert.deepEqual(await steps("clock.wall.now"), ["capability an administrator (role:administrator)"]);
   await give((await config("GET", "/mcp/tools/explain?tool=clock.wall.now")).about.digest);
-  assert.equal(await told(), "200 true");
+  assert.equal(await reported(), "200 true");
   assert.deepEqual(await steps("clock.wall.now"), []);
 
   // A server's definitions wait for who owns the system; what they approve is known to the graph, whatever they may do there.

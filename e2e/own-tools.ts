@@ -9,9 +9,9 @@ import { cleanUp } from "#testing/clean-up.ts";
 import { findFreePorts } from "#testing/free-port.ts";
 import { serverUpstream } from "#testing/http-upstream.ts";
 import { startForeignProvider } from "./foreign-provider.ts";
-import { startOwnHouse } from "./own-house.ts";
+import { startOwnInstance } from "./own-instance.ts";
 import { runScript } from "./run-script.ts";
-import { makeDataFolder } from "./test-house.ts";
+import { makeDataFolder } from "./test-instance.ts";
 
 const examples = new URL("../src/crud/imports/documents/oas-examples.json.gz", import.meta.url);
 
@@ -70,7 +70,7 @@ export const startOwnTools = async (t: TestContext) => {
   await cp(join(shipped, "demo/servers.yaml"), join(configFolder, "servers.yaml"));
   await symlink(join(shipped, "../src"), join(dirname(configFolder), "src"));
   const environment = { TENANT_ALLOWED_MOUNTS: '{"tenant:acme":["yaml://secret"]}' };
-  const { origin, signIn, call, as, exchange } = await startOwnHouse(t, {
+  const { origin, signIn, call, as, exchange } = await startOwnInstance(t, {
     port,
     data,
     provider,

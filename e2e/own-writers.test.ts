@@ -5,9 +5,9 @@ import { endpointTable } from "#contract/endpoints.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { findFreePorts } from "#testing/free-port.ts";
 import { startForeignProvider } from "./foreign-provider.ts";
-import { startOwnHouse } from "./own-house.ts";
+import { startOwnInstance } from "./own-instance.ts";
 import { runScript } from "./run-script.ts";
-import { makeDataFolder } from "./test-house.ts";
+import { makeDataFolder } from "./test-instance.ts";
 
 /**
  * Every writer of membership under the shipped policies alone, tried by whoever should not have it: a member, somebody without a role, a
@@ -20,7 +20,7 @@ interface Attempt {
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   /** What a member is told: `access_denied` unless said. */
-  readonly told?: string;
+  readonly reported?: string;
 }
 
 const ben = "person:oidc:ben-1";
@@ -91,7 +91,7 @@ const attemptsAt = ({ credential, scimToken, link, limit, delegation, assignment
   { method: "DELETE", path: `/scim-tokens/${scimToken}` },
   { method: "POST", path: "/identity-links", body: { issuer: "https://idp.example", subject: "ben-2", person_id: ada, reason } },
   { method: "DELETE", path: `/identity-links/${link}?reason=please` },
-  { method: "POST", path: "/sign-ins", body: { issuer: "https://idp.example", subject: "ben-2" }, told: "insufficient_scope" },
+  { method: "POST", path: "/sign-ins", body: { issuer: "https://idp.example", subject: "ben-2" }, reported: "insufficient_scope" },
   // Rules.
   { method: "PUT", path: "/budget-limits", body: { scope: "tenant", period: "daily", limit_usd: 1_000_000 } },
   { method: "DELETE", path: `/budget-limits/${limit}` },
@@ -126,20 +126,20 @@ const attemptsAt = ({ credential, scimToken, link, limit, delegation, assignment
     method: "POST",
     path: "/delegations/reservations",
     body: { call_id: "c", user_id: ben, agent_id: "agent:helper", tool_id: "x", usd: 0 },
-    told: "insufficient_scope",
+    reported: "insufficient_scope",
   },
   {
     method: "POST",
     path: `/delegations/reservations/${nobodys}/settle`,
     body: { usd: 0, steps: 0, outcome: "ok" },
-    told: "insufficient_scope",
+    reported: "insufficient_scope",
   },
-  { method: "POST", path: `/delegations/reservations/${nobodys}/release`, told: "insufficient_scope" },
-  { method: "POST", path: `/delegations/reservations/${nobodys}/extend`, body: { ttl_s: 60 }, told: "insufficient_scope" },
+  { method: "POST", path: `/delegations/reservations/${nobodys}/release`, reported: "insufficient_scope" },
+  { method: "POST", path: `/delegations/reservations/${nobodys}/extend`, body: { ttl_s: 60 }, reported: "insufficient_scope" },
   // Questions that services post: the gateway has no way to them.
-  { method: "POST", path: "/pip/membership/facts", body: { asks: [{ subject_id: ada, action: "view" }] }, told: "not_found" },
-  { method: "POST", path: "/pip/membership/facts-if", body: { asks: [{ subject_id: ada, action: "view" }] }, told: "not_found" },
-  { method: "POST", path: "/pip/membership/candidates", body: {}, told: "not_found" },
+  { method: "POST", path: "/pip/membership/facts", body: { asks: [{ subject_id: ada, action: "view" }] }, reported: "not_found" },
+  { method: "POST", path: "/pip/membership/facts-if", body: { asks: [{ subject_id: ada, action: "view" }] }, reported: "not_found" },
+  { method: "POST", path: "/pip/membership/candidates", body: {}, reported: "not_found" },
   { method: "GET", path: "/export" },
 ];
 
@@ -151,7 +151,7 @@ test("without the demo a plain member, their agent, a stranger and a directory b
   cleanUp(t, () => provider.stop());
   const who = ["--issuer", provider.issuer, "--subject", "ada-1", "--tenant", "acme", "--name", "Ada"];
   assert.equal((await runScript("admin.ts", ["first", ...who, "--data", data])).code, 0);
-  const { signIn, call, as, exchange } = await startOwnHouse(t, { port, data, provider });
+  const { signIn, call, as, exchange } = await startOwnInstance(t, { port, data, provider });
   const admin = await signIn("ada-1");
   const member = await signIn("ben-1", { name: "Ben", groups: ["role:administrator", "administrators"] });
   const nobody = await signIn("zoe-1", { name: 'Zoe "\u202e" İ %_ 🦊' });
@@ -192,7 +192,7 @@ test("without the demo a plain member, their agent, a stranger and a directory b
   /** What each attempt is answered with, where it is something else than `told` says. */
   const tryAll = async (
     headers: Readonly<Record<string, string>>,
-    told: (one: Attempt) => string,
+    reported: (one: Attempt) => string,
     base = `http://localhost:${port}/api/membership`,
   ): Promise<readonly string[]> => {
     const wrong: string[] = [];
@@ -201,12 +201,12 @@ test("without the demo a plain member, their agent, a stranger and a directory b
       const response = await fetch(`${base}${one.path}`, { method: one.method, headers: { ...headers, ...one.headers }, ...sent });
       const { status } = response;
       const body = (await response.json().catch(() => undefined)) as { code?: string; errors?: unknown } | undefined;
-      if (body?.code !== told(one))
+      if (body?.code !== reported(one))
         wrong.push(`${one.method} ${one.path}: ${status} ${String(body?.code)} ${JSON.stringify(body?.errors ?? "")}`);
     }
     return wrong;
   };
-  const asPerson = ({ told = "access_denied" }: Attempt): string => told;
+  const asPerson = ({ reported = "access_denied" }: Attempt): string => reported;
   assert.deepEqual(await tryAll(member.headers, asPerson), [], "a member");
   assert.deepEqual(await tryAll(nobody.headers, asPerson), [], "somebody without a role");
   // Sessions alone lead through the gateway; a token goes to the service itself.

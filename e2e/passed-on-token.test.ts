@@ -12,7 +12,7 @@ import { findFreePorts } from "#testing/free-port.ts";
 import { formBrowser } from "#testing/form-browser.ts";
 import { startForeignProvider } from "./foreign-provider.ts";
 import { signInPerson } from "./sign-in.ts";
-import { startTestHouse } from "./test-house.ts";
+import { startTestInstance } from "./test-instance.ts";
 
 const AUDIENCE = "https://reports.example";
 
@@ -36,9 +36,9 @@ const worlds: Readonly<Record<string, (t: TestContext, origin: string) => Promis
         OIDC_DEFAULT_TENANT: "tenant:acme",
         OIDC_RESOURCE_INDICATORS: "true",
       },
-      signIn: async (house) => {
+      signIn: async (instance) => {
         const browser = formBrowser();
-        await browser.open(`${house}/auth/login`, (url) => url.origin === house && url.pathname === "/");
+        await browser.open(`${instance}/auth/login`, (url) => url.origin === instance && url.pathname === "/");
         return [...browser.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
       },
     };
@@ -72,8 +72,8 @@ routes:
     const port = await findFreePorts();
     const origin = `http://localhost:${port}`;
     const world = await open(t, origin);
-    const house = await startTestHouse({ port, environment: { ...world.environment, ROUTES_FILE: routes } });
-    cleanUp(t, () => house.stop());
+    const instance = await startTestInstance({ port, environment: { ...world.environment, ROUTES_FILE: routes } });
+    cleanUp(t, () => instance.stop());
     const cookie = await world.signIn(origin);
     const answer = await fetch(`${origin}/api/reports`, { headers: { cookie } });
     assert.deepEqual([answer.status, await answer.text()], [200, '{"reports":[]}']);

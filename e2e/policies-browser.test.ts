@@ -8,16 +8,16 @@ import { findingsOf } from "./axe.ts";
 import { launchBrowser, openPage } from "./browser.ts";
 import { takePicture } from "./picture.ts";
 import { signIn } from "./sign-in.ts";
-import { startTestHouse, type TestHouse } from "./test-house.ts";
+import { startTestInstance, type TestInstance } from "./test-instance.ts";
 
-let house: TestHouse;
+let instance: TestInstance;
 let browser: Browser;
 before(async () => {
-  [house, browser] = await Promise.all([startTestHouse(), launchBrowser()]);
+  [instance, browser] = await Promise.all([startTestInstance(), launchBrowser()]);
 });
 after(async () => {
   await browser?.close();
-  assert.equal(await house?.stop(), 0);
+  assert.equal(await instance?.stop(), 0);
 });
 
 /** What the page's own session is answered for a question, through the gateway. */
@@ -39,14 +39,14 @@ const rowsOf = async (table: Locator): Promise<readonly string[]> =>
 
 test("ada drafts, is told a fault and a failing case, shadows, sees what differs, activates, and takes it back", async () => {
   const cleo = await openPage(browser);
-  await signIn(cleo.page, house.origin, "cleo");
+  await signIn(cleo.page, instance.origin, "cleo");
   const cleoMay = (): Promise<unknown> => asks(cleo.page, "pages", "view", "operations");
   assert.equal(await cleoMay(), false);
 
   const { page, faults, close } = await openPage(browser);
-  await signIn(page, house.origin, "ada");
+  await signIn(page, instance.origin, "ada");
   // What is done here is the deployment's: it wants a strong sign-in.
-  await page.goto(`${house.origin}/auth/login?return_to=/&acr_values=strong`);
+  await page.goto(`${instance.origin}/auth/login?return_to=/&acr_values=strong`);
   await page.getByLabel("Code").fill(demoCode());
   await page.getByRole("button", { name: "Confirm" }).click();
   await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Policies" }).waitFor();
@@ -169,11 +169,11 @@ test("ada drafts, is told a fault and a failing case, shadows, sees what differs
 
 test("who may not see policies sees neither the link nor the page, and every endpoint behind it refuses", async () => {
   const { page, faults, close } = await openPage(browser);
-  await signIn(page, house.origin, "ben");
+  await signIn(page, instance.origin, "ben");
   await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Tools" }).waitFor();
   assert.equal(await page.getByRole("link", { name: "Policies" }).count(), 0);
   for (const path of ["/policies", "/policies/page-granted", "/policies/versions/v1", "/policies/versions/new"]) {
-    assert.equal((await page.goto(`${house.origin}${path}`))?.status(), 403, path);
+    assert.equal((await page.goto(`${instance.origin}${path}`))?.status(), 403, path);
     await page.getByText("You may not see this page.").waitFor();
   }
   for (const [method, path, body] of [
@@ -210,14 +210,14 @@ test("who may not see policies sees neither the link nor the page, and every end
 for (const colorScheme of ["light", "dark"] as const)
   test(`axe finds nothing serious on the policy pages, ${colorScheme}, wide and narrow`, async () => {
     const { page, faults, close } = await openPage(browser, { colorScheme });
-    await signIn(page, house.origin, "ada");
+    await signIn(page, instance.origin, "ada");
     for (const [path, ready] of [
       ["/policies", "page-granted"],
       ["/policies/page-granted", "permit"],
       ["/policies/versions/v1", "cases pass"],
       ["/policies/versions/new", "Nothing is changed yet."],
     ] as const) {
-      await page.goto(`${house.origin}${path}`);
+      await page.goto(`${instance.origin}${path}`);
       await page.getByText(ready).first().waitFor();
       for (const width of [1280, 375]) {
         await page.setViewportSize({ width, height: 900 });

@@ -6,7 +6,7 @@ import type { RpcResponse } from "#contract/json-rpc.ts";
 import { createPglite } from "#store/pglite.ts";
 import { statement } from "#store/database.ts";
 import { silentLog } from "#telemetry/log.ts";
-import { awayKafka, makeDataFolder, startTestHouse } from "./test-house.ts";
+import { awayKafka, makeDataFolder, startTestInstance } from "./test-instance.ts";
 import { fetchToken } from "./tokens.ts";
 
 const outbox = statement<{ readonly type: string; readonly row: string }>(
@@ -25,12 +25,12 @@ const micro = (usd: number): number => Math.round(usd * 1e6);
 
 test("one priced call moves Ben's budget row by exactly its price; secret, argument and subject stand raw in no event or log line", async () => {
   const data = await makeDataFolder();
-  const house = await startTestHouse({
+  const instance = await startTestInstance({
     data,
     environment: { LOG_LEVEL: "debug", PDP_EVENTS: "all", TENANT_SALT: "0123456789abcdef0123456789abcdef", ...awayKafka },
   });
   try {
-    const { port, origin } = house;
+    const { port, origin } = instance;
     const [ben, agent] = [await fetchToken(port, { user: "ben" }), await fetchToken(port, { user: "ben", agent: "agent:hr-assistant" })];
     const rows = async (): Promise<readonly EffectiveBudget[]> => {
       const response = await fetch(`${origin}/access/v1/budgets/effective`, { headers: { authorization: `Bearer ${ben}` } });
@@ -81,16 +81,16 @@ test("one priced call moves Ben's budget row by exactly its price; secret, argum
     });
     assert.equal(((await denied.json()) as { decision: boolean }).decision, false);
 
-    assert.equal(await house.stop(), 0);
+    assert.equal(await instance.stop(), 0);
     const database = await createPglite({ dataFolder: data, log: silentLog });
     const events = await database.run(outbox);
     await database[Symbol.asyncDispose]();
     const decisions = events.filter(({ type }) => type.startsWith("authz."));
     const of = (text: string): boolean => decisions.some(({ row }) => row.includes(text));
     assert.ok(of("tools/call") && of("secret") && of("employee"), "what happened was told");
-    const text = (told: readonly { readonly row: string }[]): string => told.map(({ row }) => row).join("\n");
+    const text = (reported: readonly { readonly row: string }[]): string => reported.map(({ row }) => row).join("\n");
     // The tool server's own protocol lines say who calls, by contract.
-    const lines = house.output().split("\n");
+    const lines = instance.output().split("\n");
     const plain = lines.filter((line) => !line.includes('"event":"mcp_')).join("\n");
     for (const [place, whole, canaries] of [
       ["events", text(events), [DEPARTMENT, String(SALARY), "people/demo"]],
@@ -106,7 +106,7 @@ test("one priced call moves Ben's budget row by exactly its price; secret, argum
         );
     }
   } finally {
-    await house.stop();
+    await instance.stop();
     await rm(data, { recursive: true, force: true });
   }
 });

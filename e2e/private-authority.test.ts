@@ -7,7 +7,7 @@ import { formBrowser } from "#testing/form-browser.ts";
 import { findFreePorts } from "#testing/free-port.ts";
 import { until } from "#testing/until.ts";
 import { startForeignProvider } from "./foreign-provider.ts";
-import { startTestHouse } from "./test-house.ts";
+import { startTestInstance } from "./test-instance.ts";
 
 test("a provider under a certificate that only we know: without OIDC_CA_FILE 503, with it people sign in and out", async (t) => {
   const { selfSigned } = await testCertificates(t);
@@ -26,9 +26,9 @@ test("a provider under a certificate that only we know: without OIDC_CA_FILE 503
     OIDC_DEFAULT_TENANT: "tenant:acme",
   };
   const start = async (more: Readonly<Record<string, string>>) => {
-    const house = await startTestHouse({ port, environment: { ...settings, ...more }, arguments: ["--no-demo"] });
-    cleanUp(t, () => house.stop());
-    return house;
+    const instance = await startTestInstance({ port, environment: { ...settings, ...more }, arguments: ["--no-demo"] });
+    cleanUp(t, () => instance.stop());
+    return instance;
   };
 
   const stranger = await start({});

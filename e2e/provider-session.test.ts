@@ -5,15 +5,15 @@ import { findFreePorts } from "#testing/free-port.ts";
 import { formBrowser, type FormBrowser } from "#testing/form-browser.ts";
 import { until } from "#testing/until.ts";
 import { startForeignProvider, type ForeignProvider } from "./foreign-provider.ts";
-import { startTestHouse, type TestHouse } from "./test-house.ts";
+import { startTestInstance, type TestInstance } from "./test-instance.ts";
 
-let house: TestHouse;
+let instance: TestInstance;
 let provider: ForeignProvider;
 before(async () => {
   const port = await findFreePorts();
   provider = await startForeignProvider([`http://localhost:${port}`, `http://127.0.0.1:${port}`]);
   provider.logoutTarget = `http://localhost:${port}/auth/backchannel-logout`;
-  house = await startTestHouse({
+  instance = await startTestInstance({
     port,
     environment: {
       OIDC_ISSUER: provider.issuer,
@@ -27,7 +27,7 @@ before(async () => {
   });
 });
 after(async () => {
-  await house?.stop();
+  await instance?.stop();
   await provider?.stop();
 });
 
@@ -38,14 +38,17 @@ const isIdToken = (token: string): boolean => decodeJwt(token)["nonce"] !== unde
 
 /** Comes back signed in anew; in the same browser the provider knows who it is. */
 const signIn = async (browser: FormBrowser, query = ""): Promise<void> => {
-  const landed = await browser.open(`${house.origin}/auth/login${query}`, (url) => url.origin === house.origin && url.pathname === "/");
+  const landed = await browser.open(
+    `${instance.origin}/auth/login${query}`,
+    (url) => url.origin === instance.origin && url.pathname === "/",
+  );
   assert.ok(landed.stopped, landed.html.slice(0, 500));
 };
 const cookieOf = (browser: FormBrowser): string => [...browser.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
 const sessionStatus = async (cookie: string): Promise<number> =>
-  (await fetch(`${house.origin}/api/v1/sessions`, { headers: { cookie } })).status;
+  (await fetch(`${instance.origin}/api/v1/sessions`, { headers: { cookie } })).status;
 const sessionOf = async (browser: FormBrowser) =>
-  (await (await fetch(`${house.origin}/auth/session`, { headers: { cookie: cookieOf(browser) } })).json()) as {
+  (await (await fetch(`${instance.origin}/auth/session`, { headers: { cookie: cookieOf(browser) } })).json()) as {
     authenticated: boolean;
     acr?: string;
     csrf_token?: string;
@@ -53,7 +56,10 @@ const sessionOf = async (browser: FormBrowser) =>
 const signOut = async (browser: FormBrowser, query = ""): Promise<number> => {
   const token = (await sessionOf(browser)).csrf_token ?? "";
   const proofs = { "x-csrf-token": token, "x-csrftoken": token, "x-requested-with": "XMLHttpRequest" };
-  const answer = await fetch(`${house.origin}/auth/logout${query}`, { method: "POST", headers: { cookie: cookieOf(browser), ...proofs } });
+  const answer = await fetch(`${instance.origin}/auth/logout${query}`, {
+    method: "POST",
+    headers: { cookie: cookieOf(browser), ...proofs },
+  });
   return ((await answer.json()) as { sessions_ended: number }).sessions_ended;
 };
 
@@ -86,10 +92,10 @@ for (const [what, query] of [
     assert.equal(provider.revoked, revoked);
     assert.equal((await sessionOf(browser)).acr, "strong");
 
-    const told = provider.logoutTokens.length;
+    const reported = provider.logoutTokens.length;
     const page = await browser.open(`${provider.issuer}/session/end?client_id=${provider.clientId}`);
-    await browser.submit(page, { logout: "yes" }, (url) => url.origin === house.origin);
-    await until(() => provider.logoutTokens.length > told);
+    await browser.submit(page, { logout: "yes" }, (url) => url.origin === instance.origin);
+    await until(() => provider.logoutTokens.length > reported);
     await until(async () => (await sessionStatus(cookieOf(browser))) === 401);
     await until(() => provider.revoked >= revoked + 2);
   });
@@ -126,7 +132,7 @@ test("signing out at one host leaves the session that the same browser has at an
   provider.life = 1;
   t.after(() => (provider.life = 600));
   const browser = formBrowser();
-  const other = house.origin.replace("localhost", "127.0.0.1");
+  const other = instance.origin.replace("localhost", "127.0.0.1");
   await signIn(browser);
   const named = lastProviderSession();
   const landed = await browser.open(`${other}/auth/login`, (url) => url.origin === other && url.pathname === "/");
@@ -137,6 +143,6 @@ test("signing out at one host leaves the session that the same browser has at an
   const revoked = provider.revoked;
   assert.ok((await at(`/auth/logout?csrf=${csrf}`)).stopped);
   assert.equal((await at("/api/v1/sessions")).status, 401);
-  await isRefreshed(async () => (await browser.open(`${house.origin}/api/v1/sessions`)).status);
+  await isRefreshed(async () => (await browser.open(`${instance.origin}/api/v1/sessions`)).status);
   assert.equal(provider.revoked, revoked);
 });

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
 import type { EvaluationReply } from "#contract/authzen.ts";
 import { endpointTable, type EndpointRow } from "#contract/endpoints.ts";
-import { portOffsets } from "#house/addresses.ts";
+import { portOffsets } from "#app/addresses.ts";
 import { sampleOf, samples, schemaOf, type Json } from "#testing/contract-samples.ts";
 import { sharedInFile } from "#testing/shared.ts";
 import { signInPerson } from "./sign-in.ts";
-import { startTestHouse } from "./test-house.ts";
+import { startTestInstance } from "./test-instance.ts";
 import { fetchToken } from "./tokens.ts";
 
 type Headers = Readonly<Record<string, string>>;
@@ -19,8 +19,8 @@ const openapi = JSON.stringify({
   paths: { "/things": { get: { operationId: "list_things", responses: { 200: { description: "Things." } } } } },
 });
 
-const house = sharedInFile(async (t) => {
-  const started = await startTestHouse();
+const instance = sharedInFile(async (t) => {
+  const started = await startTestInstance();
   t.after(() => started.stop());
   const { port, origin } = started;
   const bearer = async (user: string, acr?: "strong"): Promise<Headers> => ({
@@ -29,10 +29,10 @@ const house = sharedInFile(async (t) => {
   const [ada, ben, cleo] = await Promise.all([bearer("ada", "strong"), bearer("ben"), bearer("cleo")]);
   return { port, ada, ben, cleo, session: (await signInPerson(origin, "ada")).headers };
 });
-type House = Awaited<ReturnType<typeof house>>;
+type Instance = Awaited<ReturnType<typeof instance>>;
 
 const send = async (
-  { port, ada }: House,
+  { port, ada }: Instance,
   service: keyof typeof portOffsets,
   path: string,
   more: { readonly as?: Headers; readonly method?: string; readonly body?: unknown; readonly text?: string } = {},
@@ -50,7 +50,7 @@ const send = async (
 };
 
 /** Makes, or looks up, what there is to be read. */
-const makeOne: Readonly<Record<string, (at: House) => Promise<string>>> = {
+const makeOne: Readonly<Record<string, (at: Instance) => Promise<string>>> = {
   accessRequest: async (at) => {
     const question = {
       subject: { type: "identity", id: "person:cleo" },
@@ -150,7 +150,7 @@ const unread: Readonly<Record<string, string>> = {
   listSecretVersions: "the demo's secrets lie in a file, which keeps no versions",
 };
 
-const read = async (at: House, { name, endpoint }: EndpointRow): Promise<readonly string[]> => {
+const read = async (at: Instance, { name, endpoint }: EndpointRow): Promise<readonly string[]> => {
   const { as, query = {}, params = {}, one } = rows[name] ?? {};
   const made = one === undefined ? {} : { [one[0]]: (await makeOne[one[1]]?.(at)) ?? "" };
   const least = endpoint.query === undefined ? {} : ((samples[name] ?? sampleOf(schemaOf(endpoint.query), "")) as Json);
@@ -175,9 +175,9 @@ const read = async (at: House, { name, endpoint }: EndpointRow): Promise<readonl
 };
 
 describe("everything that is served to be read is read by somebody in the demo", () => {
-  let at: House;
+  let at: Instance;
   before(async () => {
-    at = await house();
+    at = await instance();
   });
   const reads = endpointTable.filter(({ endpoint }) => endpoint.method === "GET");
   for (const row of reads.filter(({ name }) => unread[name] === undefined))

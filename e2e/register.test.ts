@@ -2,21 +2,21 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, test } from "node:test";
 import { signInPerson, type Person } from "./sign-in.ts";
-import { startTestHouse, type TestHouse } from "./test-house.ts";
+import { startTestInstance, type TestInstance } from "./test-instance.ts";
 import { fetchToken } from "./tokens.ts";
 
-let house: TestHouse;
+let instance: TestInstance;
 const signedIn = new Map<string, Person>();
 
 before(async () => {
-  house = await startTestHouse();
-  for (const login of ["ada", "ben", "eve"]) signedIn.set(login, await signInPerson(house.origin, login));
+  instance = await startTestInstance();
+  for (const login of ["ada", "ben", "eve"]) signedIn.set(login, await signInPerson(instance.origin, login));
 });
-after(async () => void (await house.stop()));
+after(async () => void (await instance.stop()));
 
 /** As the web client sends it: with the session and what keeps other sites out. */
 const send = async (login: string, method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}) => {
-  const response = await fetch(`${house.origin}/api/membership${path}`, {
+  const response = await fetch(`${instance.origin}/api/membership${path}`, {
     method,
     headers: { ...signedIn.get(login)?.headers, ...headers },
     ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
@@ -230,11 +230,11 @@ const role = row("PUT", "/nodes/rtr:rows", {
 
 test("every row of the contract answers directly with a token and through the gateway with a session, and nobody without either", async () => {
   const [token, other] = [
-    await fetchToken(house.port, { user: "ada", data: house.data }),
-    await fetchToken(house.port, { user: "ada", scope: "mcp.tools.discovery", data: house.data }),
+    await fetchToken(instance.port, { user: "ada", data: instance.data }),
+    await fetchToken(instance.port, { user: "ada", scope: "mcp.tools.discovery", data: instance.data }),
   ];
   const direct = async (one: Row, bearer?: string) => {
-    const response = await fetch(`http://localhost:${house.port + 4}/api/v1${one.path}`, {
+    const response = await fetch(`http://localhost:${instance.port + 4}/api/v1${one.path}`, {
       method: one.method,
       headers: {
         "content-type": "application/json",
@@ -267,7 +267,7 @@ test("every row of the contract answers directly with a token and through the ga
     .flat()
     .filter(({ path }) => path !== "/health")) {
     assert.deepEqual([one.path, (await direct(one)).status, (await direct(one, other)).status], [one.path, 401, 403]);
-    const nobody = await fetch(`${house.origin}/api/membership${one.path}`, { method: one.method });
+    const nobody = await fetch(`${instance.origin}/api/membership${one.path}`, { method: one.method });
     assert.deepEqual([one.path, nobody.status], [one.path, 401], await nobody.text());
     const eve = await send("eve", one.method, one.path, one.body, one.headers);
     assert.ok(
@@ -279,19 +279,19 @@ test("every row of the contract answers directly with a token and through the ga
 });
 
 test("a client of the policy information point asks it directly; no session reaches it", async () => {
-  const token = await fetchToken(house.port, { client: "service:pip", data: house.data });
+  const token = await fetchToken(instance.port, { client: "service:pip", data: instance.data });
   const step = "pip/membership/step-up?subject_id=person:ben";
   const headers = { authorization: `Bearer ${token}` };
-  const reply = await fetch(`http://localhost:${house.port + 4}/api/v1/${step}`, { headers });
+  const reply = await fetch(`http://localhost:${instance.port + 4}/api/v1/${step}`, { headers });
   assert.deepEqual([reply.status, await reply.json()], [200, { mfa_required: true, level: "strong" }]);
-  assert.equal((await fetch(`http://localhost:${house.port + 4}/api/v1/identity_nodes/search`, { headers })).status, 403);
+  assert.equal((await fetch(`http://localhost:${instance.port + 4}/api/v1/identity_nodes/search`, { headers })).status, 403);
   assert.equal((await send("ada", "GET", `/${step}`)).status, 404);
 });
 
 test("a directory pushes somebody through the gateway; switched off there, the next decision about them is a refusal", async () => {
-  const strong = await fetchToken(house.port, { user: "ada", acr: "strong" });
+  const strong = await fetchToken(instance.port, { user: "ada", acr: "strong" });
   const asAda = async (method: string, path: string, body: unknown) => {
-    const response = await fetch(`http://localhost:${house.port + 4}/api/v1${path}`, {
+    const response = await fetch(`http://localhost:${instance.port + 4}/api/v1${path}`, {
       method,
       headers: { authorization: `Bearer ${strong}`, "content-type": "application/json" },
       body: JSON.stringify(body),
@@ -304,7 +304,7 @@ test("a directory pushes somebody through the gateway; switched off there, the n
   assert.equal((await send("ada", "POST", "/scim-tokens", { name: "Okta" })).status, 401, "not without a strong sign-in");
   const { token } = await asAda("POST", "/scim-tokens", { name: "Okta" });
   const scim = async (method: string, path: string, body?: unknown, bearer: string = token) => {
-    const response = await fetch(`${house.origin}/scim/v2${path}`, {
+    const response = await fetch(`${instance.origin}/scim/v2${path}`, {
       method,
       headers: { authorization: `Bearer ${bearer}`, "content-type": "application/scim+json" },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
@@ -318,16 +318,16 @@ test("a directory pushes somebody through the gateway; switched off there, the n
   for (const bearer of ["scim_0000000000000000_x", strong]) assert.equal((await scim("POST", "/Users", user, bearer)).status, 401);
   const made = await scim("POST", "/Users", user);
   assert.equal(made.status, 201, JSON.stringify(made.body));
-  assert.equal(made.body.meta.location, `${house.origin}/scim/v2/Users/${made.body.id}`);
+  assert.equal(made.body.meta.location, `${instance.origin}/scim/v2/Users/${made.body.id}`);
   const found = await scim("GET", `/Users?filter=${encodeURIComponent('userName eq "KIM@acme.example"')}`);
   assert.deepEqual([found.body.totalResults, found.body.Resources[0].id], [1, made.body.id]);
 
   // Who was pushed works here: every decision about them, and about agents that act for them, goes by what the directory says.
   const kim = `person:scim:${made.body.id}`;
   await asAda("PUT", `/edges/MEMBER_OF/${kim}/role:member`, {});
-  const pep = await fetchToken(house.port, { client: "service:pep", data: house.data });
+  const pep = await fetchToken(instance.port, { client: "service:pep", data: instance.data });
   const mayWork = async (): Promise<unknown> => {
-    const response = await fetch(`http://localhost:${house.port + 2}/access/v1/evaluation`, {
+    const response = await fetch(`http://localhost:${instance.port + 2}/access/v1/evaluation`, {
       method: "POST",
       headers: { authorization: `Bearer ${pep}`, "content-type": "application/json" },
       body: JSON.stringify({

@@ -7,7 +7,7 @@ import { requireCerbos, startCerbos } from "#testing/cerbos.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { until } from "#testing/until.ts";
 import { signInPerson } from "./sign-in.ts";
-import { startTestHouse } from "./test-house.ts";
+import { startTestInstance } from "./test-instance.ts";
 
 const root = join(import.meta.dirname, "..");
 
@@ -31,8 +31,8 @@ test("pages and widgets are decided by Cerbos after a change of config/pdp.yaml 
     .replace("../src/pdp/policies", join(root, "src/pdp/policies"));
   assert.notEqual(changed, shipped);
   await writeFile(file, changed);
-  const house = await startTestHouse({ arguments: ["--config", folder] });
-  cleanUp(t, () => house.stop());
+  const instance = await startTestInstance({ arguments: ["--config", folder] });
+  cleanUp(t, () => instance.stop());
 
   const asked = [
     ["pages", "view_all"],
@@ -43,13 +43,13 @@ test("pages and widgets are decided by Cerbos after a change of config/pdp.yaml 
     ["page.widget", "view", "operations:grid:runs"],
   ] as const;
   const ask = async (login: string) => {
-    const person = await signInPerson(house.origin, login);
+    const person = await signInPerson(instance.origin, login);
     const evaluations = asked.map(([type, action, id], index) => ({
       key: String(index),
       action: { name: action },
       resource: { type, ...(id === undefined ? {} : { id }) },
     }));
-    const response = await fetch(`${house.origin}/access/v1/evaluations`, {
+    const response = await fetch(`${instance.origin}/access/v1/evaluations`, {
       method: "POST",
       headers: person.headers,
       body: JSON.stringify({ evaluations }),
@@ -64,7 +64,7 @@ test("pages and widgets are decided by Cerbos after a change of config/pdp.yaml 
   assert.deepEqual(await ask("ben"), { status: 200, shown: [true, true, false, true, true, false] });
   assert.deepEqual(await ask("dan"), { status: 200, shown: [false, false, false, false, false, false] });
   const health = async () => {
-    const response = await fetch(`${house.origin}/api/v1/health`);
+    const response = await fetch(`${instance.origin}/api/v1/health`);
     const { status, checks } = (await response.json()) as { status: string; checks: { pdp: { status: string; reasons?: string[] } } };
     return { answer: response.status, status, pdp: checks.pdp.status, reasons: checks.pdp.reasons };
   };
@@ -73,5 +73,5 @@ test("pages and widgets are decided by Cerbos after a change of config/pdp.yaml 
   assert.deepEqual(await ask("ben"), { status: 503, shown: [] });
   const fallen = await until(health, ({ status }) => status !== "healthy");
   assert.deepEqual(fallen, { answer: 200, status: "degraded", pdp: "down", reasons: ["decision_point"] });
-  assert.equal((await fetch(`${house.origin}/api/v1/health/ready`)).status, 200, "sessions and what needs no decision go on");
+  assert.equal((await fetch(`${instance.origin}/api/v1/health/ready`)).status, 200, "sessions and what needs no decision go on");
 });

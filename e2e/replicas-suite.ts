@@ -5,7 +5,7 @@ import { measureDelay } from "#testing/measured-delay.ts";
 import { testServer } from "#testing/postgres-database.ts";
 import { until } from "#testing/until.ts";
 import { ask, startReplicas, type Answer, type Browser, type OpenedStream, type Replicas } from "./replicas.ts";
-import type { TestHouse } from "./test-house.ts";
+import type { TestInstance } from "./test-instance.ts";
 
 const PATH = "/api/v1/sessions";
 
@@ -90,7 +90,7 @@ export const describeReplicas = (name: string, open: (t: Pick<TestContext, "afte
       const said = new Map<string, Record<string, number>>();
       let isRunning = true;
       t.after(() => (isRunning = false));
-      const lane = async (gateway: TestHouse, path: string): Promise<void> => {
+      const lane = async (gateway: TestInstance, path: string): Promise<void> => {
         const counts: Record<string, number> = {};
         said.set(`${gateway.port} ${path}`, counts);
         const headers = path === "/api/bearer" ? { authorization } : {};
@@ -114,7 +114,7 @@ export const describeReplicas = (name: string, open: (t: Pick<TestContext, "afte
      * A session that was in use is asked for until it is refused; from then on, for longer than a cache keeps anything, it
      * must stay refused. Tells how many milliseconds after `since` the first refusal was there.
      */
-    const refusedAfter = async (browser: Browser, gateway: TestHouse, since: number): Promise<number> => {
+    const refusedAfter = async (browser: Browser, gateway: TestInstance, since: number): Promise<number> => {
       const refusal = "503 session_store_unavailable";
       const word = async () => Object.keys(tally([await browser.get(PATH, gateway)]))[0];
       await until(word, (said) => said === refusal);
@@ -152,7 +152,7 @@ export const describeReplicas = (name: string, open: (t: Pick<TestContext, "afte
       return browser;
     };
     const fifty = (browser: Browser): Promise<readonly Answer[]> =>
-      Promise.all(Array.from({ length: 50 }, (_, index) => browser.get(PATH, replicas.gateways[index % 2] as TestHouse)));
+      Promise.all(Array.from({ length: 50 }, (_, index) => browser.get(PATH, replicas.gateways[index % 2] as TestInstance)));
 
     real("a person of a foreign provider is signed in at both, as our own words say", async () => {
       const browser = await replicas.signIn(replicas.gateways[1]);

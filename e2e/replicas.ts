@@ -12,7 +12,7 @@ import { openWire, type Wire } from "#testing/wire.ts";
 import { layPostgresGround } from "./postgres-ground.ts";
 import { startForeignProvider, type ForeignProvider } from "./foreign-provider.ts";
 import { findFreePorts } from "#testing/free-port.ts";
-import { startTestHouse, type TestHouse } from "./test-house.ts";
+import { startTestInstance, type TestInstance } from "./test-instance.ts";
 
 /** An upstream outside the house, with one endless stream; it answers all else at once. */
 const openUpstream = async (t: Pick<TestContext, "after">): Promise<string> => {
@@ -57,20 +57,20 @@ routes:
 
 export interface Replicas {
   /** Two processes of the gateway alone, on one session store. */
-  readonly gateways: readonly [TestHouse, TestHouse];
+  readonly gateways: readonly [TestInstance, TestInstance];
   readonly provider: ForeignProvider;
   readonly database: Wire;
   /** A browser that has signed in at the provider, through the first gateway or another. */
-  signIn(gateway?: TestHouse): Promise<Browser>;
+  signIn(gateway?: TestInstance): Promise<Browser>;
 }
 
 export interface Browser {
   readonly forms: FormBrowser;
-  get(path: string, gateway: TestHouse): Promise<Answer>;
+  get(path: string, gateway: TestInstance): Promise<Answer>;
   /** An unsafe request of our own page. */
-  send(method: string, path: string, gateway: TestHouse): Promise<Answer>;
+  send(method: string, path: string, gateway: TestInstance): Promise<Answer>;
   /** Opens the endless stream; resolves with all that came once it has ended. */
-  stream(gateway: TestHouse): Promise<OpenedStream>;
+  stream(gateway: TestInstance): Promise<OpenedStream>;
 }
 
 export interface OpenedStream {
@@ -91,7 +91,7 @@ const answerOf = async (response: Response): Promise<Answer> => {
 };
 
 /** A request that needs no session. */
-export const ask = async (gateway: TestHouse, path: string, init: RequestInit = {}): Promise<Answer> =>
+export const ask = async (gateway: TestInstance, path: string, init: RequestInit = {}): Promise<Answer> =>
   answerOf(await fetch(`${gateway.origin}${path}`, init));
 
 /**
@@ -135,10 +135,10 @@ export const startReplicas = async (
     RATE_LIMITS: "login=600/min,anonymous=10000/s,session=10000/s,bearer=10000/s",
     ...settings,
   };
-  const start = async (port: number): Promise<TestHouse> => {
-    const house = await startTestHouse({ port, data: ground.folder, serve: "gateway", environment, arguments: ["--no-demo"] });
-    cleanUp(t, () => house.kill());
-    return house;
+  const start = async (port: number): Promise<TestInstance> => {
+    const instance = await startTestInstance({ port, data: ground.folder, serve: "gateway", environment, arguments: ["--no-demo"] });
+    cleanUp(t, () => instance.kill());
+    return instance;
   };
   const gateways = [await start(ports[0]), await start(ports[1])] as const;
   provider.logoutTarget = `${gateways[0].origin}/auth/backchannel-logout`;

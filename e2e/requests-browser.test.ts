@@ -6,16 +6,16 @@ import { findingsOf } from "./axe.ts";
 import { launchBrowser, openPage } from "./browser.ts";
 import { takePicture } from "./picture.ts";
 import { signIn } from "./sign-in.ts";
-import { startTestHouse, type TestHouse } from "./test-house.ts";
+import { startTestInstance, type TestInstance } from "./test-instance.ts";
 
-let house: TestHouse;
+let instance: TestInstance;
 let browser: Browser;
 before(async () => {
-  [house, browser] = await Promise.all([startTestHouse(), launchBrowser()]);
+  [instance, browser] = await Promise.all([startTestInstance(), launchBrowser()]);
 });
 after(async () => {
   await browser?.close();
-  assert.equal(await house?.stop(), 0);
+  assert.equal(await instance?.stop(), 0);
 });
 
 interface Answer {
@@ -39,11 +39,11 @@ const viewOperations = async (page: Page): Promise<Answer> =>
 
 test("cleo asks from her denial, ada replays it and approves, cleo sees it come and may; afterwards nobody answers again", async () => {
   const cleo = await openPage(browser);
-  await signIn(cleo.page, house.origin, "cleo");
+  await signIn(cleo.page, instance.origin, "cleo");
   const { decision, context } = await viewOperations(cleo.page);
   assert.equal(decision, false);
   const id = context.decision_id;
-  await cleo.page.goto(`${house.origin}/why/${id}`);
+  await cleo.page.goto(`${instance.origin}/why/${id}`);
   await cleo.page.getByRole("region", { name: "Request access" }).getByRole("button", { name: "Request access" }).click();
   await cleo.page.getByLabel("Why you need it").fill("I watch the nightly runs <b>this</b> week.");
   await takePicture(cleo.page, "request-access", true);
@@ -55,11 +55,11 @@ test("cleo asks from her denial, ada replays it and approves, cleo sees it come 
 
   // Ada finds it where she arrives; then the whole record with its replay, then the answer.
   const ada = await openPage(browser);
-  await signIn(ada.page, house.origin, "ada");
+  await signIn(ada.page, instance.origin, "ada");
   const waiting = ada.page.getByRole("region", { name: "Waiting for your answer" });
   await waiting.getByRole("link", { name: "View pages operations" }).waitFor();
   assert.deepEqual(await findingsOf(ada.page), []);
-  await ada.page.goto(`${house.origin}/why/${id}`);
+  await ada.page.goto(`${instance.origin}/why/${id}`);
   await ada.page.getByRole("button", { name: "Replay now" }).click();
   await ada.page.getByText("It would be decided the same.").waitFor();
   await ada.page.getByLabel("By version").fill("v");
@@ -88,9 +88,9 @@ test("cleo asks from her denial, ada replays it and approves, cleo sees it come 
 
   // Whom it does not concern finds nothing; it cannot be told from what is not there.
   const dan = await openPage(browser);
-  await signIn(dan.page, house.origin, "dan", requestPath);
+  await signIn(dan.page, instance.origin, "dan", requestPath);
   await dan.page.getByText("Not there, or not for you").waitFor();
-  assert.equal((await dan.page.goto(`${house.origin}/requests`))?.status(), 403);
+  assert.equal((await dan.page.goto(`${instance.origin}/requests`))?.status(), 403);
   for (const opened of [cleo, ada, dan]) {
     assert.deepEqual(opened.faults, []);
     await opened.close();
@@ -100,7 +100,7 @@ test("cleo asks from her denial, ada replays it and approves, cleo sees it come 
 test("a salary above the limit: a stronger sign-in, then a second person; then exactly that call works, once", async () => {
   const ben = await openPage(browser);
   const { page } = ben;
-  await signIn(page, house.origin, "ben", "/tools/people.demo.update_salary");
+  await signIn(page, instance.origin, "ben", "/tools/people.demo.update_salary");
   const call = async (): Promise<void> => {
     await page.getByRole("button", { name: "Call", exact: true }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Call now" }).click();
@@ -111,7 +111,7 @@ test("a salary above the limit: a stronger sign-in, then a second person; then e
   await page.getByRole("dialog").getByRole("button", { name: "Sign in with a second factor" }).click();
   await page.getByLabel("Code").fill(demoCode());
   await page.getByRole("button", { name: "Confirm" }).click();
-  await page.waitForURL((url) => url.origin === house.origin && url.pathname === "/tools/people.demo.update_salary");
+  await page.waitForURL((url) => url.origin === instance.origin && url.pathname === "/tools/people.demo.update_salary");
   assert.equal(await page.getByLabel(/^salary/i).inputValue(), "160000", "what was filled in is there again");
   await call();
   const result = page.getByRole("region", { name: "Result" });
@@ -120,7 +120,7 @@ test("a salary above the limit: a stronger sign-in, then a second person; then e
   await result.getByRole("link", { name: "Open the request" }).waitFor();
 
   const ada = await openPage(browser);
-  await signIn(ada.page, house.origin, "ada");
+  await signIn(ada.page, instance.origin, "ada");
   await ada.page.getByRole("link", { name: /^Set the salary of an employee/ }).click();
   await ada.page.getByText("The board decided so.").waitFor();
   const wouldBeDone = ada.page.getByRole("region", { name: "What would be done" });
@@ -145,7 +145,7 @@ test("a salary above the limit: a stronger sign-in, then a second person; then e
 for (const colorScheme of ["light", "dark"] as const)
   test(`axe finds nothing serious on the request pages, ${colorScheme}, wide and narrow`, async () => {
     const { page, faults, close } = await openPage(browser, { colorScheme });
-    await signIn(page, house.origin, "ada", "/requests?as=approver");
+    await signIn(page, instance.origin, "ada", "/requests?as=approver");
     await page.getByRole("heading", { level: 1, name: "Requests" }).waitFor();
     for (const width of [1280, 375]) {
       await page.setViewportSize({ width, height: 900 });

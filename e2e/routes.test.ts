@@ -7,8 +7,8 @@ import { after, before, describe, test } from "node:test";
 import type { Explanation } from "#contract/routes.ts";
 import { until } from "#testing/until.ts";
 import { findFreePorts } from "#testing/free-port.ts";
-import { houseCommand, runCommand, runScript } from "./run-script.ts";
-import { startTestHouse, type TestHouse } from "./test-house.ts";
+import { startCommand, runCommand, runScript } from "./run-script.ts";
+import { startTestInstance, type TestInstance } from "./test-instance.ts";
 import { fetchToken } from "./tokens.ts";
 
 const root = join(import.meta.dirname, "..");
@@ -22,7 +22,7 @@ const fine =
 const broken = `${fine.replace("id: extra", "id: Extra")}${fine.replace('upstream_path: "/{id}"', 'upstream_path: "/{name}"').replace("action: view", "action: burn")}`;
 
 describe("the route table of a running house", () => {
-  let house: TestHouse;
+  let instance: TestInstance;
   let folder: string;
   let file: string;
   let shipped: string;
@@ -32,13 +32,13 @@ describe("the route table of a running house", () => {
     shipped = await readFile(join(root, "config/routes.yaml"), "utf8");
     await writeFile(file, shipped);
     await copyFile(join(root, "config/pdp.yaml"), join(folder, "pdp.yaml"));
-    house = await startTestHouse({ environment: { ROUTES_FILE: file } });
+    instance = await startTestInstance({ environment: { ROUTES_FILE: file } });
   });
   after(async () => {
-    await house.stop();
+    await instance.stop();
     await rm(folder, { recursive: true, force: true });
   });
-  const port = () => ["--port", String(house.port)];
+  const port = () => ["--port", String(instance.port)];
   const json = async (...given: readonly string[]) =>
     JSON.parse((await routes("explain", ...given, "--json", ...port())).out) as Explanation;
 
@@ -75,13 +75,13 @@ describe("the route table of a running house", () => {
   });
 
   test("a signal and a call take up the changed file; a broken one changes nothing and names every fault; a start on it exits 78", async () => {
-    const token = await fetchToken(house.port, { user: "ada" });
+    const token = await fetchToken(instance.port, { user: "ada" });
     const status = async (): Promise<number> =>
-      (await fetch(`${house.origin}/api/extra/7`, { headers: { authorization: `Bearer ${token}` } })).status;
+      (await fetch(`${instance.origin}/api/extra/7`, { headers: { authorization: `Bearer ${token}` } })).status;
     assert.equal(await status(), 404);
     await writeFile(file, `${shipped}${fine}`);
-    house.process.kill("SIGHUP");
-    await until(house.output, (text) => /Route table \w+ -> \w+: 1 rows added, 0 changed, 0 removed\./.test(text));
+    instance.process.kill("SIGHUP");
+    await until(instance.output, (text) => /Route table \w+ -> \w+: 1 rows added, 0 changed, 0 removed\./.test(text));
     assert.equal(await status(), 401, "the row is there and wants a session");
 
     await writeFile(file, `${shipped}${broken}`);
@@ -95,13 +95,13 @@ describe("the route table of a running house", () => {
     ];
     const checked = await routes("check", "--config", folder);
     const called = await routes("reload", ...port());
-    house.process.kill("SIGHUP");
-    await until(house.output, (text) => text.includes("The route table was not reloaded; the one in force stays."));
+    instance.process.kill("SIGHUP");
+    await until(instance.output, (text) => text.includes("The route table was not reloaded; the one in force stays."));
     const port2 = await findFreePorts();
-    const command = houseCommand(["--port", String(port2), "--data", join(folder, "data")]);
+    const command = startCommand(["--port", String(port2), "--data", join(folder, "data")]);
     const start = await runCommand(command, { ENVIRONMENT: "test", ROUTES_FILE: file });
     assert.deepEqual([checked.code, called.code, start.code], [78, 78, 78]);
-    await until(house.output, (text) => faults.every((fault) => text.includes(fault)));
+    await until(instance.output, (text) => faults.every((fault) => text.includes(fault)));
     for (const [who, text] of Object.entries({ checked: checked.err, called: called.err, start: start.err }))
       for (const fault of faults) assert.ok(text.includes(fault), `${who}: ${fault}\n${text}`);
     await assert.rejects(

@@ -18,7 +18,7 @@ const nodeCommand = (file: string, args: readonly string[]): Command => [
 export const scriptCommand = (name: string, args: readonly string[]): Command => nodeCommand(`scripts/${name}`, args);
 
 /** The program itself, likewise. */
-export const houseCommand = (args: readonly string[]): Command => nodeCommand("src/main.ts", args);
+export const startCommand = (args: readonly string[]): Command => nodeCommand("src/main.ts", args);
 
 /** Runs a command to its end. `environment`: beside our own. `began`: told of the process. */
 export const runCommand = async (

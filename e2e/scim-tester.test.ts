@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { cleanUp } from "#testing/clean-up.ts";
 import { openPythonEnvironment } from "#testing/python-environment.ts";
-import { startTestHouse } from "./test-house.ts";
+import { startTestInstance } from "./test-instance.ts";
 import { fetchToken } from "./tokens.ts";
 
 const script = `
@@ -44,16 +44,16 @@ test("scim2-tester finds nothing but what is written down, at the documented add
     return t.skip(line);
   }
   // The limits that ship.
-  const house = await startTestHouse({ environment: { RATE_LIMITS: undefined } });
-  cleanUp(t, () => house.stop());
-  const strong = await fetchToken(house.port, { user: "ada", acr: "strong" });
-  const made = await fetch(`http://localhost:${house.port + 4}/api/v1/scim-tokens`, {
+  const instance = await startTestInstance({ environment: { RATE_LIMITS: undefined } });
+  cleanUp(t, () => instance.stop());
+  const strong = await fetchToken(instance.port, { user: "ada", acr: "strong" });
+  const made = await fetch(`http://localhost:${instance.port + 4}/api/v1/scim-tokens`, {
     method: "POST",
     headers: { authorization: `Bearer ${strong}`, "content-type": "application/json" },
     body: JSON.stringify({ name: "tester" }),
   });
   const { token } = (await made.json()) as { token: string };
-  const child = spawn(join(bin, "python"), ["-c", script, `${house.origin}/scim/v2`, token]);
+  const child = spawn(join(bin, "python"), ["-c", script, `${instance.origin}/scim/v2`, token]);
   const [said, faults] = await Promise.all([text(child.stdout), text(child.stderr)]);
   const results = said.trim().split("\n");
   assert.ok(results.length > 100, faults);

@@ -10,7 +10,7 @@ import { launchBrowser, openPage } from "./browser.ts";
 import { press, write } from "./keyboard.ts";
 import { takePicture } from "./picture.ts";
 import { signIn } from "./sign-in.ts";
-import { startTestHouse, type TestHouse } from "./test-house.ts";
+import { startTestInstance, type TestInstance } from "./test-instance.ts";
 
 const CANARY = "canary-value-of-the-page";
 const PURPOSE = "To compare it with the mailer";
@@ -24,7 +24,7 @@ const tokenWithoutList = async (store: OpenBao): Promise<string> => {
   return (data["auth"] as { client_token: string }).client_token;
 };
 
-let house: TestHouse;
+let instance: TestInstance;
 let browser: Browser;
 let bao: OpenBao | undefined;
 const ends: (() => unknown)[] = [];
@@ -41,17 +41,17 @@ before(async () => {
           VAULTB_TOKEN: await tokenWithoutList(bao),
           TENANT_ALLOWED_MOUNTS: '{"tenant:acme":["yaml://secret","vaultA+kv2://kv-a","vaultB+kv2://kv-b"]}',
         };
-  [house, browser] = await Promise.all([startTestHouse({ environment: store }), launchBrowser()]);
+  [instance, browser] = await Promise.all([startTestInstance({ environment: store }), launchBrowser()]);
 });
 after(async () => {
   await browser?.close();
-  await house?.stop();
+  await instance?.stop();
   for (const end of ends) await end();
 });
 
 const pathOf = (uri: string): string => `/secrets/one?uri=${encodeURIComponent(uri)}`;
 const open = async (page: Page, uri: string): Promise<void> => {
-  await page.goto(`${house.origin}${pathOf(uri)}`);
+  await page.goto(`${instance.origin}${pathOf(uri)}`);
   await page.getByRole("heading", { level: 1, name: uri.slice(uri.lastIndexOf("/") + 1) }).waitFor();
 };
 const button = (page: Pick<Page, "getByRole">, name: string) => page.getByRole("button", { name, exact: true });
@@ -90,7 +90,7 @@ const everywhereIn = (page: Page): Promise<string> =>
 
 test("by keyboard: find, write, rotate, see a value, copy, move and delete in the file, each with what will happen before", async () => {
   const { page, faults, close } = await openPage(browser, still);
-  await signIn(page, house.origin, "ada");
+  await signIn(page, instance.origin, "ada");
   await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Secrets" }).waitFor();
   await page.keyboard.press("g");
   await page.keyboard.press("s");
@@ -187,7 +187,7 @@ test("by keyboard: find, write, rotate, see a value, copy, move and delete in th
   await press(button(acts, "Check now"));
   await acts.getByText("Last changed").waitFor();
   assert.match(await acts.innerText(), /by\s+person:ada/);
-  assertNowhere(house.output(), "and no value is in the house's log");
+  assertNowhere(instance.output(), "and no value is in the house's log");
   assert.deepEqual(faults, []);
   await close();
 });
@@ -196,7 +196,7 @@ test("versions: written, seen, deleted and restored; a version destroyed after t
   requireProgram(t, "bao");
   if (bao === undefined) return;
   const { page, faults, close } = await openPage(browser, still);
-  await signIn(page, house.origin, "ada");
+  await signIn(page, instance.origin, "ada");
   await open(page, KV);
   const dialog = page.getByRole("dialog");
   for (const version of [1, 2]) {
@@ -273,7 +273,7 @@ test("versions: written, seen, deleted and restored; a version destroyed after t
   await press(button(dialog, "Sign in with a second factor"));
   await page.getByLabel("Code").fill(demoCode());
   await page.keyboard.press("Enter");
-  await page.waitForURL((url) => url.origin === house.origin && url.pathname === "/secrets/one");
+  await page.waitForURL((url) => url.origin === instance.origin && url.pathname === "/secrets/one");
   await planAndDo(page, ["Version 2 is destroyed"]);
   assert.equal(await button(dialog, "Destroy").isDisabled(), true, "the path is not typed yet");
   await write(path, "kv-a/team/mailer");
@@ -287,7 +287,7 @@ test("versions: written, seen, deleted and restored; a version destroyed after t
 
 test("ben keeps the secret that is granted to him and is told why he may no more; cleo has no such page", async () => {
   const { page, faults, close } = await openPage(browser, still);
-  await signIn(page, house.origin, "ben");
+  await signIn(page, instance.origin, "ben");
   await open(page, "yaml://secret/people/demo");
   await page.getByRole("button", { name: "Write" }).waitFor();
   assert.equal(await page.getByRole("button", { name: "Delete", exact: true }).count(), 0);
@@ -295,9 +295,9 @@ test("ben keeps the secret that is granted to him and is told why he may no more
   await press(page.getByRole("link", { name: "Delete, why" }));
   await page.waitForURL(/\/why\/d_/);
   const cleo = await openPage(browser, still);
-  await signIn(cleo.page, house.origin, "cleo");
+  await signIn(cleo.page, instance.origin, "cleo");
   assert.equal(await cleo.page.getByRole("link", { name: "Secrets" }).count(), 0);
-  assert.equal((await cleo.page.goto(`${house.origin}/secrets`))?.status(), 403);
+  assert.equal((await cleo.page.goto(`${instance.origin}/secrets`))?.status(), 403);
   assert.deepEqual(faults, []);
   await close();
   await cleo.close();
@@ -305,7 +305,7 @@ test("ben keeps the secret that is granted to him and is told why he may no more
 
 test("axe finds nothing serious on the pages of secrets, light and dark, wide and narrow", async () => {
   const { page, faults, close } = await openPage(browser, still);
-  await signIn(page, house.origin, "ada");
+  await signIn(page, instance.origin, "ada");
   for (const [path, ready] of [
     ["/secrets", "1 key"],
     ["/secrets?q=people", "Text found in"],
@@ -323,7 +323,7 @@ test("axe finds nothing serious on the pages of secrets, light and dark, wide an
           [`${pathOf(KV)}&version=1&act=restore`, "What will happen"],
         ] as const)),
   ] as const) {
-    await page.goto(`${house.origin}${path}`);
+    await page.goto(`${instance.origin}${path}`);
     await page.getByText(ready).first().waitFor();
     await look(page, path);
   }
@@ -335,18 +335,18 @@ test("a store that is away, or lets the house list nothing, says so in its own p
   requireProgram(t, "bao");
   if (bao === undefined) return;
   const { page, faults, close } = await openPage(browser, still);
-  await signIn(page, house.origin, "ada");
-  await page.goto(`${house.origin}/secrets`);
+  await signIn(page, instance.origin, "ada");
+  await page.goto(`${instance.origin}/secrets`);
   await page.getByRole("region", { name: "vaultb+kv2://kv-b" }).getByText("not_supported").waitFor();
   await page.getByRole("region", { name: "vaulta+kv2://kv-a" }).getByRole("link", { name: "mailer" }).waitFor();
-  await page.goto(`${house.origin}/secrets?q=mailer`);
+  await page.goto(`${instance.origin}/secrets?q=mailer`);
   await page.getByRole("region", { name: "Found in vaultb+kv2://kv-b" }).getByText("not_supported").waitFor();
   await takePicture(page, "secrets-unlisted", true);
   await bao.kill();
-  await page.goto(`${house.origin}/secrets`);
+  await page.goto(`${instance.origin}/secrets`);
   await page.getByRole("region", { name: "vaulta+kv2://kv-a" }).getByText("provider_unavailable").waitFor();
   await page.getByRole("region", { name: "yaml://secret" }).getByRole("link", { name: "demo" }).waitFor();
-  await page.goto(`${house.origin}/secrets?q=people`);
+  await page.goto(`${instance.origin}/secrets?q=people`);
   await page.getByRole("region", { name: "Found in vaulta+kv2://kv-a" }).getByText("provider_unavailable").waitFor();
   await page.getByRole("region", { name: "Found in yaml://secret" }).getByRole("link", { name: "secret/people/demo" }).waitFor();
   assert.deepEqual(faults, []);

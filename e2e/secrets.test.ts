@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { startOpenBao } from "#testing/openbao.ts";
 import { requireProgram } from "#testing/programs.ts";
 import { signInPerson } from "./sign-in.ts";
-import { startTestHouse } from "./test-house.ts";
+import { startTestInstance } from "./test-instance.ts";
 import { fetchToken } from "./tokens.ts";
 
 /** Each operation on `uri`, and the status of the file and of KVv2; the destruction wants a second factor. */
@@ -58,7 +58,7 @@ test("every operation answers alike to a signed-in session through the gateway a
   const program = requireProgram(t, "bao");
   if (program === undefined) return;
   const bao = await startOpenBao(t, program, { storage: "memory" });
-  const house = await startTestHouse({
+  const instance = await startTestInstance({
     environment: {
       VAULTA_URL: bao.url,
       VAULTA_TOKEN: bao.rootToken,
@@ -66,13 +66,13 @@ test("every operation answers alike to a signed-in session through the gateway a
       TENANT_SALT: "0123456789abcdef0123456789abcdef",
     },
   });
-  t.after(() => house.stop());
-  const person = await signInPerson(house.origin, "ada");
-  const token = await fetchToken(house.port, { user: "ada" });
+  t.after(() => instance.stop());
+  const person = await signInPerson(instance.origin, "ada");
+  const token = await fetchToken(instance.port, { user: "ada" });
   const bearer = { authorization: `Bearer ${token}`, "content-type": "application/json" };
   const ways: readonly (readonly [string, string, Readonly<Record<string, string>>])[] = [
-    ["session", house.origin, person.headers],
-    ["token", `http://localhost:${house.port + 5}`, bearer],
+    ["session", instance.origin, person.headers],
+    ["token", `http://localhost:${instance.port + 5}`, bearer],
   ];
   for (const [way, origin, headers] of ways)
     for (const [scheme, base] of [
@@ -87,7 +87,7 @@ test("in dev and test the contract's optional mode is lived: every operation wit
   const program = requireProgram(t, "bao");
   if (program === undefined) return;
   const bao = await startOpenBao(t, program, { storage: "memory" });
-  const house = await startTestHouse({
+  const instance = await startTestInstance({
     environment: {
       VAULTA_URL: bao.url,
       VAULTA_TOKEN: bao.rootToken,
@@ -98,8 +98,8 @@ test("in dev and test the contract's optional mode is lived: every operation wit
       TENANT_SALT: "0123456789abcdef0123456789abcdef",
     },
   });
-  t.after(() => house.stop());
-  const origin = `http://localhost:${house.port + 5}`;
+  t.after(() => instance.stop());
+  const origin = `http://localhost:${instance.port + 5}`;
   const plain = { "content-type": "application/json" };
   for (const [scheme, base] of [
     ["file", "yaml://secret/e2e"],
@@ -119,6 +119,6 @@ test("in dev and test the contract's optional mode is lived: every operation wit
   assert.ok(((await read("/metadata?prefix=yaml%3A%2F%2Fsecret%2Fe2e")).body.items?.length ?? 0) > 0);
   assert.ok(((await read("/audit?limit=500")).body.items?.length ?? 0) > 10);
   assert.equal((await read("?uri=yaml%3A%2F%2Fsecret%2Fpeople%2Fdemo")).body.code, "tenant_mount");
-  const membership = await fetch(`http://localhost:${house.port + 4}/api/v1/identity_nodes/search?q=ada`);
+  const membership = await fetch(`http://localhost:${instance.port + 4}/api/v1/identity_nodes/search?q=ada`);
   assert.equal(membership.status, 401);
 });

@@ -8,7 +8,7 @@ import { findFreePorts } from "#testing/free-port.ts";
 import { testServer } from "#testing/postgres-database.ts";
 import { until } from "#testing/until.ts";
 import { requirePostgresGround } from "./postgres-ground.ts";
-import { startTestHouse, type TestHouse } from "./test-house.ts";
+import { startTestInstance, type TestInstance } from "./test-instance.ts";
 import { fetchToken } from "./tokens.ts";
 
 const server = testServer();
@@ -37,13 +37,13 @@ test(
       TLS_CA_FILE: certificates.caFile,
     });
     const good = settingsOf(certificates.good);
-    const start = async (serve: string, environment: Readonly<Record<string, string>> = good): Promise<TestHouse> => {
-      const house = await startTestHouse({ port, serve, environment, data: `${ground.folder}/${serve}` });
+    const start = async (serve: string, environment: Readonly<Record<string, string>> = good): Promise<TestInstance> => {
+      const instance = await startTestInstance({ port, serve, environment, data: `${ground.folder}/${serve}` });
       cleanUp(t, async () => {
-        await house.kill();
-        await house.stop();
+        await instance.kill();
+        await instance.stop();
       });
-      return house;
+      return instance;
     };
     const people = await start("issuer,membership,secrets");
     let deciding = await start("pdp,crud");
@@ -94,9 +94,9 @@ test(
     const isDown = ({ checks }: Health) => checks["pdp"]?.status === "down" && checks["crud"]?.status === "down";
     assert.equal((await until(health, isDown)).checks["pdp"]?.reasons, undefined);
     deciding = await start("pdp,crud", settingsOf(certificates.wrongName));
-    const told = await until(health, ({ checks }) => checks["pdp"]?.reasons !== undefined);
+    const reported = await until(health, ({ checks }) => checks["pdp"]?.reasons !== undefined);
     assert.deepEqual(
-      [told.status, told.checks["pdp"]?.reasons, told.checks["crud"]?.reasons],
+      [reported.status, reported.checks["pdp"]?.reasons, reported.checks["crud"]?.reasons],
       ["degraded", ["certificate"], ["certificate"]],
     );
     const refused = await send(`${origin}/api/crud/mcp/tools/list`, { headers: ben });
@@ -110,7 +110,7 @@ test(
 test("a start with a key that is not the certificate's says so, and nothing is opened", async (t) => {
   const { good, selfSigned } = await testCertificates(t);
   await assert.rejects(
-    startTestHouse({ environment: { TLS_CERT_FILE: good.certFile, TLS_KEY_FILE: selfSigned.keyFile } }),
+    startTestInstance({ environment: { TLS_CERT_FILE: good.certFile, TLS_KEY_FILE: selfSigned.keyFile } }),
     /ended with 78:\n[^]*TLS_KEY_FILE: .* is not the key of/,
   );
 });

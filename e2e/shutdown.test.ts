@@ -7,19 +7,20 @@ import { cleanUp } from "#testing/clean-up.ts";
 import { measureDelay } from "#testing/measured-delay.ts";
 import { until } from "#testing/until.ts";
 import { signInPerson } from "./sign-in.ts";
-import { startTestHouse, type TestHouse, type TestHouseOptions } from "./test-house.ts";
+import { startTestInstance, type TestInstance, type TestInstanceOptions } from "./test-instance.ts";
 import { fetchToken } from "./tokens.ts";
 
-const start = async (t: TestContext, options: TestHouseOptions = {}): Promise<TestHouse> => {
-  const house = await startTestHouse(options);
+const start = async (t: TestContext, options: TestInstanceOptions = {}): Promise<TestInstance> => {
+  const instance = await startTestInstance(options);
   cleanUp(t, async () => {
-    await house.kill();
-    await house.stop();
+    await instance.kill();
+    await instance.stop();
   });
-  return house;
+  return instance;
 };
 
-const exited = (house: TestHouse): Promise<number | null> => new Promise((resolve) => house.process.once("exit", (code) => resolve(code)));
+const exited = (instance: TestInstance): Promise<number | null> =>
+  new Promise((resolve) => instance.process.once("exit", (code) => resolve(code)));
 
 const LB_WAIT_MS = 500;
 const DEADLINE_MS = 10_000;
@@ -60,13 +61,13 @@ const openLane = (port: number, cookie: string): Lane => {
 };
 
 test("a stop under load with open streams fails no request that was accepted, and ends in time", async (t) => {
-  const house = await start(t, {
+  const instance = await start(t, {
     environment: { SHUTDOWN_LB_WAIT_MS: String(LB_WAIT_MS), SHUTDOWN_DEADLINE_MS: String(DEADLINE_MS), RATE_LIMITS: "session=100000/s" },
   });
-  const [ben, ada] = [await signInPerson(house.origin, "ben"), await signInPerson(house.origin, "ada")];
+  const [ben, ada] = [await signInPerson(instance.origin, "ben"), await signInPerson(instance.origin, "ada")];
   const streams = await Promise.all(
     [ben, ben, ada].map(async ({ cookie }) => {
-      const response = await fetch(`${house.origin}/api/v1/events/config`, { headers: { cookie } });
+      const response = await fetch(`${instance.origin}/api/v1/events/config`, { headers: { cookie } });
       assert.equal(response.status, 200);
       return response;
     }),
@@ -77,15 +78,15 @@ test("a stop under load with open streams fails no request that was accepted, an
     for await (const chunk of response.body ?? []) for (const part of parser.push(chunk)) if (part.kind === "message") last = part;
     return [last.event, (JSON.parse(last.data) as { reason?: string }).reason];
   });
-  const lanes = Array.from({ length: 16 }, (_, index) => openLane(house.port, (index % 2 === 0 ? ben : ada).cookie));
+  const lanes = Array.from({ length: 16 }, (_, index) => openLane(instance.port, (index % 2 === 0 ? ben : ada).cookie));
   await until(() => lanes.every(({ statuses }) => statuses.length >= 5));
 
-  const exit = exited(house);
+  const exit = exited(instance);
   const before = lanes.reduce((sum, { statuses }) => sum + statuses.length, 0);
   const delay = measureDelay(t, async () => {});
   const since = performance.now();
-  house.process.kill("SIGTERM");
-  await until(async () => (await fetch(`${house.origin}/api/v1/health/ready`)).status === 503);
+  instance.process.kill("SIGTERM");
+  await until(async () => (await fetch(`${instance.origin}/api/v1/health/ready`)).status === 503);
   assert.equal(await exit, 0);
   // The wait for load balancers, then at most the deadline for what is under way; the rest is closing what is empty by then.
   const [took, allowed] = [performance.now() - since, LB_WAIT_MS + DEADLINE_MS + delay.worst()];
@@ -111,27 +112,27 @@ for (const [era, versionNegotiation] of [
 ] as const)
   test(`a stop does not wait for an MCP client of revision ${era} that only listens`, { timeout: 90_000 }, async (t) => {
     // Far beyond the limit of this test: what listens must not be what the stop ends by.
-    const house = await start(t, { environment: { SHUTDOWN_DEADLINE_MS: "300000" } });
-    const token = await fetchToken(house.port, { user: "ben", agent: "agent:hr-assistant" });
+    const instance = await start(t, { environment: { SHUTDOWN_DEADLINE_MS: "300000" } });
+    const token = await fetchToken(instance.port, { user: "ben", agent: "agent:hr-assistant" });
     const requestInit = { headers: { authorization: `Bearer ${token}` } };
     const listChanged = { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => {} } };
     const client = new Client({ name: "listener", version: "1" }, { versionNegotiation, listChanged });
     client.onerror = () => {};
     cleanUp(t, () => client.close());
-    await client.connect(new StreamableHTTPClientTransport(new URL(`${house.origin}/mcp`), { requestInit }));
-    const open = async () => (await (await fetch(`${house.origin}/metrics`)).text()).includes('gateway_streams{kind="raw"} 1\n');
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${instance.origin}/mcp`), { requestInit }));
+    const open = async () => (await (await fetch(`${instance.origin}/metrics`)).text()).includes('gateway_streams{kind="raw"} 1\n');
     await until(open);
-    const exit = exited(house);
-    house.process.kill("SIGTERM");
+    const exit = exited(instance);
+    instance.process.kill("SIGTERM");
     assert.equal(await exit, 0);
   });
 
 test("a second signal means now", async (t) => {
-  const house = await start(t, { environment: { SHUTDOWN_LB_WAIT_MS: "60000" } });
-  const exit = exited(house);
-  house.process.kill("SIGTERM");
-  await until(() => house.output().includes("stopping"));
-  assert.equal((await fetch(`${house.origin}/api/v1/health/live`)).status, 200, "the first one is still waiting");
-  house.process.kill("SIGTERM");
+  const instance = await start(t, { environment: { SHUTDOWN_LB_WAIT_MS: "60000" } });
+  const exit = exited(instance);
+  instance.process.kill("SIGTERM");
+  await until(() => instance.output().includes("stopping"));
+  assert.equal((await fetch(`${instance.origin}/api/v1/health/live`)).status, 200, "the first one is still waiting");
+  instance.process.kill("SIGTERM");
   assert.equal(await exit, 1);
 });

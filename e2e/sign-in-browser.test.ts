@@ -8,7 +8,7 @@ import { findFreePorts } from "#testing/free-port.ts";
 import { launchBrowser, openPage } from "./browser.ts";
 import { startForeignProvider, type ForeignProvider } from "./foreign-provider.ts";
 import { signIn } from "./sign-in.ts";
-import { startTestHouse } from "./test-house.ts";
+import { startTestInstance } from "./test-instance.ts";
 
 let browser: Browser;
 before(async () => {
@@ -24,9 +24,9 @@ interface World {
   signIn(page: Page): Promise<void>;
 }
 
-const openHouse = async (t: TestContext, port: number, environment: Readonly<Record<string, string>> = {}): Promise<void> => {
-  const house = await startTestHouse({ port, environment });
-  cleanUp(t, () => house.stop());
+const openInstance = async (t: TestContext, port: number, environment: Readonly<Record<string, string>> = {}): Promise<void> => {
+  const instance = await startTestInstance({ port, environment });
+  cleanUp(t, () => instance.stop());
 };
 
 const settingsOf = (provider: ForeignProvider): Readonly<Record<string, string>> => ({
@@ -52,7 +52,7 @@ const worlds: Readonly<Record<string, (t: TestContext) => Promise<World>>> = {
   "the embedded issuer": async (t) => {
     const port = await findFreePorts();
     const origin = `http://localhost:${port}`;
-    await openHouse(t, port);
+    await openInstance(t, port);
     return { origin, cookie: { name: `sallyport_dev_sid_${port}`, secure: false }, signIn: (page) => signIn(page, origin, "ben") };
   },
   "oidc-provider on another site": async (t) => {
@@ -60,7 +60,7 @@ const worlds: Readonly<Record<string, (t: TestContext) => Promise<World>>> = {
     const origin = `http://localhost:${port}`;
     const provider = await startForeignProvider([origin], { host: "127.0.0.1" });
     cleanUp(t, () => provider.stop());
-    await openHouse(t, port, settingsOf(provider));
+    await openInstance(t, port, settingsOf(provider));
     const cookie = { name: `sallyport_dev_sid_${port}`, secure: false };
     return { origin, provider, cookie, signIn: (page) => goAndComeBack(page, origin) };
   },
@@ -72,7 +72,7 @@ const worlds: Readonly<Record<string, (t: TestContext) => Promise<World>>> = {
     cleanUp(t, () => trusting[Symbol.asyncDispose]());
     const provider = await startForeignProvider([origin], { tls: { ...good, send: trusting.send } });
     cleanUp(t, () => provider.stop());
-    await openHouse(t, port, {
+    await openInstance(t, port, {
       ...settingsOf(provider),
       OIDC_CA_FILE: caFile,
       PUBLIC_ORIGINS: origin,

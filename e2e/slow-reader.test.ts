@@ -15,7 +15,7 @@ import { makeSession } from "#testing/session.ts";
 import { until } from "#testing/until.ts";
 import { findFreePorts } from "#testing/free-port.ts";
 import { requirePostgresGround } from "./postgres-ground.ts";
-import { startTestHouse, type TestHouse } from "./test-house.ts";
+import { startTestInstance, type TestInstance } from "./test-instance.ts";
 
 const server = testServer();
 const FRAME = "x".repeat(4096);
@@ -77,8 +77,8 @@ const heldPorts = async (port: number): Promise<ReadonlySet<number>> => {
   return held;
 };
 
-const residentBytes = async (house: TestHouse): Promise<number> =>
-  Number(/^VmRSS:\s+(\d+) kB$/m.exec(await readFile(`/proc/${house.process.pid}/status`, "utf8"))?.[1]) * 1024;
+const residentBytes = async (instance: TestInstance): Promise<number> =>
+  Number(/^VmRSS:\s+(\d+) kB$/m.exec(await readFile(`/proc/${instance.process.pid}/status`, "utf8"))?.[1]) * 1024;
 
 test("readers that take a byte a second of a thousand frames a second are cut, and the process does not grow with them", async (t) => {
   const ground = await requirePostgresGround(t, server);
@@ -95,7 +95,7 @@ routes:
 `,
   );
   const port = await findFreePorts();
-  const house = await startTestHouse({
+  const instance = await startTestInstance({
     port,
     data: folder,
     serve: "gateway",
@@ -108,7 +108,7 @@ routes:
       OIDC_CLIENT_SECRET: "of-nobody",
     },
   });
-  cleanUp(t, () => house.kill());
+  cleanUp(t, () => instance.kill());
 
   const database = await openPostgres(ground.databaseUrl);
   cleanUp(t, () => database[Symbol.asyncDispose]());
@@ -132,12 +132,12 @@ routes:
   };
   await until(heldOf, ({ length }) => length === 10);
   await cut(10);
-  const before = await residentBytes(house);
+  const before = await residentBytes(instance);
   clients.push(...(await ten()));
   await cut(20);
-  const grown = (await residentBytes(house)) - before;
+  const grown = (await residentBytes(instance)) - before;
   assert.ok(grown <= 32 * MIB, `it grew by ${(grown / MIB).toFixed(1)} MiB`);
-  assert.equal((await fetch(`${house.origin}/api/v1/health/live`)).status, 200);
+  assert.equal((await fetch(`${instance.origin}/api/v1/health/live`)).status, 200);
   // The upstream is let go at the cap; what was written to the client by then may still be on its way, for a minute at most.
   await until(heldOf, ({ length }) => length === 0, 120_000);
 });

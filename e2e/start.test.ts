@@ -9,8 +9,8 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { findFreePorts } from "#testing/free-port.ts";
 import { until } from "#testing/until.ts";
-import { houseCommand, runCommand } from "./run-script.ts";
-import { makeDataFolder, startTestHouse, type TestHouse } from "./test-house.ts";
+import { startCommand, runCommand } from "./run-script.ts";
+import { makeDataFolder, startTestInstance, type TestInstance } from "./test-instance.ts";
 import { fetchToken } from "./tokens.ts";
 
 const folders: string[] = [];
@@ -25,9 +25,9 @@ const preparedFolder = async (): Promise<string> => {
   folders.push(folder);
   return folder;
 };
-let demo: Promise<TestHouse> | undefined;
+let demo: Promise<TestInstance> | undefined;
 /** As shipped, for tests that only look at it. */
-const demoHouse = (): Promise<TestHouse> => (demo ??= startTestHouse());
+const demoInstance = (): Promise<TestInstance> => (demo ??= startTestInstance());
 after(async () => {
   if (demo !== undefined) assert.equal(await (await demo).stop(), 0);
   for (const folder of folders) await rm(folder, { recursive: true, force: true });
@@ -39,24 +39,24 @@ const run = async (
   environment: Readonly<Record<string, string | undefined>> = {},
   began?: (child: ChildProcess) => void,
 ) => {
-  const { code, out, err } = await runCommand(houseCommand(args), { ENVIRONMENT: "test", ...environment }, began);
+  const { code, out, err } = await runCommand(startCommand(args), { ENVIRONMENT: "test", ...environment }, began);
   return { code, output: `${out}${err}` };
 };
 
 test("a second start on the same folder is refused and names the process that holds it", async () => {
-  const house = await demoHouse();
-  const second = await run(["--data", house.data, "--port", String(await findFreePorts())]);
+  const instance = await demoInstance();
+  const second = await run(["--data", instance.data, "--port", String(await findFreePorts())]);
   assert.equal(second.code, 73, second.output);
-  assert.match(second.output, new RegExp(`\\b${house.process.pid}\\b`));
+  assert.match(second.output, new RegExp(`\\b${instance.process.pid}\\b`));
 });
 
 test("a folder whose keys are lost is not gone on with, and one whose keys are put back is", async () => {
   const data = await preparedFolder();
-  const house = await startTestHouse({ data });
+  const instance = await startTestInstance({ data });
   // Something about a person goes into the audit log.
-  const token = await fetchToken(house.port, { user: "ben" });
-  assert.equal((await fetch(`${house.origin}/access/v1/decisions`, { headers: { authorization: `Bearer ${token}` } })).status, 200);
-  assert.equal(await house.stop(), 0);
+  const token = await fetchToken(instance.port, { user: "ben" });
+  assert.equal((await fetch(`${instance.origin}/access/v1/decisions`, { headers: { authorization: `Bearer ${token}` } })).status, 200);
+  assert.equal(await instance.stop(), 0);
   const keys = join(data, "keys");
   await cp(keys, `${keys}.kept`, { recursive: true });
   for (const [name, says] of [
@@ -70,13 +70,13 @@ test("a folder whose keys are lost is not gone on with, and one whose keys are p
     assert.doesNotMatch(output, /Sallyport is ready| at file:/);
     await cp(join(`${keys}.kept`, name), join(keys, name));
   }
-  assert.equal(await (await startTestHouse({ data })).stop(), 0);
+  assert.equal(await (await startTestInstance({ data })).stop(), 0);
 });
 
 test("a wrong SESSION_SECRETS beside an existing database is refused, and a rotation is not", async () => {
   const data = await preparedFolder();
   const [old, fresh, other] = Array.from({ length: 3 }, () => randomBytes(32).toString("base64"));
-  const startUnder = async (secrets: string) => (await startTestHouse({ data, environment: { SESSION_SECRETS: secrets } })).stop();
+  const startUnder = async (secrets: string) => (await startTestInstance({ data, environment: { SESSION_SECRETS: secrets } })).stop();
   const refuse = async (secrets: string): Promise<void> => {
     const { code, output } = await run(["--data", data, "--port", String(await findFreePorts())], { SESSION_SECRETS: secrets });
     assert.equal(code, 78, output);
@@ -91,11 +91,11 @@ test("a wrong SESSION_SECRETS beside an existing database is refused, and a rota
 });
 
 test("without the demo the house starts clean: no sign-ins are told, its page says so, and nothing of the demo is there", async () => {
-  const house = await startTestHouse({ arguments: ["--no-demo"] });
+  const instance = await startTestInstance({ arguments: ["--no-demo"] });
   try {
-    const output = house.output();
+    const output = instance.output();
     assert.doesNotMatch(output, /\b(?:ada|ben|cleo|dan|eve)\b|TOTP|password|demo|starts without/i);
-    const begun = await fetch(`${house.origin}/auth/login`, { redirect: "manual" });
+    const begun = await fetch(`${instance.origin}/auth/login`, { redirect: "manual" });
     const cookies: string[] = [];
     let at = new URL(begun.headers.get("location") ?? "");
     let page = "";
@@ -107,19 +107,19 @@ test("without the demo the house starts clean: no sign-ins are told, its page sa
       else at = new URL(next, at);
     }
     assert.match(page, /No demo sign-ins are loaded/);
-    assert.equal(await fetch(`http://127.0.0.1:${house.port + 10}/`).catch(() => undefined), undefined, "no demo upstream");
-    const { tools, degraded } = (await (await fetch(`http://localhost:${house.port + 3}/health`)).json()) as Record<string, number>;
+    assert.equal(await fetch(`http://127.0.0.1:${instance.port + 10}/`).catch(() => undefined), undefined, "no demo upstream");
+    const { tools, degraded } = (await (await fetch(`http://localhost:${instance.port + 3}/health`)).json()) as Record<string, number>;
     assert.deepEqual([tools, degraded], [3, 0], "health and the house's own two");
   } finally {
-    assert.equal(await house.stop(), 0);
+    assert.equal(await instance.stop(), 0);
   }
 });
 
 test("the log leads a newcomer to the page, the sign-ins and the second factor", async () => {
-  const house = await demoHouse();
+  const instance = await demoInstance();
   // Line by line: the house counts as started with the first of them.
-  const output = await until(house.output, (said) => said.includes("An agent's token:"));
-  assert.match(output, new RegExp(`Open http://localhost:${house.port} and sign in`));
+  const output = await until(instance.output, (said) => said.includes("An agent's token:"));
+  assert.match(output, new RegExp(`Open http://localhost:${instance.port} and sign in`));
   for (const name of ["ada", "ben", "cleo", "dan", "eve"]) assert.match(output, new RegExp(`\\b${name}\\b`));
   assert.match(output, /password sallyport/);
   assert.match(output, /TOTP secret [A-Z2-7]{32}/);
@@ -173,8 +173,8 @@ test("without ENVIRONMENT a house that decides starts, and one that permits ever
   assert.match(shipped, /^enable_authorization: true$/m);
   await writeFile(file, shipped);
   const args = ["--no-demo", "--config", config];
-  const house = await startTestHouse({ data: await preparedFolder(), environment, arguments: args });
-  assert.equal(await house.stop(), 0);
+  const instance = await startTestInstance({ data: await preparedFolder(), environment, arguments: args });
+  assert.equal(await instance.stop(), 0);
 
   await writeFile(file, shipped.replace("enable_authorization: true", "enable_authorization: false"));
   const port = String(await findFreePorts());
@@ -190,9 +190,9 @@ test("a system that does not load is said at start, in the words of the doctor, 
   const file = join(config, "pdp.yaml");
   await writeFile(file, (await readFile(file, "utf8")).replace("../src/pdp/policies", join(import.meta.dirname, "../src/pdp/policies")));
   await writeFile(join(config, "systems/bad.demo.yaml"), "kind: http\ncolour: red\n");
-  const house = await startTestHouse({ arguments: ["--config", config] });
-  const said = house.output().split("\n");
-  assert.equal(await house.stop(), 0);
+  const instance = await startTestInstance({ arguments: ["--config", config] });
+  const said = instance.output().split("\n");
+  assert.equal(await instance.stop(), 0);
   assert.ok(said.includes("systems/bad.demo.yaml:2:1 /colour: is not known here; the house starts without the system bad.demo"));
 });
 
@@ -261,6 +261,6 @@ test("a start that fails half-way closes what it opened, and the next one on the
   assert.match(failed.output, new RegExp(`${port + 4}`));
   taken.close();
   await once(taken, "close");
-  const house = await startTestHouse({ data, port });
-  assert.equal(await house.stop(), 0);
+  const instance = await startTestInstance({ data, port });
+  assert.equal(await instance.stop(), 0);
 });

@@ -5,24 +5,24 @@ import { launchBrowser, openPage } from "./browser.ts";
 import { connectMcp, resultOf, toolNames } from "./mcp-client.ts";
 import { takePicture } from "./picture.ts";
 import { signIn } from "./sign-in.ts";
-import { startTestHouse, type TestHouse } from "./test-house.ts";
+import { startTestInstance, type TestInstance } from "./test-instance.ts";
 import { fetchToken } from "./tokens.ts";
 
 const search = "sallyport.local.search_identities";
 
-let house: TestHouse;
+let instance: TestInstance;
 let browser: Browser;
 before(async () => {
-  [house, browser] = await Promise.all([startTestHouse(), launchBrowser()]);
+  [instance, browser] = await Promise.all([startTestInstance(), launchBrowser()]);
 });
 after(async () => {
   await browser?.close();
-  assert.equal(await house?.stop(), 0);
+  assert.equal(await instance?.stop(), 0);
 });
 
 test("ben delegates, watches the meter, revokes; ada explains the refusal", async () => {
   const { page, faults, close } = await openPage(browser);
-  await signIn(page, house.origin, "ben");
+  await signIn(page, instance.origin, "ben");
   await page.getByRole("heading", { name: /Hello, Ben/ }).waitFor();
 
   // Step 3: delegate, with a what-if that says what it adds.
@@ -47,8 +47,8 @@ test("ben delegates, watches the meter, revokes; ada explains the refusal", asyn
   await page.getByText("0 used of 10").first().waitFor();
 
   // Steps 4 and 5: the agent calls; the meter on ben's page moves without a reload.
-  const agent = await fetchToken(house.port, { user: "ben", agent: "agent:hr-assistant" });
-  const client = await connectMcp(house.origin, agent, "legacy");
+  const agent = await fetchToken(instance.port, { user: "ben", agent: "agent:hr-assistant" });
+  const client = await connectMcp(instance.origin, agent, "legacy");
   assert.ok((await toolNames(client)).includes(search));
   const marker = await page.evaluate("globalThis.__loadedOnce = Math.random()");
   for (let call = 0; call < 3; call++) {
@@ -96,7 +96,7 @@ test("ben delegates, watches the meter, revokes; ada explains the refusal", asyn
 
   // Step 6: ada opens the refusal.
   const ada = await openPage(browser);
-  await signIn(ada.page, house.origin, "ada", `/why/${decisionId}`);
+  await signIn(ada.page, instance.origin, "ada", `/why/${decisionId}`);
   await ada.page.getByRole("heading", { level: 1, name: /^Ben Baker through HR assistant may not call tool/ }).waitFor();
   await ada.page.getByText(decisionId, { exact: true }).first().waitFor();
   await ada.page.getByText("The way it took").waitFor();
@@ -110,7 +110,7 @@ test("ben delegates, watches the meter, revokes; ada explains the refusal", asyn
 
 test("dan sees the home page and nothing else; what he types is answered 403 with the shell that says so", async () => {
   const { page, faults, close } = await openPage(browser);
-  await signIn(page, house.origin, "dan");
+  await signIn(page, instance.origin, "dan");
   await page.getByRole("heading", { name: /Hello, Dan/ }).waitFor();
   const links = await page.getByRole("navigation", { name: "Main" }).getByRole("link").allTextContents();
   assert.deepEqual(
@@ -118,7 +118,7 @@ test("dan sees the home page and nothing else; what he types is answered 403 wit
     ["Home"],
   );
   for (const path of ["/tools", "/delegations", "/delegations/new", "/why"]) {
-    const answer = await page.goto(`${house.origin}${path}`);
+    const answer = await page.goto(`${instance.origin}${path}`);
     assert.equal(answer?.status(), 403, path);
     await page.getByText("You may not see this page.").waitFor();
   }

@@ -4,14 +4,14 @@ import { findFreePorts } from "#testing/free-port.ts";
 import { testServer } from "#testing/postgres-database.ts";
 import { requirePostgresGround } from "./postgres-ground.ts";
 import { liveTheStory } from "./story.ts";
-import { startTestHouse, type TestHouse } from "./test-house.ts";
+import { startTestInstance, type TestInstance } from "./test-instance.ts";
 
 test("the story is lived in one process on PGlite", async () => {
-  const house = await startTestHouse();
+  const instance = await startTestInstance();
   try {
-    await liveTheStory(house.port);
+    await liveTheStory(instance.port);
   } finally {
-    assert.equal(await house.stop(), 0);
+    assert.equal(await instance.stop(), 0);
   }
 });
 
@@ -22,16 +22,16 @@ test("the same story is lived with each service in its own process on one Postgr
   if (ground === undefined) return;
   const { environment } = ground;
   const port = await findFreePorts();
-  const houses: TestHouse[] = [];
+  const instances: TestInstance[] = [];
   try {
     for (const serve of ["issuer", "membership", "pdp", "secrets", "crud", "gateway"]) {
-      houses.push(await startTestHouse({ port, serve, environment }));
+      instances.push(await startTestInstance({ port, serve, environment }));
     }
     await liveTheStory(port);
   } catch (error) {
-    for (const house of houses) t.diagnostic(house.output());
+    for (const instance of instances) t.diagnostic(instance.output());
     throw error;
   } finally {
-    for (const house of houses.toReversed()) assert.equal(await house.stop(), 0);
+    for (const instance of instances.toReversed()) assert.equal(await instance.stop(), 0);
   }
 });

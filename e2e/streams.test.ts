@@ -9,7 +9,7 @@ import { until } from "#testing/until.ts";
 import { findFreePorts } from "#testing/free-port.ts";
 import { requirePostgresGround } from "./postgres-ground.ts";
 import { signInPerson } from "./sign-in.ts";
-import { startTestHouse, type TestHouse } from "./test-house.ts";
+import { startTestInstance, type TestInstance } from "./test-instance.ts";
 
 const server = testServer();
 const EVENTS = 10_000;
@@ -21,12 +21,12 @@ test("over a restart of the gateway, then of all behind it, a stream loses and d
   if (ground === undefined) return;
   const { environment } = ground;
   const port = await findFreePorts();
-  const running = new Map<string, TestHouse>();
+  const running = new Map<string, TestInstance>();
   cleanUp(t, async () => {
-    for (const house of running.values()) await house.kill();
+    for (const instance of running.values()) await instance.kill();
   });
   const behind = "issuer,membership,pdp,secrets,crud";
-  const start = async (serve: string): Promise<void> => void running.set(serve, await startTestHouse({ port, serve, environment }));
+  const start = async (serve: string): Promise<void> => void running.set(serve, await startTestInstance({ port, serve, environment }));
   await start(behind);
   await start("gateway");
   const origin = `http://localhost:${port}`;
@@ -54,7 +54,7 @@ test("over a restart of the gateway, then of all behind it, a stream loses and d
   };
 
   // As the web client does: reconnecting is the EventSource's own work; one that gave up is made anew from the last id.
-  const heard: number[] = [];
+  const received: number[] = [];
   const byes: string[] = [];
   const faults: string[] = [];
   const resyncs: string[] = [];
@@ -69,7 +69,7 @@ test("over a restart of the gateway, then of all behind it, a stream loses and d
       fetch: (input, init) => fetch(input, { ...init, headers: { ...init.headers, cookie } }),
     });
     source = opened;
-    opened.addEventListener("budget", (event) => heard.push((JSON.parse(event.data as string) as { number: number }).number));
+    opened.addEventListener("budget", (event) => received.push((JSON.parse(event.data as string) as { number: number }).number));
     for (const name of ["hello", "budget", "bookmark", "bye"])
       opened.addEventListener(name, (event) => {
         if (event.lastEventId !== "") lastId = event.lastEventId;
@@ -82,7 +82,7 @@ test("over a restart of the gateway, then of all behind it, a stream loses and d
       if (opened.readyState === opened.CLOSED) setTimeout(open, 500);
     });
   };
-  const seen = () => ({ heard: heard.length, last: heard.at(-1), byes, faults: faults.slice(-5) });
+  const seen = () => ({ received: received.length, last: received.at(-1), byes, faults: faults.slice(-5) });
   cleanUp(t, () => {
     isOver = true;
     source?.close();
@@ -99,7 +99,7 @@ test("over a restart of the gateway, then of all behind it, a stream loses and d
     PATIENCE_MS,
   );
   await emit(2000);
-  await until(seen, (now) => now.heard >= 1000, PATIENCE_MS);
+  await until(seen, (now) => now.received >= 1000, PATIENCE_MS);
 
   const emitting = emit(EVENTS / 2 - 2001);
   assert.equal(await running.get("gateway")?.stop(), 0);
@@ -119,7 +119,7 @@ test("over a restart of the gateway, then of all behind it, a stream loses and d
   assert.deepEqual(resyncs, [], "no window was lost");
   assert.ok(byes.length > 0 && byes.every((reason) => ["drain", "upstream", "slow"].includes(reason)), byes.join());
   assert.deepEqual(
-    heard,
+    received,
     Array.from({ length: EVENTS - 1 }, (_, index) => index + 2),
   );
 });
@@ -134,24 +134,24 @@ const readUntil = async (origin: string, cookie: string, from: string, last: num
   assert.equal(response.status, 200, from);
   await opened?.();
   const parser = createSseParser();
-  const heard: { readonly event: string; readonly id: string; readonly number: number | undefined }[] = [];
+  const received: { readonly event: string; readonly id: string; readonly number: number | undefined }[] = [];
   for await (const chunk of response.body ?? []) {
     for (const part of parser.push(chunk))
       if (part.kind === "message")
-        heard.push({ event: part.event, id: part.lastEventId, number: (JSON.parse(part.data) as { number?: number }).number });
-    if (heard.some(({ number }) => number === last)) break;
+        received.push({ event: part.event, id: part.lastEventId, number: (JSON.parse(part.data) as { number?: number }).number });
+    if (received.some(({ number }) => number === last)) break;
   }
   leave.abort();
-  return heard;
+  return received;
 };
 
 test("whoever comes with another person's place in a stream gets what is theirs, and nothing of the other's", async (t) => {
   const ground = await requirePostgresGround(t, server);
   if (ground === undefined) return;
-  const house = await startTestHouse({ environment: ground.environment });
+  const instance = await startTestInstance({ environment: ground.environment });
   cleanUp(t, async () => {
-    await house.kill();
-    await house.stop();
+    await instance.kill();
+    await instance.stop();
   });
   const database = await openPostgres(ground.databaseUrl);
   cleanUp(t, () => database[Symbol.asyncDispose]());
@@ -172,33 +172,33 @@ test("whoever comes with another person's place in a stream gets what is theirs,
       ],
     }));
   const [ben, cleo, eve] = [
-    await signInPerson(house.origin, "ben"),
-    await signInPerson(house.origin, "cleo"),
-    await signInPerson(house.origin, "eve"),
+    await signInPerson(instance.origin, "ben"),
+    await signInPerson(instance.origin, "cleo"),
+    await signInPerson(instance.origin, "eve"),
   ];
   await tell("tenant:acme", 1, "person:ben");
   await tell("tenant:acme", 2, "person:ben");
   await tell("tenant:acme", 3, "person:cleo");
   await tell("tenant:acme", 4);
-  const own = await readUntil(house.origin, ben.cookie, "0", 4);
+  const own = await readUntil(instance.origin, ben.cookie, "0", 4);
   assert.deepEqual(
     own.flatMap(({ number }) => number ?? []),
     [1, 2, 4],
   );
   const place = own.find(({ number }) => number === 1)?.id ?? "";
   assert.deepEqual(
-    (await readUntil(house.origin, cleo.cookie, place, 4)).flatMap(({ number }) => number ?? []),
+    (await readUntil(instance.origin, cleo.cookie, place, 4)).flatMap(({ number }) => number ?? []),
     [3, 4],
     "of one's own tenant: what is addressed to others is passed over",
   );
   // Another tenant's stream has numbers of its own.
   for (let number = 101; number <= 104; number++) await tell("tenant:globex", number);
-  const foreign = await readUntil(house.origin, eve.cookie, "0", 104);
+  const foreign = await readUntil(instance.origin, eve.cookie, "0", 104);
   assert.deepEqual(
     foreign.flatMap(({ number }) => number ?? []),
     [101, 102, 103, 104],
   );
-  const ahead = await readUntil(house.origin, eve.cookie, "999999", 105, () => tell("tenant:globex", 105));
+  const ahead = await readUntil(instance.origin, eve.cookie, "999999", 105, () => tell("tenant:globex", 105));
   assert.deepEqual(
     ahead.map(({ event, number }) => number ?? event),
     ["hello", "resync", 105],

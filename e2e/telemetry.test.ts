@@ -5,7 +5,7 @@ import { cleanUp } from "#testing/clean-up.ts";
 import { startCollector } from "#testing/otlp/collector.ts";
 import { until } from "#testing/until.ts";
 import { signInPerson } from "./sign-in.ts";
-import { startTestHouse } from "./test-house.ts";
+import { startTestInstance } from "./test-instance.ts";
 import { fetchToken } from "./tokens.ts";
 
 const five = [
@@ -55,20 +55,22 @@ const live = async (port: number, origin: string): Promise<{ readonly secrets: r
 
 test("a collector hears of requests and tool calls as one trace each, and of the metrics; of persons and secrets nothing", async (t) => {
   const collector = await startCollector(t);
-  const house = await startTestHouse({
+  const instance = await startTestInstance({
     // Any access token of the embedded issuer is so near its end that it is refreshed at once, behind the request.
     environment: { OTLP_ENDPOINT: collector.url, BFF_VERSION: "7.7.7", REFRESH_AHEAD_S: "3600", SESSION_BINDING_NETWORK: "on" },
   });
   cleanUp(t, async () => {
-    await house.kill();
-    await house.stop();
+    await instance.kill();
+    await instance.stop();
   });
-  const { secrets } = await live(house.port, house.origin);
-  await until(async () => /^bff_token_refresh_success_total\{[^}]*\} [1-9]/m.test(await (await fetch(`${house.origin}/metrics`)).text()));
+  const { secrets } = await live(instance.port, instance.origin);
+  await until(async () =>
+    /^bff_token_refresh_success_total\{[^}]*\} [1-9]/m.test(await (await fetch(`${instance.origin}/metrics`)).text()),
+  );
   await until(
     () => collector.spans.some(({ name }) => name === "audit.close") && collector.spans.some(({ name }) => name === "GET /auth/verify"),
   );
-  assert.equal(await house.stop(), 0);
+  assert.equal(await instance.stop(), 0);
 
   const root = (name: string) => {
     const span = collector.spans.find((one) => one.name === name);
@@ -116,13 +118,13 @@ test("TELEMETRY_ENABLED=false sends nothing, and a collector that is dead change
     { OTLP_ENDPOINT: "http://127.0.0.1:9" },
   ];
   for (const environment of switched) {
-    const house = await startTestHouse({ environment: { ...environment, SESSION_BINDING_NETWORK: "on" } });
+    const instance = await startTestInstance({ environment: { ...environment, SESSION_BINDING_NETWORK: "on" } });
     cleanUp(t, async () => {
-      await house.kill();
-      await house.stop();
+      await instance.kill();
+      await instance.stop();
     });
-    await live(house.port, house.origin);
-    assert.equal(await house.stop(), 0);
+    await live(instance.port, instance.origin);
+    assert.equal(await instance.stop(), 0);
   }
   assert.deepEqual(collector.raw, []);
 });

@@ -5,8 +5,8 @@ import { seedEmployees } from "#demo/employees.ts";
 import { endpointTable, type EndpointRow } from "#contract/endpoints.ts";
 import type { ServiceName } from "#contract/endpoint.ts";
 import { connectMcp, resultOf, toolNames } from "./mcp-client.ts";
-import { sharedHouse } from "./shared-house.ts";
-import type { TestHouse } from "./test-house.ts";
+import { sharedInstance } from "./shared-instance.ts";
+import type { TestInstance } from "./test-instance.ts";
 import { fetchToken } from "./tokens.ts";
 
 const offsets: Readonly<Record<ServiceName, number>> = { gateway: 0, pdp: 2, crud: 3, membership: 4, secrets: 5 };
@@ -121,11 +121,11 @@ const fill =
 const shapeOf = (schema: unknown): readonly string[] => Object.keys((schema as { shape?: object } | undefined)?.shape ?? {});
 
 describe("eve of Globex meets a wall", () => {
-  let house: TestHouse;
+  let instance: TestInstance;
   let eve: string;
   before(async () => {
-    house = await sharedHouse();
-    eve = await fetchToken(house.port, { user: "eve" });
+    instance = await sharedInstance();
+    eve = await fetchToken(instance.port, { user: "eve" });
   });
 
   const ask = async (row: EndpointRow, which: 0 | 1): Promise<{ readonly status: number; readonly body: string }> => {
@@ -142,7 +142,7 @@ describe("eve of Globex meets a wall", () => {
     if (row.name === "dataScope") query.set("resource_type", "employee");
     if (row.name === "spend") for (const name of ["from", "to"]) query.delete(name);
     const response = await fetch(
-      `http://localhost:${house.port + offsets[endpoint.service]}${path}${query.size > 0 ? `?${query.toString()}` : ""}`,
+      `http://localhost:${instance.port + offsets[endpoint.service]}${path}${query.size > 0 ? `?${query.toString()}` : ""}`,
       {
         method: endpoint.method,
         headers: {
@@ -189,7 +189,7 @@ describe("eve of Globex meets a wall", () => {
       "/api/v1/identity_nodes/stats/types",
       "/api/v1/delegations",
     ]) {
-      const response = await fetch(`http://localhost:${house.port + 4}${path}`, { headers: { authorization: `Bearer ${eve}` } });
+      const response = await fetch(`http://localhost:${instance.port + 4}${path}`, { headers: { authorization: `Bearer ${eve}` } });
       const body = await response.text();
       for (const mark of marks) assert.ok(!body.includes(mark), `${mark} in ${path}`);
     }
@@ -199,7 +199,7 @@ describe("eve of Globex meets a wall", () => {
     const acmeNames = seedEmployees()
       .filter((employee) => employee.tenant === "tenant:acme")
       .map((employee) => employee.name);
-    const client = await connectMcp(house.origin, eve, "legacy");
+    const client = await connectMcp(instance.origin, eve, "legacy");
     assert.deepEqual(await toolNames(client), ["people.demo.list_employees", "sallyport.local.search_identities", "system.health"]);
     const listed = resultOf(await client.callTool({ name: "people.demo.list_employees", arguments: { limit: 200 } }));
     assert.equal(listed.isError, false, listed.text);

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { endpointTable, type EndpointRow } from "#contract/endpoints.ts";
 import type { ServiceName } from "#contract/endpoint.ts";
-import { agent, crudHouse } from "#testing/crud-house.ts";
+import { agent, crudInstance } from "#testing/crud-instance.ts";
 import { testDatabase } from "#testing/database.ts";
 import { sharedDatabase, testGateway } from "#testing/gateway.ts";
-import { graphRooms, servedWorld } from "#testing/membership.ts";
+import { graphModules, servedWorld } from "#testing/membership.ts";
 import { pdpWorld } from "#testing/pdp.ts";
 import { testSecrets } from "#testing/secrets.ts";
 
@@ -98,7 +98,7 @@ const walk = async (service: ServiceName, post: Post, code: (row: EndpointRow) =
 };
 
 test("membership refuses a body that nobody can digest where it is read", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   const post: Post = async ({ endpoint }, path, body) => {
     const scopes = [...(endpoint.scope ?? [])];
     const reply = await world.call(
@@ -132,12 +132,12 @@ test("the decision point refuses it as bad input of its protocol", async (t) => 
 });
 
 test("the tool server answers it as JSON-RPC, and calls nothing with it", async (t) => {
-  const house = await crudHouse(t);
+  const instance = await crudInstance(t);
   const post: Post = async ({ endpoint }, path, body) =>
-    read(await house.request(path, { method: endpoint.method, raw: body, headers: { "content-type": "application/json" }, as: agent }));
+    read(await instance.request(path, { method: endpoint.method, raw: body, headers: { "content-type": "application/json" }, as: agent }));
   await walk("crud", post, () => undefined);
   // What stands beside the arguments may be ignored; the arguments may not.
-  const atFirst = house.people.requests;
+  const atFirst = instance.people.requests;
   for (const [what, json] of unfit) {
     const call = places["toolRpc"]?.[0]?.(json) ?? "";
     for (const path of ["/mcp/jsonrpc", "/mcp"]) {
@@ -146,11 +146,11 @@ test("the tool server answers it as JSON-RPC, and calls nothing with it", async 
         accept: "application/json, text/event-stream",
         "mcp-protocol-version": "2025-11-25",
       };
-      const { status, text } = await read(await house.request(path, { method: "POST", raw: call, headers, as: agent }));
+      const { status, text } = await read(await instance.request(path, { method: "POST", raw: call, headers, as: agent }));
       assert.ok(status < 500 && /invalid_arguments/.test(text), `${path}: ${what}: ${status} ${text}`);
     }
   }
-  assert.equal(house.people.requests, atFirst);
+  assert.equal(instance.people.requests, atFirst);
 });
 
 test("secrets refuse it, and keep a number of any size", async (t) => {

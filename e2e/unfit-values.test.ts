@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { endpointTable, type EndpointRow } from "#contract/endpoints.ts";
 import type { ServiceName } from "#contract/endpoint.ts";
-import { crudHouse } from "#testing/crud-house.ts";
+import { crudInstance } from "#testing/crud-instance.ts";
 import { placesOf, put, sampleOf, samples, schemaOf, type Json, type Schema } from "#testing/contract-samples.ts";
 import { testDatabase } from "#testing/database.ts";
 import { decidingPeer, sharedDatabase, testGateway } from "#testing/gateway.ts";
-import { graphRooms, servedWorld } from "#testing/membership.ts";
+import { graphModules, servedWorld } from "#testing/membership.ts";
 import { pdpWorld } from "#testing/pdp.ts";
 import { testSecrets } from "#testing/secrets.ts";
 
@@ -121,7 +121,7 @@ const walk = async (service: ServiceName, send: Send): Promise<void> => {
 const keyed = { "idempotency-key": "k1", "if-match": '"1"' };
 
 test("membership takes or refuses every value", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   await walk("membership", async ({ endpoint }, path, body) => {
     const scopes = [...(endpoint.scope ?? [])];
     const as = scopes.some((scope) => scope !== "membership.read" && !/delegate|write/.test(scope)) ? "service:crud" : "ben";
@@ -157,9 +157,9 @@ test("the decision point takes or refuses every value", async (t) => {
 });
 
 test("the tool server takes or refuses every value", async (t) => {
-  const house = await crudHouse(t);
+  const instance = await crudInstance(t);
   await walk("crud", ({ endpoint }, path, body) =>
-    house.request(path, {
+    instance.request(path, {
       method: endpoint.method,
       ...(body === undefined ? {} : { raw: body, headers: { "content-type": "application/json" } }),
     }),

@@ -2,10 +2,10 @@
 import { randomUUID } from "node:crypto";
 import { userInfo } from "node:os";
 import { parseArgs } from "node:util";
-import { settingTables } from "#house/settings.ts";
-import { migratedRooms } from "#house/store.ts";
+import { settingTables } from "#app/settings.ts";
+import { migratedModules } from "#app/store.ts";
 import { readSettings } from "#contract/setting.ts";
-import { seedHouse } from "#membership/graph/house-nodes.ts";
+import { seedBuiltIns } from "#membership/graph/built-in-nodes.ts";
 import { appointFirst, otherIssuer, readFirstAdministrator } from "#membership/sign-ins/first-administrator.ts";
 import { migrate } from "#store/migrate.ts";
 import { openDatabase } from "./open-database.ts";
@@ -61,9 +61,9 @@ await runOnDatabase(async () => {
   if (other !== undefined) throw new Refusal(USAGE, `--issuer ${other}`);
   await using database = await openDatabase(data, { isMade: true });
   // The house may never have been started on it.
-  await migrate(database, migratedRooms);
+  await migrate(database, migratedModules);
   const write = writeAlone(database);
-  await seedHouse(write);
+  await seedBuiltIns(write);
   const by = {
     actor: `operator:${userInfo().username}`,
     source: "api",

@@ -2,7 +2,7 @@
 // same run. Prints Markdown; with --keep docs/bench.md gets it too.
 import type { ParseArgsOptionsConfig } from "node:util";
 import { benchGateway, gatewayOptions } from "./bench/gateway.ts";
-import { benchHouse } from "./bench/house.ts";
+import { benchInstance } from "./bench/instance.ts";
 import { benchPdp, pdpOptions } from "./bench/pdp.ts";
 import { benchMembership, membershipOptions } from "./bench/membership.ts";
 import { installPrograms, type Program } from "#testing/programs.ts";
@@ -22,7 +22,7 @@ interface Subject {
 
 /** Adding a subject: one file that answers a section, one row here. */
 const subjects: Readonly<Record<string, Subject>> = {
-  house: { measure: benchHouse, options: {} },
+  instance: { measure: benchInstance, options: {} },
   gateway: { measure: benchGateway, options: gatewayOptions, programs: ["nginx", "wrk"] },
   pdp: { measure: benchPdp, options: pdpOptions, programs: ["wrk"] },
   membership: { measure: benchMembership, options: membershipOptions, programs: ["wrk"] },

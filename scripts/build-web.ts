@@ -26,27 +26,27 @@ const ignored = new Set(["dist", "node_modules"]);
 const kB = 1000;
 
 /** Bytes after gzip that may not be passed: the shell with Home, its styles, and what each screen adds. */
-const budgets: readonly { readonly name: string; readonly entry?: string; readonly most: number }[] = [
-  { name: "styles", most: 38 * kB },
-  { name: "Tools", entry: "src/pages/tools/tool-list-page.tsx", most: 20 * kB },
-  { name: "Tools, try-it", entry: "src/pages/tools/tool-page.tsx", most: 40 * kB },
-  { name: "Delegations", entry: "src/pages/delegations/delegation-list-page.tsx", most: 30 * kB },
-  { name: "Delegations, grant", entry: "src/pages/delegations/grant-page.tsx", most: 30 * kB },
-  { name: "Delegations, one", entry: "src/pages/delegations/delegation-page.tsx", most: 30 * kB },
-  { name: "Why denied", entry: "src/pages/why/decision-list-page.tsx", most: 20 * kB },
-  { name: "Why denied, one", entry: "src/pages/why/decision-page.tsx", most: 20 * kB },
-  { name: "Requests", entry: "src/pages/requests/request-list-page.tsx", most: 15 * kB },
-  { name: "Requests, one", entry: "src/pages/requests/request-page.tsx", most: 15 * kB },
-  { name: "Secrets", entry: "src/pages/secrets/secret-list-page.tsx", most: 20 * kB },
-  { name: "Secrets, one", entry: "src/pages/secrets/secret-page.tsx", most: 20 * kB },
-  { name: "Systems", entry: "src/pages/systems/system-list-page.tsx", most: 20 * kB },
-  { name: "Systems, one", entry: "src/pages/systems/system-page.tsx", most: 170 * kB },
-  { name: "Systems, new", entry: "src/pages/systems/new-system-page.tsx", most: 140 * kB },
-  { name: "Systems, import", entry: "src/pages/imports/import-page.tsx", most: 40 * kB },
-  { name: "Policies", entry: "src/pages/policies/policy-list-page.tsx", most: 30 * kB },
-  { name: "Policies, rule", entry: "src/pages/policies/policy-page.tsx", most: 130 * kB },
-  { name: "Policies, version", entry: "src/pages/policies/version-page.tsx", most: 130 * kB },
-  { name: "Policies, draft", entry: "src/pages/policies/draft-page.tsx", most: 130 * kB },
+const budgets: readonly { readonly name: string; readonly entry?: string; readonly max: number }[] = [
+  { name: "styles", max: 38 * kB },
+  { name: "Tools", entry: "src/pages/tools/tool-list-page.tsx", max: 20 * kB },
+  { name: "Tools, try-it", entry: "src/pages/tools/tool-page.tsx", max: 40 * kB },
+  { name: "Delegations", entry: "src/pages/delegations/delegation-list-page.tsx", max: 30 * kB },
+  { name: "Delegations, grant", entry: "src/pages/delegations/grant-page.tsx", max: 30 * kB },
+  { name: "Delegations, one", entry: "src/pages/delegations/delegation-page.tsx", max: 30 * kB },
+  { name: "Why denied", entry: "src/pages/why/decision-list-page.tsx", max: 20 * kB },
+  { name: "Why denied, one", entry: "src/pages/why/decision-page.tsx", max: 20 * kB },
+  { name: "Requests", entry: "src/pages/requests/request-list-page.tsx", max: 15 * kB },
+  { name: "Requests, one", entry: "src/pages/requests/request-page.tsx", max: 15 * kB },
+  { name: "Secrets", entry: "src/pages/secrets/secret-list-page.tsx", max: 20 * kB },
+  { name: "Secrets, one", entry: "src/pages/secrets/secret-page.tsx", max: 20 * kB },
+  { name: "Systems", entry: "src/pages/systems/system-list-page.tsx", max: 20 * kB },
+  { name: "Systems, one", entry: "src/pages/systems/system-page.tsx", max: 170 * kB },
+  { name: "Systems, new", entry: "src/pages/systems/new-system-page.tsx", max: 140 * kB },
+  { name: "Systems, import", entry: "src/pages/imports/import-page.tsx", max: 40 * kB },
+  { name: "Policies", entry: "src/pages/policies/policy-list-page.tsx", max: 30 * kB },
+  { name: "Policies, rule", entry: "src/pages/policies/policy-page.tsx", max: 130 * kB },
+  { name: "Policies, version", entry: "src/pages/policies/version-page.tsx", max: 130 * kB },
+  { name: "Policies, draft", entry: "src/pages/policies/draft-page.tsx", max: 130 * kB },
 ];
 const initialBudget = 240 * kB;
 
@@ -142,7 +142,7 @@ const closureOf = (manifest: Manifest, key: string, seen = new Set<string>()): R
 export interface Weight {
   readonly name: string;
   readonly bytes: number;
-  readonly most: number;
+  readonly max: number;
 }
 
 const weigh = (manifest: Manifest, sizes: ReadonlyMap<string, number>): readonly Weight[] => {
@@ -150,11 +150,11 @@ const weigh = (manifest: Manifest, sizes: ReadonlyMap<string, number>): readonly
   const initial = closureOf(manifest, "index.html");
   const styles = [...sizes.keys()].filter((file) => file.endsWith(".css"));
   return [
-    { name: "shell and Home", bytes: sum(initial), most: initialBudget },
+    { name: "shell and Home", bytes: sum(initial), max: initialBudget },
     ...budgets.map((budget) => ({
       name: budget.name,
       bytes: budget.entry === undefined ? sum(styles) : sum([...closureOf(manifest, budget.entry)].filter((file) => !initial.has(file))),
-      most: budget.most,
+      max: budget.max,
     })),
   ];
 };
@@ -170,9 +170,9 @@ const buildInto = async (folder: string): Promise<readonly Weight[]> => {
   const unknown = missingEntries(manifest);
   if (unknown.length > 0) throw new Error(`The size budgets name screens that are not in the build: ${unknown.join(", ")}.`);
   const weights = weigh(manifest, await compress(folder));
-  const over = weights.filter((weight) => weight.bytes > weight.most);
+  const over = weights.filter((weight) => weight.bytes > weight.max);
   if (over.length > 0)
-    throw new Error(`Too large after gzip: ${over.map((weight) => `${weight.name} ${weight.bytes} of ${weight.most} bytes`).join(", ")}.`);
+    throw new Error(`Too large after gzip: ${over.map((weight) => `${weight.name} ${weight.bytes} of ${weight.max} bytes`).join(", ")}.`);
   return weights;
 };
 
@@ -232,5 +232,5 @@ Builds the web client into web/dist if it changed.
   const result = await buildWebIfNeeded({ force: values["force"] === true });
   print(result.wasBuilt ? "Built web/dist." : "web/dist is up to date.");
   for (const weight of result.weights)
-    print(`  ${weight.name.padEnd(20)} ${(weight.bytes / kB).toFixed(1).padStart(7)} kB gzip, at most ${(weight.most / kB).toFixed(0)}`);
+    print(`  ${weight.name.padEnd(20)} ${(weight.bytes / kB).toFixed(1).padStart(7)} kB gzip, at most ${(weight.max / kB).toFixed(0)}`);
 }

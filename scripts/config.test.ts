@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { cleanUp } from "#testing/clean-up.ts";
-import { agent, crudHouse } from "#testing/crud-house.ts";
+import { agent, crudInstance } from "#testing/crud-instance.ts";
 import { findFreePorts } from "#testing/free-port.ts";
 import { runScript } from "../e2e/run-script.ts";
 
@@ -14,14 +14,14 @@ const folderOf = async (t: TestContext): Promise<string> => {
   return folder;
 };
 /** A served house, and the command as an administrator of it runs it. */
-const commandOn = async (t: TestContext, ...more: Parameters<typeof crudHouse>[1][]) => {
-  const house = await crudHouse(t, { realEvents: true, tenants: ["tenant:acme"], ...more[0] });
-  const { port, close } = await house.listen();
+const commandOn = async (t: TestContext, ...more: Parameters<typeof crudInstance>[1][]) => {
+  const instance = await crudInstance(t, { realEvents: true, tenants: ["tenant:acme"], ...more[0] });
+  const { port, close } = await instance.listen();
   cleanUp(t, () => close(0));
   const scopes = ["config.read", "config.write", "mcp.tools.discovery"];
-  const token = await house.token({ sub: "person:ada", scopes, acr: "strong", authTime: Math.floor(Date.now() / 1000) });
+  const token = await instance.token({ sub: "person:ada", scopes, acr: "strong", authTime: Math.floor(Date.now() / 1000) });
   return {
-    house,
+    instance,
     run: (...given: readonly string[]) =>
       runScript("config.ts", [...given, "--origin", `http://127.0.0.1:${port}`], { SALLYPORT_TOKEN: token }),
   };
@@ -33,7 +33,7 @@ test("a house's configuration goes to a folder and an archive, and from there in
   const from = await commandOn(t);
   const to = await commandOn(t, { configFolder: await folderOf(t), servers: "away" });
   // Systems for every tenant are among them.
-  to.house.verdicts.set("deployment:edit_systems", true).set("deployment:edit_views", true);
+  to.instance.verdicts.set("deployment:edit_systems", true).set("deployment:edit_views", true);
   for (const target of [dir, tar]) {
     const { code, out, err } = await from.run("export", target);
     assert.equal(code, 0, err);
@@ -44,10 +44,10 @@ test("a house's configuration goes to a folder and an archive, and from there in
 
   const tried = await to.run("import", dir, "--dry-run");
   assert.deepEqual([tried.code, /^system people\.demo {2}version 1, tools \+3 -0 ~0$/m.test(tried.out)], [0, true], tried.out + tried.err);
-  assert.equal(to.house.crud.catalogue.snapshot.tools.has("people.demo.get_employee"), false);
+  assert.equal(to.instance.crud.catalogue.snapshot.tools.has("people.demo.get_employee"), false);
   const done = await to.run("import", tar, "--reason", "moved");
   assert.equal(done.code, 0, done.err);
-  assert.ok(to.house.crud.catalogue.snapshot.tools.has("people.demo.get_employee"));
+  assert.ok(to.instance.crud.catalogue.snapshot.tools.has("people.demo.get_employee"));
   assert.match((await to.run("import", dir)).out, /^4 as they were$/m);
 
   const file = join(folder, "staff.book.yaml");
@@ -59,7 +59,7 @@ test("a house's configuration goes to a folder and an archive, and from there in
 });
 
 test("an OpenAPI document becomes a system, and why somebody can call a tool is told door by door", async (t) => {
-  const { house, run } = await commandOn(t);
+  const { instance, run } = await commandOn(t);
   const file = join(await folderOf(t), "pets.yaml");
   await writeFile(
     file,
@@ -73,14 +73,14 @@ paths:
   );
   const given = ["openapi", file, "--provider", "pets", "--instance", "store", "--pick", "tag:pets"];
   const tried = await run(...given, "--dry-run");
-  assert.deepEqual([tried.code, house.crud.catalogue.snapshot.tools.has("pets.store.list_pets")], [0, false], tried.out + tried.err);
+  assert.deepEqual([tried.code, instance.crud.catalogue.snapshot.tools.has("pets.store.list_pets")], [0, false], tried.out + tried.err);
   const kept = join(await folderOf(t), "pets.store.yaml");
   const filed = await run(...given, "--out", kept);
   assert.deepEqual(
     [
       filed.code,
       filed.out.endsWith(`${kept}: written, nothing is published\n`),
-      house.crud.catalogue.snapshot.tools.has("pets.store.list_pets"),
+      instance.crud.catalogue.snapshot.tools.has("pets.store.list_pets"),
     ],
     [0, true, false],
     filed.out + filed.err,
@@ -88,13 +88,13 @@ paths:
   const text = await readFile(kept, "utf8");
   const done = await run(...given);
   assert.equal(done.code, 0, done.err);
-  const published = await house.request("/config/systems/pets.store", {
+  const published = await instance.request("/config/systems/pets.store", {
     as: { sub: "person:ada", scopes: ["config.read"] },
     headers: { accept: "application/yaml" },
   });
   assert.equal(await published.text(), text, "what is written is what would be published");
   assert.match((await run("import", kept)).out, /^1 as they were$/m, "and can be imported");
-  house.membership.affected = [
+  instance.membership.affected = [
     { delegation_id: "delegation:ben-hr", user_id: "person:ben", agent_id: "agent:hr-assistant", tool_id: "pets.store.list_pets" },
   ];
   await writeFile(kept, text.replace("Lists the pets", "Lists all the pets"));
@@ -108,14 +108,14 @@ paths:
   assert.match(changed.out, /^ {4}d_9 staff\.book\.get_one: permitted -> denied \(definition_drifted\)$/m);
   assert.match(done.out, /^Pets: 2 operations, 2 can be imported\nsystem pets\.store {2}version 1, tools \+1 -0 ~0$/m);
   assert.deepEqual(
-    ["pets.store.list_pets", "pets.store.list_shops"].map((name) => house.crud.catalogue.snapshot.tools.has(name)),
+    ["pets.store.list_pets", "pets.store.list_shops"].map((name) => instance.crud.catalogue.snapshot.tools.has(name)),
     [true, false],
   );
 
-  const told = await run("explain", "people.demo.get_employee", "--user", "ben", "--agent", agent.agent ?? "");
-  assert.match(told.out, /^people\.demo\.get_employee {2}listed: (?:yes|no) {2}callable: (?:yes|no|depends)\n {2}\w+/, told.err);
-  assert.equal(told.code, /callable: no/.test(told.out) ? 1 : 0);
-  house.membership.capabilities = [];
+  const reported = await run("explain", "people.demo.get_employee", "--user", "ben", "--agent", agent.agent ?? "");
+  assert.match(reported.out, /^people\.demo\.get_employee {2}listed: (?:yes|no) {2}callable: (?:yes|no|depends)\n {2}\w+/, reported.err);
+  assert.equal(reported.code, /callable: no/.test(reported.out) ? 1 : 0);
+  instance.membership.capabilities = [];
   const none = await run("explain", "people.demo.get_employee", "--user", "ben", "--agent", agent.agent ?? "");
   assert.deepEqual([none.code, /callable: no/.test(none.out)], [1, true], none.out + none.err);
 });
@@ -146,8 +146,8 @@ test("how a document knows its callers is said, and given with --auth; what it s
 });
 
 test("what is asked for wrongly, by nobody, or of nobody is refused with its reason", async (t) => {
-  const { house, run } = await commandOn(t);
-  const wrong = await house.token({ sub: "person:ben", scopes: ["config.read"] });
+  const { instance, run } = await commandOn(t);
+  const wrong = await instance.token({ sub: "person:ben", scopes: ["config.read"] });
   for (const [given, code, says] of [
     [[], 64, /npm run config/],
     [["export"], 64, /npm run config/],

@@ -9,7 +9,7 @@ import { faultLine } from "#contract/start-faults.ts";
 import type { ToolExplanation } from "#contract/tools.ts";
 import { visibleText } from "../web/src/strings/format.ts";
 import { packArchive, unpackArchive, type ArchivedFile } from "#crud/configs/archive.ts";
-import { askHouse, type HouseRequest } from "./ask-house.ts";
+import { askInstance, type InstanceRequest } from "./ask-instance.ts";
 import { Refusal } from "./refusal.ts";
 
 const help = `npm run config -- export DIR|FILE.tar
@@ -82,7 +82,7 @@ type Given = ReturnType<typeof readArguments>["values"];
 const say = (line: string): void => void process.stdout.write(`${visibleText(line).replaceAll("\n", " ")}\n`);
 // Whoever reads only the first lines has closed the pipe.
 process.stdout.on("error", () => process.exit());
-const ask = (given: Given, request: HouseRequest): Promise<Response> => askHouse(given, ABOVE, request);
+const ask = (given: Given, request: InstanceRequest): Promise<Response> => askInstance(given, ABOVE, request);
 const queryOf = (query: Readonly<Record<string, string | undefined>>): string =>
   new URLSearchParams(Object.entries(query).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]]))).toString();
 const bytesOf = (file: string): Promise<Buffer<ArrayBuffer>> =>
@@ -181,15 +181,15 @@ const importFrom = async (given: Given, source: string): Promise<void> => {
   const body = await archiveOf(source);
   const query = queryOf({ dryRun: String(given["dry-run"]), reason: given.reason });
   const answer = await ask(given, { method: "POST", path: `/config/import?${query}`, body, type: TAR, ifMatch: given["if-match"] });
-  const told = (await answer.json()) as {
+  const imported = (await answer.json()) as {
     readonly changed: readonly (ConfigWritten & { readonly kind: string })[];
     readonly unchanged: number;
     readonly valid?: boolean;
     readonly errors?: Fault[];
   };
-  for (const one of told.changed) tell(`${one.kind} ${one.name}`, one);
-  say(`${told.unchanged} as they were`);
-  tellFaults(told.valid, told.errors);
+  for (const one of imported.changed) tell(`${one.kind} ${one.name}`, one);
+  say(`${imported.unchanged} as they were`);
+  tellFaults(imported.valid, imported.errors);
 };
 
 const jsonOf = (text: string): unknown => {
@@ -252,12 +252,12 @@ const explain = async (given: Given, tool: string): Promise<void> => {
   const { user, agent, view } = given;
   if (user === undefined) throw new Refusal(64, `Say for whom, with --user.\n\n${help}`);
   const query = queryOf({ tool, user_id: user.includes(":") ? user : `person:${user}`, agent_id: agent, view });
-  const told = (await (await ask(given, { method: "GET", path: `/mcp/tools/explain?${query}` })).json()) as ToolExplanation;
-  say(`${told.tool}  listed: ${told.listed ? "yes" : "no"}  callable: ${told.callable}`);
-  for (const { door, outcome, reason, remedy } of told.doors)
+  const imported = (await (await ask(given, { method: "GET", path: `/mcp/tools/explain?${query}` })).json()) as ToolExplanation;
+  say(`${imported.tool}  listed: ${imported.listed ? "yes" : "no"}  callable: ${imported.callable}`);
+  for (const { door, outcome, reason, remedy } of imported.doors)
     say([`  ${door.padEnd(14)} ${outcome.padEnd(8)}`, reason, remedy].filter((part) => part !== undefined).join("  "));
-  for (const { step, who, how } of told.missing) say(`  missing: ${step} (${who}): ${how}`);
-  if (told.callable === "no") process.exitCode = 1;
+  for (const { step, who, how } of imported.missing) say(`  missing: ${step} (${who}): ${how}`);
+  if (imported.callable === "no") process.exitCode = 1;
 };
 
 try {

@@ -62,8 +62,8 @@ test("the corridors are counted as they stand: files, hops, hops into one file a
     counted,
     walks.map(({ start, hops }) => {
       const byFile = Map.groupBy(hops, ({ file }) => file);
-      const most = Math.max(...[...byFile.values()].map(({ length }) => length));
-      return [new Set([start, ...byFile.keys()]).size, hops.length, most, hops.filter(({ passesOn }) => passesOn).length];
+      const max = Math.max(...[...byFile.values()].map(({ length }) => length));
+      return [new Set([start, ...byFile.keys()]).size, hops.length, max, hops.filter(({ passesOn }) => passesOn).length];
     }),
   );
 });

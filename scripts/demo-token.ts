@@ -2,11 +2,11 @@ import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { Secret, TOTP } from "otpauth";
 import { deriveClientSecret } from "#authn/client-secret.ts";
-import { parseSecret, readHouseSecrets } from "#authn/house-secret.ts";
+import { parseSecret, readInstanceSecrets } from "#authn/instance-secret.ts";
 import type { Send } from "#http/trusting-fetch.ts";
 import { CLI_CLIENT, DEMO_GRANT } from "#issuer/clients.ts";
 import { demoPassword, demoSignIns, demoTotpSecret } from "#demo/sign-ins.ts";
-import { reachHouse } from "./house-fetch.ts";
+import { reachInstance } from "./instance-fetch.ts";
 import { Refusal } from "./refusal.ts";
 
 /** Exit codes of sysexits.h. */
@@ -44,7 +44,7 @@ export const clientSecret = async (clientId: string, data: string, environment: 
       UNAVAILABLE,
       `No house was started in ${dataFolder} yet. Start it with \`npm start\`, or name its data folder with --data.`,
     );
-  return deriveClientSecret(await readHouseSecrets({ given, dataFolder, environment: "dev", isSealed: async () => true }), clientId);
+  return deriveClientSecret(await readInstanceSecrets({ given, dataFolder, environment: "dev", isSealed: async () => true }), clientId);
 };
 
 /** The form of the development sign-in. */
@@ -109,7 +109,7 @@ const askAsClient = async (
 /** The access token that the embedded issuer of the running house gives; `environment` is the house's own. Throws `Refusal`. */
 export const requestToken = async (given: TokenAsk, environment: Environment = process.env): Promise<string> => {
   if (!/^[0-9]{1,5}$/.test(given.port) || Number(given.port) > 65_534) throw new Refusal(USAGE, "--port must be a port number.");
-  const { scheme, send } = await reachHouse(environment);
+  const { scheme, send } = await reachInstance(environment);
   const issuer = `${scheme}://localhost:${Number(given.port) + 1}`;
   const found = (await (await askAt(send, `${issuer}/.well-known/openid-configuration`)).json().catch(() => ({}))) as {
     readonly issuer?: string;

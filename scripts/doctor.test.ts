@@ -5,9 +5,9 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite, test, type TestContext } from "node:test";
-import { parseCommandLine } from "#house/command-line.ts";
-import { examineStart } from "#house/start/examine-start.ts";
-import type { Finding } from "#house/start/finding.ts";
+import { parseCommandLine } from "#app/command-line.ts";
+import { examineStart } from "#app/start/examine-start.ts";
+import type { Finding } from "#app/start/finding.ts";
 import { holdDataFolder } from "#store/data-folder-lock.ts";
 import { silentLog } from "#telemetry/log.ts";
 
@@ -67,7 +67,7 @@ suite("npm run doctor", () => {
   });
 
   test("in production a start by npm is warned of, whose environment other programs of the user read", async (t) => {
-    for (const [environment, event, told] of [
+    for (const [environment, event, reported] of [
       ["production", "start", true],
       ["production", "doctor", false],
       ["production", "", false],
@@ -76,7 +76,7 @@ suite("npm run doctor", () => {
       const findings = await place(t).look({ ENVIRONMENT: environment, npm_lifecycle_event: event });
       assert.equal(
         findings.some(({ status, text }) => status === "warn" && text.startsWith("npm_lifecycle_event is start")),
-        told,
+        reported,
         `${environment} ${event}`,
       );
     }

@@ -1,6 +1,6 @@
 // `npm run doctor`: would a start succeed? Takes the options of `npm start`, changes nothing, exits 1 if something must be mended.
-import { helpText, parseCommandLine, UsageError, type CommandLine } from "#house/command-line.ts";
-import { npmStartEnvironment } from "#house/settings.ts";
+import { helpText, parseCommandLine, UsageError, type CommandLine } from "#app/command-line.ts";
+import { npmStartEnvironment } from "#app/settings.ts";
 import { silentLog } from "#telemetry/log.ts";
 
 const readOptions = (): CommandLine => {
@@ -24,7 +24,7 @@ ${helpText}`);
 }
 if (!process.env["ENVIRONMENT"]) console.log("ENVIRONMENT is unset: looking as npm start would run, as dev.");
 const environment = npmStartEnvironment(process.env);
-const { examineStart } = await import("#house/start/examine-start.ts");
+const { examineStart } = await import("#app/start/examine-start.ts");
 await using examined = await examineStart({
   commandLine,
   environment,

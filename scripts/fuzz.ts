@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { personScopes } from "#authn/scopes.ts";
 import type { ServiceName } from "#contract/endpoint.ts";
 import { endpointTable, type EndpointRow } from "#contract/endpoints.ts";
-import { portOffsets } from "#house/addresses.ts";
+import { portOffsets } from "#app/addresses.ts";
 import { signInPerson } from "../e2e/sign-in.ts";
-import { startTestHouse } from "../e2e/test-house.ts";
+import { startTestInstance } from "../e2e/test-instance.ts";
 import { fuzzDocument, type FuzzRun } from "./fuzz/fuzz-document.ts";
 import { startFuzzIssuer } from "./fuzz/issuer.ts";
 import { openSchemathesis } from "./fuzz/schemathesis.ts";
@@ -77,7 +77,7 @@ try {
     TENANT_SALT: "0123456789abcdef0123456789abcdef",
     LOG_LEVEL: "error",
   };
-  const house = await startTestHouse({ port, environment });
+  const instance = await startTestInstance({ port, environment });
   let passed = 0;
   let failed = 0;
   const fuzz = async (service: ServiceName, operations: readonly string[], credential: Credential): Promise<void> => {
@@ -96,7 +96,7 @@ try {
         await fuzz(
           service,
           names(() => true),
-          { session: await signIn(house.origin) },
+          { session: await signIn(instance.origin) },
         );
         continue;
       }
@@ -109,8 +109,8 @@ try {
       await fuzz(service, names(isForServices), { token: await issuer.token(audience, "service") });
     }
   } finally {
-    if (failed > 0) say(house.output().slice(-10_000));
-    await house.stop();
+    if (failed > 0) say(instance.output().slice(-10_000));
+    await instance.stop();
   }
   say(`${passed} passed, ${failed} failed`);
   process.exitCode = failed === 0 && passed > 0 && !stop.signal.aborted ? 0 : 1;

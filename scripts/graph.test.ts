@@ -8,11 +8,11 @@ import { faultWorld, importFaults, member, ndjson } from "#membership/transfer/i
 import { statement } from "#store/database.ts";
 import { createPglite } from "#store/pglite.ts";
 import { layDatabase } from "#testing/database.ts";
-import { graphRooms, graphWorld } from "#testing/membership.ts";
+import { graphModules, graphWorld } from "#testing/membership.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { runCommand, scriptCommand } from "../e2e/run-script.ts";
 
-const TOLD = statement<{ type: string; sink: string | null; tenant: string; version: number }>(
+const REPORTED = statement<{ type: string; sink: string | null; tenant: string; version: number }>(
   "test.told",
   "select type, sink, tenant, (data ->> 'graph_version')::int as version from events.outbox order by type",
 );
@@ -34,7 +34,7 @@ test("what the graph refuses of a file the command names by its line; a file giv
   t.after(() => rm(folder, { recursive: true, force: true }));
   const [file, data] = [join(folder, "file.ndjson"), join(folder, "data")];
   {
-    await layDatabase(data, graphRooms);
+    await layDatabase(data, graphModules);
     await using database = await openFolder(data);
     await (await graphWorld(database)).put(...faultWorld);
   }
@@ -80,7 +80,7 @@ test("a graph is made up, imported, exported and imported again, by a command on
   assert.equal(await readFile(at("again.ndjson"), "utf8"), text, "the same seed, the same bytes");
 
   assert.deepEqual([(await run("import", at("none"), ...data)).code, (await run("import", at("made.ndjson"), ...data)).code], [66, 66]);
-  await layDatabase(at("data"), graphRooms);
+  await layDatabase(at("data"), graphModules);
   const database = await openFolder(at("data"));
   const locked = await run("import", at("made.ndjson"), ...data);
   assert.deepEqual([locked.code, /Stop the house first/.test(locked.said)], [73, true], locked.said);
@@ -109,9 +109,9 @@ test("a graph is made up, imported, exported and imported again, by a command on
   await writeFile(at("renamed.ndjson"), `${JSON.stringify({ node: { ...node, name: "Renamed" } })}\n`);
   const renamed = await execute(command("import", at("renamed.ndjson"), ...data), { KAFKA_BROKERS: "127.0.0.1:1" });
   assert.match(renamed.said, /version 2\./, renamed.said);
-  await using told = await openFolder(at("data"));
+  await using reported = await openFolder(at("data"));
   const toKafka = { sink: "kafka", tenant: "*", version: 2 };
-  assert.deepEqual(await told.run(TOLD), [
+  assert.deepEqual(await reported.run(REPORTED), [
     { type: "graph.changed", ...toKafka },
     { type: "import.finished", ...toKafka },
   ]);

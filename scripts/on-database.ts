@@ -1,4 +1,4 @@
-import { settingTables } from "#house/settings.ts";
+import { settingTables } from "#app/settings.ts";
 import { readSettings } from "#contract/setting.ts";
 import { Problem } from "#contract/problem.ts";
 import { createChange } from "#events/create-change.ts";
@@ -23,7 +23,7 @@ export const refused = (why: string): Refusal => new Refusal(REFUSED, why);
  */
 export const writeAlone = (database: Database): WriteGraph => {
   const { kafkaBrokers } = readSettings(settingTables.events, process.env).values;
-  const sink = kafkaBrokers.length === 0 ? undefined : ({ name: "kafka", requireRoom: () => {}, told: () => {} } as const);
+  const sink = kafkaBrokers.length === 0 ? undefined : ({ name: "kafka", requireCapacity: () => {}, notify: () => {} } as const);
   const {
     oidcProvision: provision,
     oidcSubjectPrefix: subjectPrefix,

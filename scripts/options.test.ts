@@ -29,6 +29,6 @@ test("every npm script refuses an option that it does not know before it does an
 });
 
 test("an option of one subject of the bench is refused for another", { timeout: 60_000 }, async () => {
-  for (const args of [["house", "--rounds", "1"], ["gateway", "--sizes", "10"], ["horse"], ["pdp", "gateway", "--sizes"]])
+  for (const args of [["instance", "--rounds", "1"], ["gateway", "--sizes", "10"], ["horse"], ["pdp", "gateway", "--sizes"]])
     assert.equal((await runScript("bench.ts", args)).code, 64, args.join(" "));
 });

@@ -11,7 +11,7 @@ import { silentLog } from "#telemetry/log.ts";
 import { layDatabase } from "#testing/database.ts";
 import { policyFolder } from "#testing/decision-matrix.ts";
 import { graphWorld } from "#testing/membership.ts";
-import { pdpRooms } from "#testing/pdp.ts";
+import { pdpModules } from "#testing/pdp.ts";
 import { runScript } from "../e2e/run-script.ts";
 
 const run = (...args: readonly string[]) => runScript("pdp.ts", args, { DATABASE_URL: "" });
@@ -40,7 +40,7 @@ test("the last version is taken back on the data folder of a stopped house, and 
   t.after(() => rm(folder, { recursive: true, force: true }));
   const files = await readPolicyFolder(policyFolder);
   const versions = await (async () => {
-    await layDatabase(folder, pdpRooms);
+    await layDatabase(folder, pdpModules);
     await using database = await createPglite({ dataFolder: folder, log: silentLog });
     const parts = { database, change: (await graphWorld(database, { demo: false })).change };
     const { active: first } = await importBundle(parts, files, true);

@@ -7,11 +7,11 @@ import { explanation, routesReloaded, type ExplainRequest } from "#contract/rout
 import type { Fault } from "#contract/problem.ts";
 import { faultLine } from "#contract/start-faults.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
-import { parseCommandLine } from "#house/command-line.ts";
-import { readHouseSettings } from "#house/settings.ts";
-import { checkRoutes } from "#house/start/check-routes.ts";
-import { planStart } from "#house/start/start-plan.ts";
-import { askHouse } from "./ask-house.ts";
+import { parseCommandLine } from "#app/command-line.ts";
+import { readInstanceSettings } from "#app/settings.ts";
+import { checkRoutes } from "#app/start/check-routes.ts";
+import { planStart } from "#app/start/start-plan.ts";
+import { askInstance } from "./ask-instance.ts";
 import { explanationText } from "./routes/explanation-text.ts";
 import { Refusal } from "./refusal.ts";
 
@@ -67,7 +67,7 @@ type Given = ReturnType<typeof readArguments>["values"];
 
 const post = async (given: Given, path: string, body?: unknown): Promise<unknown> => {
   const sent = body === undefined ? {} : { body: JSON.stringify(body), type: "application/json" };
-  return (await askHouse(given, 0, { method: "POST", path, ...sent })).json();
+  return (await askInstance(given, 0, { method: "POST", path, ...sent })).json();
 };
 
 const explain = async (given: Given, [method, target, ...rest]: readonly string[]): Promise<void> => {
@@ -94,8 +94,8 @@ const explain = async (given: Given, [method, target, ...rest]: readonly string[
     credential: (given.credential as ExplainRequest["credential"]) ?? (given.agent === undefined ? "session" : "bearer"),
     ...(text === undefined ? {} : { body: parseStrictJson(text) }),
   };
-  const told = explanation.parse(await post(given, "/api/v1/routes/explain", ask));
-  process.stdout.write(given.json ? `${JSON.stringify(told, null, 2)}\n` : explanationText(method, target, told));
+  const explained = explanation.parse(await post(given, "/api/v1/routes/explain", ask));
+  process.stdout.write(given.json ? `${JSON.stringify(explained, null, 2)}\n` : explanationText(method, target, explained));
 };
 
 const reload = async (given: Given): Promise<void> => {
@@ -106,7 +106,7 @@ const reload = async (given: Given): Promise<void> => {
 
 const check = async (given: Given): Promise<void> => {
   const environment = { ...process.env, ENVIRONMENT: process.env["ENVIRONMENT"] || "dev" };
-  const { settings, faults } = readHouseSettings(environment);
+  const { settings, faults } = readInstanceSettings(environment);
   if (faults.length > 0) throw new Refusal(78, faults.map(faultLine).join("\n"));
   const commandLine = parseCommandLine(["--port", given.port, "--config", given.config, "--no-demo"]);
   const plan = planStart({ commandLine, settings, environment, from });

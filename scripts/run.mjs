@@ -34,7 +34,7 @@ if (file === undefined) {
 
 // What this process was started with is in nobody's sight, where its Node can do that.
 if (task === "start" && typeof process.execve === "function" && process.features.typescript)
-  (await import("../src/house/hide-environment.ts")).hideEnvironment();
+  (await import("../src/app/hide-environment.ts")).hideEnvironment();
 
 /** Tasks that need nothing but what `npm ci --omit=dev` installs. */
 const productTasks = new Set(["start", "doctor", "token", "pdp", "graph", "admin", "config", "routes", "build-web"]);

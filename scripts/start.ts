@@ -1,12 +1,12 @@
 // `npm start`: a development house, for which the web client is built if it changed.
-import type { CommandLine } from "#house/command-line.ts";
-import { hideEnvironment } from "#house/hide-environment.ts";
+import type { CommandLine } from "#app/command-line.ts";
+import { hideEnvironment } from "#app/hide-environment.ts";
 
 hideEnvironment();
 const { isAlive } = await import("#store/is-alive.ts");
-const { parseCommandLine } = await import("#house/command-line.ts");
-const { runHouse } = await import("#house/run-house.ts");
-const { npmStartEnvironment } = await import("#house/settings.ts");
+const { parseCommandLine } = await import("#app/command-line.ts");
+const { runInstance } = await import("#app/run-instance.ts");
+const { npmStartEnvironment } = await import("#app/settings.ts");
 const { buildWebIfNeeded } = await import("./build-web.ts");
 
 const POLL_MS = 500;
@@ -37,7 +37,7 @@ if (toStart !== undefined) {
   // A newcomer reads what the house says at start; each request's line is a choice (LOG_LEVEL=info).
   Object.assign(process.env, npmStartEnvironment(process.env));
 }
-await runHouse(() =>
+await runInstance(() =>
   buildWebIfNeeded({
     log: { info: (event) => void (event === "web_build_started" && process.stderr.write("Building the web client ...\n")) },
   }).catch((error: unknown) => {

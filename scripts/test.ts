@@ -19,14 +19,14 @@ const root = join(import.meta.dirname, "..");
 const roots = ["src", "scripts", "web/src", "e2e"];
 
 /** More take longer than somebody waits between two changes; what is farther off is for the whole run. */
-const MOST_CHANGED = 40;
+const MAX_CHANGED = 40;
 
 const { values, positionals: chosen } = requireOptions(
   `npm test [-- [--changed [--since REVISION]] [--profile] PATH ..]
 
 Runs every test, the browser's included, with the servers it starts itself; or those in the files and folders named.
 
-  --changed         only tests that import what differs from the last commit, nearest first, ${MOST_CHANGED} files at most; those of the
+  --changed         only tests that import what differs from the last commit, nearest first, ${MAX_CHANGED} files at most; those of the
                     whole house in a process of its own (e2e) only where they were changed themselves
   --since REVISION  with --changed: what differs from this revision
   --profile         says at the end which files cost most: seconds of processor, those of the processes they started included; each
@@ -51,7 +51,7 @@ const say = (line: string): void => {
 const chooseChanged = (): readonly string[] => {
   const changed = changedFiles(root, typeof values["since"] === "string" ? values["since"] : "HEAD");
   const reached = testsReaching(root, named, changed).filter(({ test }) => !test.startsWith("e2e/") || changed.includes(test));
-  const taken = reached.slice(0, MOST_CHANGED);
+  const taken = reached.slice(0, MAX_CHANGED);
   say(`${changed.length} changed files reach ${reached.length} test files; running ${taken.length}.`);
   return taken.map(({ test }) => test);
 };

@@ -9,7 +9,7 @@ import { decodeJwt } from "jose";
 import { testDatabase } from "#testing/database.ts";
 import { testIssuer } from "#testing/issuer.ts";
 import { demoCode } from "#testing/sign-in.ts";
-import { readHouseSecrets } from "#authn/house-secret.ts";
+import { readInstanceSecrets } from "#authn/instance-secret.ts";
 import { runScript } from "../e2e/run-script.ts";
 
 const run = (...given: readonly string[]) => runScript("token.ts", given);
@@ -19,10 +19,10 @@ const folder = async (t: TestContext): Promise<string> => {
   t.after(() => rm(data, { recursive: true, force: true }));
   return data;
 };
-const secretsIn = (dataFolder: string) => readHouseSecrets({ given: [], dataFolder, environment: "dev", isSealed: async () => false });
+const secretsIn = (dataFolder: string) => readInstanceSecrets({ given: [], dataFolder, environment: "dev", isSealed: async () => false });
 
 /** The issuer on some port, and its data folder; the gateway's port would be the one before. */
-const house = async (t: TestContext) => {
+const instance = async (t: TestContext) => {
   const server = createServer();
   const data = await folder(t);
   const op = await testIssuer(t, await testDatabase(t, ["authn"]), { server, secrets: await secretsIn(data) });
@@ -30,7 +30,7 @@ const house = async (t: TestContext) => {
 };
 
 test("it prints the bare token and nothing else", async (t) => {
-  const { op, port } = await house(t);
+  const { op, port } = await instance(t);
   const { code, out, err } = await run(
     "--user",
     "ben",
@@ -53,12 +53,12 @@ test("it prints the bare token and nothing else", async (t) => {
 });
 
 test("strong tokens may be asked for one after the other, within one time step", async (t) => {
-  const { port } = await house(t);
+  const { port } = await instance(t);
   for (let i = 0; i < 2; i++) assert.equal((await run("--user", "person:ada", "--acr", "strong", "--port", port)).code, 0);
 });
 
 test("a service client's token is for all tenants and holds what is registered for it", async (t) => {
-  const { op, port, data } = await house(t);
+  const { op, port, data } = await instance(t);
   const { out } = await run("--client", "service:pep", "--aud", op.audiences[2] ?? "", "--port", port, "--data", data);
   const claims = decodeJwt(out.trim());
   assert.deepEqual(
@@ -68,7 +68,7 @@ test("a service client's token is for all tenants and holds what is registered f
 });
 
 test("what goes wrong is said on standard error, in words that help, and no token comes", async (t) => {
-  const { port, data } = await house(t);
+  const { port, data } = await instance(t);
   const [empty, other] = [await folder(t), await folder(t)];
   await secretsIn(other);
   const nobody = createServer();

@@ -1,6 +1,6 @@
 // The front door of the program.
-import { hideEnvironment } from "./house/hide-environment.ts";
+import { hideEnvironment } from "./app/hide-environment.ts";
 
 hideEnvironment();
-const { runHouse } = await import("./house/run-house.ts");
-await runHouse();
+const { runInstance } = await import("./app/run-instance.ts");
+await runInstance();

@@ -76,7 +76,7 @@ export const benchRelay = async (argv: readonly string[]): Promise<Section> => {
     };
     const parts = { database, log: silentLog, metrics: createMetrics() };
     await using backlog = createBacklog({ ...parts, maxRows: 1e9 });
-    const names = { houseId: "bench.example", publicOrigin: "https://bench.example", topicPrefix: "" };
+    const names = { instanceId: "bench.example", publicOrigin: "https://bench.example", topicPrefix: "" };
     const started = performance.now();
     await using _relay = createRelay({ ...parts, ...names, sink, backlog, maxAttempts: 1, deliveryTimeoutMs: 10_000, everyMs: 1 });
     while ((await database.run(LEFT))[0]?.left === true) await new Promise((resolve) => setTimeout(resolve, 20));

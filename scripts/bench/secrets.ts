@@ -29,15 +29,15 @@ const KEPT_READS = 40;
 type Timed = Awaited<ReturnType<typeof time>>;
 const agent = new Agent({ connections: 64 });
 const text = ({ p50, p99 }: Timed): string => `p50 ${(p50 / 1000).toFixed(2)} ms, p99 ${(p99 / 1000).toFixed(2)} ms`;
-const figure = (what: string, own: Timed, reference: Timed, most?: number): Figure => {
+const figure = (what: string, own: Timed, reference: Timed, max?: number): Figure => {
   const ratio = own.p50 / reference.p50;
-  const target = most === undefined ? {} : { isMet: ratio <= most };
+  const target = max === undefined ? {} : { isMet: ratio <= max };
   return {
     what,
     own: text(own),
     reference: text(reference),
     ratio: ratio.toFixed(2),
-    target: most === undefined ? "" : `<= ${most} x`,
+    target: max === undefined ? "" : `<= ${max} x`,
     ...target,
   };
 };
@@ -84,17 +84,17 @@ const measureGoverned = async (reads: number, writes: number): Promise<readonly 
   await using stack = new AsyncDisposableStack();
   const bao = await startOpenBao({ after: (end) => stack.defer(async () => void (await end())) }, program, { storage: "memory" });
   const bench = stack.use(await openBench());
-  const house = await bench.startHouse([], {
+  const instance = await bench.startInstance([], {
     VAULT_URL: bao.url,
     VAULT_TOKEN: bao.rootToken,
     TENANT_ALLOWED_MOUNTS: '{"tenant:acme":["vaultA+kv2://kv-a","yaml://secret"]}',
   });
-  stack.defer(() => house.stop());
+  stack.defer(() => instance.stop());
   await bao.ask("POST", "kv-a/data/bench/one", { data: { password: "correct horse battery staple" } });
-  const token = await fetchToken(house.base, { user: "ada", acr: "strong" });
+  const token = await fetchToken(instance.base, { user: "ada", acr: "strong" });
   const own = { authorization: `Bearer ${token}` };
   const bare = { "x-vault-token": bao.rootToken };
-  const secrets = `http://localhost:${house.base + 5}/api/secrets`;
+  const secrets = `http://localhost:${instance.base + 5}/api/secrets`;
   const uri = (path: string): string => encodeURIComponent(`vaultA+kv2://kv-a/bench/${path}`);
 
   // Whoever asks so is answered by the store, as everybody is where nothing is kept.
@@ -105,7 +105,7 @@ const measureGoverned = async (reads: number, writes: number): Promise<readonly 
   say("reads, one at a time ...");
   const plainRead = await time(reads, plain);
   const metricsOf = async (): Promise<string> => {
-    const answer = await request(`http://localhost:${house.base}/metrics`);
+    const answer = await request(`http://localhost:${instance.base}/metrics`);
     return answer.body.text();
   };
   const before = await metricsOf();

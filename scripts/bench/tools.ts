@@ -4,14 +4,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs, type ParseArgsOptionsConfig } from "node:util";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { printJson } from "#documents/yaml-document.ts";
-import { startTestHouse } from "../../e2e/test-house.ts";
+import { printJson } from "#parsing/yaml-document.ts";
+import { startTestInstance } from "../../e2e/test-instance.ts";
 import { fetchToken } from "../../e2e/tokens.ts";
 import { freePort, waitForPort } from "./kit/ports.ts";
 import { cpuSeconds } from "./kit/process-cpu.ts";
 import { say } from "./kit/progress.ts";
 import type { Figure, Section } from "./kit/report.ts";
-import { measureTwoHouses } from "./tools/replicas.ts";
+import { measureTwoInstances } from "./tools/replicas.ts";
 import { send } from "./tools/send.ts";
 
 export const toolsOptions = {
@@ -78,22 +78,22 @@ const listBy = async (
 };
 
 /** Milliseconds of a processor that a program spends on so many lists, each. */
-const spent = async (pid: number, lists: number, list: () => Promise<readonly object[]>, most: number): Promise<number> => {
+const spent = async (pid: number, lists: number, list: () => Promise<readonly object[]>, max: number): Promise<number> => {
   const before = cpuSeconds(pid);
   for (let round = 0; round < lists; round++) {
     const { length } = await list();
-    if (length < most) throw new Error(`a list of ${length} tools`);
+    if (length < max) throw new Error(`a list of ${length} tools`);
   }
   return ((cpuSeconds(pid) - before) * 1000) / lists;
 };
 
-const figure = (what: string, own: number, reference: number, most: number): Figure => ({
+const figure = (what: string, own: number, reference: number, max: number): Figure => ({
   what,
   own: `${own.toFixed(0)} ms of CPU`,
   reference: `${reference.toFixed(0)} ms of CPU`,
   ratio: (own / reference).toFixed(1),
-  target: `<= ${most} ms`,
-  isMet: own <= most,
+  target: `<= ${max} ms`,
+  isMet: own <= max,
 });
 
 /** A list of many tools: the first after a start and each one after it, beside the same tools at a bare server of the SDK; and how soon another house lists what one published or switched off. */
@@ -105,18 +105,18 @@ export const benchTools = async (argv: readonly string[]): Promise<Section> => {
   stack.defer(() => rm(data, { recursive: true, force: true }));
   const environment = { LOG_LEVEL: "warn", RATE_LIMITS: "login=1000/s,anonymous=100000/s" };
   say(`a house with ${count} tools ...`);
-  const first = await startTestHouse({ data, environment });
+  const first = await startTestInstance({ data, environment });
   const ada = await fetchToken(first.port, { user: "ada", acr: "strong" });
   await send(`http://localhost:${first.port + 3}/config/systems`, ada, "POST", systemOf(count));
   for (let index = 0; index < count; index++)
     await send(`http://localhost:${first.port + 4}/api/v1/edges/GRANTS_ACCESS/group:people-ops/${NAME}.${baseOf(index)}`, ada, "PUT", "{}");
   await first.stop();
 
-  const house = await startTestHouse({ data, port: first.port, environment });
-  stack.defer(async () => void (await house.stop()));
-  const pid = house.process.pid as number;
-  const ben = await fetchToken(house.port, { user: "ben" });
-  const own = await listBy(`http://localhost:${house.port + 3}/mcp`, ben);
+  const instance = await startTestInstance({ data, port: first.port, environment });
+  stack.defer(async () => void (await instance.stop()));
+  const pid = instance.process.pid as number;
+  const ben = await fetchToken(instance.port, { user: "ben" });
+  const own = await listBy(`http://localhost:${instance.port + 3}/mcp`, ben);
   stack.defer(own.end);
   const tools = await (async () => {
     const cold = await spent(pid, 1, own.list, count);
@@ -126,7 +126,7 @@ export const benchTools = async (argv: readonly string[]): Promise<Section> => {
   await spent(pid, 3, own.list, count);
   const warm = await spent(pid, lists, own.list, count);
   const whole = async (): Promise<readonly object[]> => {
-    const answer = await fetch(`http://localhost:${house.port + 3}/mcp/tools/list`, { headers: { authorization: `Bearer ${ben}` } });
+    const answer = await fetch(`http://localhost:${instance.port + 3}/mcp/tools/list`, { headers: { authorization: `Bearer ${ben}` } });
     return ((await answer.json()) as { tools: readonly object[] }).tools;
   };
   const unpaged = await spent(pid, lists, whole, count);
@@ -141,8 +141,8 @@ export const benchTools = async (argv: readonly string[]): Promise<Section> => {
   stack.defer(reference.end);
   const bareCold = await spent(bare.pid as number, 1, reference.list, count);
   const bareWarm = await spent(bare.pid as number, lists, reference.list, count);
-  await house.stop();
-  const across = await measureTwoHouses(stack, turns);
+  await instance.stop();
+  const across = await measureTwoInstances(stack, turns);
   return {
     title: "Lists of tools",
     conditions: [

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { StartFaults } from "#contract/start-faults.ts";
-import { readYaml } from "#documents/yaml-document.ts";
+import { readYaml } from "#parsing/yaml-document.ts";
 import type { InteropCase } from "./interop-case.ts";
 
 /** A set of our own: requests and wanted answers, one a row. `text` is sent as it stands, `body` as JSON. */

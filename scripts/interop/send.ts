@@ -3,11 +3,11 @@ import { request as overHttps } from "node:https";
 import { buffer } from "node:stream/consumers";
 import type { Target } from "./target.ts";
 
-const MOST_MS = 15_000;
+const MAX_MS = 15_000;
 
 /** Sends as `fetch` does; a body with a GET, which `fetch` refuses and other clients send, goes out too. */
 export const sendOverHttp: Target["send"] = async (request, body) => {
-  const signal = AbortSignal.timeout(MOST_MS);
+  const signal = AbortSignal.timeout(MAX_MS);
   if (body === undefined) return fetch(request, { signal });
   const { promise, resolve, reject } = Promise.withResolvers<Response>();
   const send = request.url.startsWith("https:") ? overHttps : overHttp;

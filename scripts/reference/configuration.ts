@@ -1,16 +1,16 @@
 import type { Setting } from "#contract/setting.ts";
-import { settingTables } from "#house/settings.ts";
+import { settingTables } from "#app/settings.ts";
 import { jsonSchemaOf } from "./json-schema.ts";
 
 interface Row {
-  readonly room: string;
+  readonly module: string;
   readonly setting: Setting<unknown>;
   readonly schema: { enum?: readonly string[]; pattern?: string; format?: string };
 }
 
-const rows: readonly Row[] = Object.entries(settingTables).flatMap(([room, table]) =>
+const rows: readonly Row[] = Object.entries(settingTables).flatMap(([module, table]) =>
   Object.values(table as Readonly<Record<string, Setting<unknown>>>).map((setting) => ({
-    room,
+    module,
     setting,
     schema: jsonSchemaOf(setting.schema, "input"),
   })),
@@ -38,13 +38,13 @@ const manual = (): string =>
     "",
     "Made by `npm run docs` from the tables that the program itself reads; `npm run doctor` checks them. Settings come from the environment. An empty",
     "variable is an unset one. A start with wrong settings is refused (exit code 78) and names every fault with its variable.",
-    ...Object.keys(settingTables).flatMap((room) => [
+    ...Object.keys(settingTables).flatMap((module) => [
       "",
-      `## ${room}`,
+      `## ${module}`,
       "",
       "| variable | default | values | meaning |",
       "|---|---|---|---|",
-      ...rows.filter((row) => row.room === room).map(lineOf),
+      ...rows.filter((row) => row.module === module).map(lineOf),
     ]),
     "",
   ].join("\n");

@@ -7,7 +7,7 @@ import type { Fault } from "#contract/problem.ts";
 import { readToolsDocument } from "#crud/documents/tools-document.ts";
 import { uiDocument } from "#crud/documents/ui-document.ts";
 import { readSystemText } from "#crud/systems/read-system-text.ts";
-import { readYaml } from "#documents/yaml-document.ts";
+import { readYaml } from "#parsing/yaml-document.ts";
 import { documentFiles } from "./documents.ts";
 
 const root = join(import.meta.dirname, "../..");

@@ -113,10 +113,10 @@ const typeOf = (node: Node): string => {
   return node.type ?? "anything";
 };
 
-const range = (least: number | undefined, most: number | undefined, of = ""): readonly string[] => {
-  if (least === undefined && most === undefined) return [];
-  if (least === undefined) return [`${of}at most ${most}`];
-  return [most === undefined ? `${of}at least ${least}` : `${of}${least} to ${most}`];
+const range = (least: number | undefined, max: number | undefined, of = ""): readonly string[] => {
+  if (least === undefined && max === undefined) return [];
+  if (least === undefined) return [`${of}at most ${max}`];
+  return [max === undefined ? `${of}at least ${least}` : `${of}${least} to ${max}`];
 };
 
 const limitsOf = (node: Node): string =>
@@ -157,7 +157,7 @@ const inside = (path: string, node: Node, only: string): readonly Field[] => {
   const own = Object.entries(node.properties ?? {}).flatMap(([name, member]) =>
     fieldsOf(path === "" ? name : `${path}.${name}`, member, node.required?.includes(name) === true, only),
   );
-  const told = teller === undefined ? [] : branches.map((branch) => branch.properties?.[teller] ?? {});
+  const reported = teller === undefined ? [] : branches.map((branch) => branch.properties?.[teller] ?? {});
   return [
     ...own,
     ...(isMap(node) && node.properties === undefined ? inside(`${path}.<name>`, node.additionalProperties, only) : []),
@@ -165,7 +165,12 @@ const inside = (path: string, node: Node, only: string): readonly Field[] => {
     ...(teller === undefined
       ? []
       : [
-          { path: `${path}.${teller}`, node: { ...told[0], const: undefined, enum: told.map((one) => one.const) }, isRequired: true, only },
+          {
+            path: `${path}.${teller}`,
+            node: { ...reported[0], const: undefined, enum: reported.map((one) => one.const) },
+            isRequired: true,
+            only,
+          },
         ]),
     ...branches.flatMap((branch) => {
       if (teller === undefined) return inside(path, branch, only);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { frontDoorCodes, inputCodes, listenerCodes, problemsOf, statusOf } from "#contract/endpoint-problems.ts";
+import { ingressCodes, inputCodes, listenerCodes, problemsOf, statusOf } from "#contract/endpoint-problems.ts";
 import { endpointTable } from "#contract/endpoints.ts";
 import { openApiFiles } from "./openapi.ts";
 
@@ -57,7 +57,7 @@ describe("rules of a whole listener", () => {
     if (endpoint.service === "gateway")
       test(`${name}: what the front door refuses`, () =>
         assert.deepEqual(
-          frontDoorCodes.filter((code) => !codes.includes(code)),
+          ingressCodes.filter((code) => !codes.includes(code)),
           [],
         ));
     else test(`${name}: an unknown parameter`, () => assert.ok(codes.includes(inputCodes[endpoint.service].unknownParameter)));

@@ -18,27 +18,27 @@ const noForm = ({ doors, answer }: Explanation): string => {
 };
 
 /** An explanation as a person reads it, one fact a line. */
-export const explanationText = (method: string, target: string, told: Explanation): string => {
-  const { canonical, row, mapping, authzen_request: asked, upstream, answer } = told;
+export const explanationText = (method: string, target: string, explained: Explanation): string => {
+  const { canonical, row, mapping, authzen_request: asked, upstream, answer } = explained;
   const facts: (readonly [string, string | undefined])[] = [
     ["request", `${method} ${target}`],
-    ["table", told.revision],
-    ["canonical", canonical === undefined ? noForm(told) : `${canonical.path}${canonical.query}`],
+    ["table", explained.revision],
+    ["canonical", canonical === undefined ? noForm(explained) : `${canonical.path}${canonical.query}`],
     [
       "row",
       row === undefined
         ? "none"
         : `${row.id}  ${row.path}${row.auth !== undefined ? `  auth ${row.auth}, authz ${row.authz}` : ""}${place(row)}`,
     ],
-    ...told.candidates.filter(({ chosen }) => !chosen).map(({ id, path, why }) => ["not", `${id}  ${path}: ${why}`] as const),
-    ...Object.entries(told.captures).map(([name, value]) => ["capture", `{${name}} = ${value}`] as const),
+    ...explained.candidates.filter(({ chosen }) => !chosen).map(({ id, path, why }) => ["not", `${id}  ${path}: ${why}`] as const),
+    ...Object.entries(explained.captures).map(([name, value]) => ["capture", `{${name}} = ${value}`] as const),
     ["mapping", mapping === undefined ? undefined : `${mapping.resource}/${mapping.action} from ${mapping.source}${place(mapping)}`],
     ["question", asked === undefined ? undefined : JSON.stringify(asked)],
-    ...told.doors.map(
+    ...explained.doors.map(
       ({ door, result, detail }) => ["door", `${door.padEnd(14)} ${result}${detail === undefined ? "" : `: ${detail}`}`] as const,
     ),
     ["upstream", upstream === undefined ? undefined : `${upstream.service} ${upstream.path}, Authorization: ${upstream.credential}`],
-    ["answer", answerText(told)],
+    ["answer", answerText(explained)],
     ["", typeof answer["detail"] === "string" ? answer["detail"] : undefined],
     ...(answer.errors ?? []).map(({ path, message }) => ["", `${path}: ${message}`] as const),
   ];

@@ -6,7 +6,8 @@ import { test } from "node:test";
 import { runCommand } from "../../e2e/run-script.ts";
 import { batchesOf, entryOf, isAlone } from "./batches.ts";
 
-const named = (room: string, count: number): readonly string[] => Array.from({ length: count }, (_none, at) => `src/${room}/${at}.test.ts`);
+const named = (module: string, count: number): readonly string[] =>
+  Array.from({ length: count }, (_none, at) => `src/${module}/${at}.test.ts`);
 
 test("neighbours share a process, those of the whole house do not and are spread among them, and every file runs once", () => {
   const files = [...named("crud", 50), "e2e/story.test.ts", "e2e/kill.test.ts"];
@@ -20,8 +21,8 @@ test("neighbours share a process, those of the whole house do not and are spread
 
 test("files that share a house, and those for which WebAssembly is compiled for speed, share a process with no others", () => {
   const files = [...named("http", 7), "e2e/a.test.ts", "e2e/b.test.ts", ...named("crud", 14), ...named("pdp", 17), ...named("secrets", 4)];
-  const rooms = batchesOf(files, 2, () => false).map((batch) => [batch.length, ...new Set(batch.map((file) => file.split("/").at(-2)))]);
-  assert.deepEqual(rooms, [
+  const modules = batchesOf(files, 2, () => false).map((batch) => [batch.length, ...new Set(batch.map((file) => file.split("/").at(-2)))]);
+  assert.deepEqual(modules, [
     [2, "e2e"],
     [20, "pdp", "secrets"],
     [1, "secrets"],
@@ -32,8 +33,8 @@ test("files that share a house, and those for which WebAssembly is compiled for 
 
 test("a file that looks at its whole process says so, and one of the whole house shares it where it says that", () => {
   assert.equal(isAlone("src/pdp/a.test.ts", 'import "x";\n// A process of its own: it counts threads.\n'), true);
-  assert.equal(isAlone("e2e/a.test.ts", 'import { sharedHouse } from "./shared-house.ts";\n'), false);
-  assert.equal(isAlone("e2e/a.test.ts", 'import { startTestHouse } from "./test-house.ts";\n'), true);
+  assert.equal(isAlone("e2e/a.test.ts", 'import { sharedInstance } from "./shared-instance.ts";\n'), false);
+  assert.equal(isAlone("e2e/a.test.ts", 'import { startTestInstance } from "./test-instance.ts";\n'), true);
   assert.equal(isAlone("src/pdp/a.test.ts", 'const said = "// A process of its own: ";\n'), false);
 });
 

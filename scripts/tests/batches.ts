@@ -3,16 +3,16 @@ import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 
 /** Test files that share a process. */
-const MOST_TOGETHER = 20;
+const MAX_TOGETHER = 20;
 
 /** What a test file says that looks at its whole process: its threads, its memory, its loop. */
 const ALONE = /^\/\/ A process of its own: /m;
 
 /** A test of the whole house that has it together with others. */
-const SHARED_HOUSE = /^import .* from "\.\/shared-house\.ts";$/m;
+const SHARED_INSTANCE = /^import .* from "\.\/shared-instance\.ts";$/m;
 
 /** Those of the whole house start processes of their own and take long enough each to be told apart, unless they share one house. */
-export const isAlone = (file: string, text: string): boolean => (file.startsWith("e2e/") ? !SHARED_HOUSE.test(text) : ALONE.test(text));
+export const isAlone = (file: string, text: string): boolean => (file.startsWith("e2e/") ? !SHARED_INSTANCE.test(text) : ALONE.test(text));
 
 /**
  * The embedded database and the engine of policies compute for long in the tests of these rooms: WebAssembly that is compiled a second time
@@ -36,7 +36,7 @@ export const batchesOf = (
   // Backwards: what waits longest stands at the end of its folder, and nothing is left to run beside what begins last.
   const alone = files.filter(isApart).toReversed();
   const others = files.filter((file) => !isApart(file));
-  const size = Math.max(1, Math.min(MOST_TOGETHER, Math.ceil(others.length / processes)));
+  const size = Math.max(1, Math.min(MAX_TOGETHER, Math.ceil(others.length / processes)));
   const kinds = [...Map.groupBy(others, kindOf)].toSorted(([one], [other]) => one - other);
   const together = kinds.flatMap(([, group]) =>
     Array.from({ length: Math.ceil(group.length / size) }, (_, n) => group.slice(n * size, (n + 1) * size)),

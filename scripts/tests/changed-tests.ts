@@ -12,17 +12,17 @@ const SPECIFIER = /(?:from|import)\s*\(?\s*"((?:\.{1,2}\/|#)[^"]+)"/g;
 
 const isModule = (file: string): boolean => /\.(?:m?ts|tsx|mjs)$/.test(file);
 
-const roomsOf = (root: string): readonly (readonly [prefix: string, folder: string])[] => {
+const modulesOf = (root: string): readonly (readonly [prefix: string, folder: string])[] => {
   const { imports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { imports: Readonly<Record<string, string>> };
   return Object.entries(imports).map(([prefix, folder]) => [prefix.slice(0, -1), folder.slice(2, -1)]);
 };
 
 /** Files of the project that each of these imports, directly or over others; paths from the root. */
 const readImports = (root: string, files: readonly string[]): ReadonlyMap<string, readonly string[]> => {
-  const rooms = roomsOf(root);
+  const modules = modulesOf(root);
   const resolve = (file: string, specifier: string): string | undefined => {
-    const room = rooms.find(([prefix]) => specifier.startsWith(prefix));
-    const path = room === undefined ? join(dirname(file), specifier) : join(room[1], specifier.slice(room[0].length));
+    const module = modules.find(([prefix]) => specifier.startsWith(prefix));
+    const path = module === undefined ? join(dirname(file), specifier) : join(module[1], specifier.slice(module[0].length));
     return [path, `${path}.ts`, `${path}.tsx`].find((one) => statSync(join(root, one), { throwIfNoEntry: false })?.isFile() === true);
   };
   const read = new Map<string, readonly string[]>();

@@ -32,13 +32,13 @@ const jwks = createLocalJWKSet({
     { ...(await exportJWK(rsa.publicKey)), kid: "rsa" },
   ],
 });
-const house = testIdentity({ now });
+const instance = testIdentity({ now });
 const metrics = createMetrics();
 const verify = createBearerVerifier({
   audience: [AUDIENCE, "http://localhost:8080/mcp"],
   issuers: [{ issuer: ISSUER, keys: (header, token) => jwks(header, token) }],
   mapping: { subjectPrefix: "person:", subjectClaim: "sub", tenantClaim: "org", assurance: defaultAssuranceMap },
-  houseKeys: house.houseKeys,
+  serviceKeys: instance.serviceKeys,
   agentOfClient: async (clientId) => (clientId === "hr-bot" ? "agent:hr" : undefined),
   now,
   metrics,
@@ -87,7 +87,7 @@ test("a good token becomes a caller in the house's own words", async () => {
     amr: ["pwd", "otp"],
     authTime: seconds - 9,
     issuer: ISSUER,
-    isHouseService: false,
+    isInternalService: false,
     expiresAt: seconds + 300,
   });
 });
@@ -231,7 +231,7 @@ test("a provider cannot name a service of the house; a service client of its own
     audience: AUDIENCE,
     issuers: [{ issuer: ISSUER, keys: (head, token) => jwks(head, token) }],
     mapping: { subjectPrefix: "", subjectClaim: "sub", tenantClaim: "org", assurance: defaultAssuranceMap },
-    houseKeys: house.houseKeys,
+    serviceKeys: instance.serviceKeys,
     now,
     metrics,
   });
@@ -240,7 +240,7 @@ test("a provider cannot name a service of the house; a service client of its own
   await assert.rejects(ask({ sub: "service:crud", client_id: "service:crud", org: "*" }), { code: "invalid_token" });
   await assert.rejects(ask({ sub: "service:pep", client_id: "web", org: "*" }), { code: "identity_rejected" });
   const pep = await ask({ sub: "service:pep", client_id: "service:pep", org: "*" });
-  assert.deepEqual([pep.tenant, pep.isHouseService], ["*", false]);
+  assert.deepEqual([pep.tenant, pep.isInternalService], ["*", false]);
 });
 
 test("the e-mail decides nothing", async () => {
@@ -282,7 +282,7 @@ test("provider down is 503, never a bad token", async () => {
     audience: AUDIENCE,
     issuers: [{ issuer: ISSUER, keys: async () => Promise.reject(new Problem("identity_provider_unavailable")) }],
     mapping: { subjectPrefix: "", subjectClaim: "sub", tenantClaim: "org", assurance: defaultAssuranceMap },
-    houseKeys: house.houseKeys,
+    serviceKeys: instance.serviceKeys,
     now,
     metrics,
   });
@@ -293,21 +293,21 @@ test("provider down is 503, never a bad token", async () => {
 });
 
 const sendTo = (token: string, audience = AUDIENCE) =>
-  house.verifierFor(audience)(new Request("http://x/", { headers: { authorization: `Bearer ${token}` } }));
+  instance.verifierFor(audience)(new Request("http://x/", { headers: { authorization: `Bearer ${token}` } }));
 
 test("a service of the house is known by its own key, and speaks for persons only if it may", async () => {
-  const crud = await sendTo(await house.identityOf("crud").asService(AUDIENCE, ["pip.read"]));
-  assert.deepEqual([crud.sub, crud.tenant, crud.isHouseService, crud.agent], ["service:crud", "*", true, undefined]);
+  const crud = await sendTo(await instance.identityOf("crud").asService(AUDIENCE, ["pip.read"]));
+  assert.deepEqual([crud.sub, crud.tenant, crud.isInternalService, crud.agent], ["service:crud", "*", true, undefined]);
   const ben = await sendTo(
-    await house
+    await instance
       .identityOf("crud")
       .onBehalfOf(AUDIENCE, { sub: "person:ben", tenant: "tenant:acme", scopes: ["a"], actors: ["agent:a"], acr: "strong" }),
   );
-  assert.deepEqual([ben.sub, ben.isHouseService, ben.agent, ben.acr], ["person:ben", false, "agent:a", "strong"]);
+  assert.deepEqual([ben.sub, ben.isInternalService, ben.agent, ben.acr], ["person:ben", false, "agent:a", "strong"]);
 });
 
 test("a token for one service is refused by another", async () => {
-  const token = await house.identityOf("crud").asService("http://localhost:8084", ["pip.read"]);
+  const token = await instance.identityOf("crud").asService("http://localhost:8084", ["pip.read"]);
   await assert.rejects(sendTo(token), { code: "invalid_token" });
 });
 
@@ -320,13 +320,13 @@ const impostors: readonly (readonly [string, "pdp" | "membership" | "gateway" | 
 ];
 for (const [name, service, claims] of impostors) {
   test(`refused: ${name}`, async () => {
-    const token = await house.houseKeys.sign(service, { aud: AUDIENCE, scope: "", jti: randomUUID(), ...claims }, 60);
+    const token = await instance.serviceKeys.sign(service, { aud: AUDIENCE, scope: "", jti: randomUUID(), ...claims }, 60);
     await assert.rejects(sendTo(token), { code: "invalid_token" });
   });
 }
 
 test("a person never gets the tenant of services, not even from the gateway's key", async () => {
-  const token = await house.houseKeys.sign("gateway", { aud: AUDIENCE, scope: "", sub: "person:ben", tenant: "*" }, 60);
+  const token = await instance.serviceKeys.sign("gateway", { aud: AUDIENCE, scope: "", sub: "person:ben", tenant: "*" }, 60);
   await assert.rejects(sendTo(token), { code: "identity_rejected" });
 });
 
@@ -337,7 +337,7 @@ test("a token seen a moment ago is refused all the same once it has expired or i
     audience: AUDIENCE,
     issuers: [{ issuer: ISSUER, keys: (head, token) => jwks(head, token) }],
     mapping: { subjectPrefix: "", subjectClaim: "sub", tenantClaim: "org", assurance: defaultAssuranceMap },
-    houseKeys: house.houseKeys,
+    serviceKeys: instance.serviceKeys,
     agentOfClient: async (clientId) => agents.get(clientId),
     now: () => new Date(time),
     metrics,
@@ -360,7 +360,7 @@ test("a linked subject is its person, in that person's tenant alone; where links
       audience: AUDIENCE,
       issuers: [{ issuer: ISSUER, keys: (head, token) => jwks(head, token) }],
       mapping: { subjectPrefix: "person:", subjectClaim: "sub", tenantClaim: "org", assurance: defaultAssuranceMap, isLinkedOnly },
-      houseKeys: house.houseKeys,
+      serviceKeys: instance.serviceKeys,
       personOf: async (issuer, subject) => links.get(`${issuer} ${subject}`),
       now,
     });
@@ -386,7 +386,7 @@ test("a linked subject is its person, in that person's tenant alone; where links
     audience: AUDIENCE,
     issuers: [{ issuer: ISSUER, keys: (head, given) => jwks(head, given) }],
     mapping: { subjectPrefix: "", subjectClaim: "sub", tenantClaim: "org", assurance: defaultAssuranceMap, isLinkedOnly: true },
-    houseKeys: house.houseKeys,
+    serviceKeys: instance.serviceKeys,
     now,
   });
   const { sub } = await door(new Request("http://x/", { headers: { authorization: `Bearer ${token}` } }));
@@ -398,9 +398,9 @@ test("a provider cannot be trusted under the house's own name", () => {
     () =>
       createBearerVerifier({
         audience: AUDIENCE,
-        issuers: [{ issuer: house.houseKeys.issuer, keys: (head, token) => jwks(head, token) }],
+        issuers: [{ issuer: instance.serviceKeys.issuer, keys: (head, token) => jwks(head, token) }],
         mapping: { subjectPrefix: "", subjectClaim: "sub", tenantClaim: "tenant", assurance: defaultAssuranceMap },
-        houseKeys: house.houseKeys,
+        serviceKeys: instance.serviceKeys,
         now,
         metrics,
       }),

@@ -5,7 +5,7 @@ import { ALGORITHMS, invalidToken, parseBearer, parseTokenHead, requireAccessTok
 import { agentsAmong } from "./actor-kind.ts";
 import type { Caller } from "./caller.ts";
 import {
-  identityOfHouse,
+  identityOfService,
   identityOfProvider,
   linkTenantOf,
   parseActors,
@@ -17,18 +17,18 @@ import {
   type PersonOf,
 } from "./claims.ts";
 import { countEnd } from "./count-end.ts";
-import type { VerifyBearer } from "./house-identity.ts";
-import { HOUSE_CALL } from "./house-call.ts";
-import { houseServiceIds, maySpeakForOthers, type HouseKeys } from "./house-keys.ts";
+import type { VerifyBearer } from "./service-identity.ts";
+import { SERVICE_CALL } from "./service-call.ts";
+import { internalServiceIds, maySpeakForOthers, type ServiceKeys } from "./service-keys.ts";
 import type { Introspector } from "./introspection.ts";
 import type { TrustedIssuer } from "./issuer-keys.ts";
 import { createOpaqueCheck, isOpaque } from "./opaque-token.ts";
-import { createRecent } from "#http/recent.ts";
+import { createTtlCache } from "#http/ttl-cache.ts";
 
 const AHEAD_SECONDS = 60;
 /** How long a signature once found good is not computed again, for how many tokens. */
 const KEPT_MS = 30_000;
-const MOST_KEPT = 2000;
+const MAX_KEPT = 2000;
 
 export interface BearerVerifierParts {
   /** This service's own address, and whatever else a token for it may name; one of them must stand in `aud`. */
@@ -38,7 +38,7 @@ export interface BearerVerifierParts {
   /** Says what tokens are that are no JWT; without it they are not accepted. Its issuer must be one of the accepted. */
   readonly introspector?: Introspector | undefined;
   readonly mapping: IdentityMapping;
-  readonly houseKeys: HouseKeys;
+  readonly serviceKeys: ServiceKeys;
   /** Who a provider's subject is here; without it subjects are node ids alone. Asked for each token of a provider. */
   readonly personOf?: PersonOf;
   /** The AIAgent node with this client id, if there is one. Asked only for a provider's tokens without an `act` of an agent. */
@@ -55,12 +55,12 @@ interface Verified {
 }
 
 /** A key of a service says who that service is; those of the gateway and of crud also say for whom they call. */
-const requireHouseSubject = (service: string, who: Identity): boolean => {
+const requireServiceSubject = (service: string, who: Identity): boolean => {
   if (who.sub === service) {
     if (who.tenant !== "*") throw invalidToken("A service of the house has no tenant.");
     return true;
   }
-  if (houseServiceIds.has(who.sub) || !maySpeakForOthers(service)) throw invalidToken("This key does not speak for this subject.");
+  if (internalServiceIds.has(who.sub) || !maySpeakForOthers(service)) throw invalidToken("This key does not speak for this subject.");
   return false;
 };
 
@@ -72,7 +72,7 @@ const requireHouseSubject = (service: string, who: Identity): boolean => {
  */
 export const createTokenChecker = (parts: BearerVerifierParts): ((token: string) => Promise<Caller>) => {
   const audience = typeof parts.audience === "string" ? [parts.audience] : [...parts.audience];
-  if (parts.issuers.some((row) => row.issuer === parts.houseKeys.issuer)) throw new TypeError("the house's own issuer is not a provider");
+  if (parts.issuers.some((row) => row.issuer === parts.serviceKeys.issuer)) throw new TypeError("the house's own issuer is not a provider");
   const issuers = new Map(parts.issuers.map((row) => [row.issuer, row]));
   const { introspector } = parts;
   if (introspector !== undefined && !issuers.has(introspector.issuer)) throw new TypeError("only an accepted issuer is asked about tokens");
@@ -80,8 +80,8 @@ export const createTokenChecker = (parts: BearerVerifierParts): ((token: string)
 
   /** The key that must have signed it, and for our own keys whose it is. */
   const sourceOf = async ({ header, issuer }: TokenHead): Promise<{ service?: string; key: JWTVerifyGetKey }> => {
-    if (issuer === parts.houseKeys.issuer) {
-      const found = typeof header.kid === "string" && header.alg === "EdDSA" ? await parts.houseKeys.find(header.kid) : undefined;
+    if (issuer === parts.serviceKeys.issuer) {
+      const found = typeof header.kid === "string" && header.alg === "EdDSA" ? await parts.serviceKeys.find(header.kid) : undefined;
       if (found === undefined) throw invalidToken("Its key is unknown.");
       return { service: found.service, key: async () => found.key };
     }
@@ -90,7 +90,7 @@ export const createTokenChecker = (parts: BearerVerifierParts): ((token: string)
     return { key: (protectedHeader, input) => trusted.keys(protectedHeader, input) };
   };
 
-  const recent = createRecent<Verified>(MOST_KEPT, parts.now);
+  const recent = createTtlCache<Verified>(MAX_KEPT, parts.now);
 
   /** Signature, issuer, audience, times, type. Of a token seen lately it is known; who it names is read anew each time. */
   const verify = async (token: string): Promise<Verified> => {
@@ -130,10 +130,10 @@ export const createTokenChecker = (parts: BearerVerifierParts): ((token: string)
   const callerOf = async (token: string, payload: JWTPayload, service: string | undefined): Promise<Caller> => {
     const given = payload["client_id"] ?? payload["azp"];
     const clientId = typeof given === "string" && given !== "" ? given : undefined;
-    const who = service === undefined ? await identityAtProvider(payload) : identityOfHouse(payload);
-    if (service === undefined && houseServiceIds.has(who.sub)) throw invalidToken("Only the house names its services.");
+    const who = service === undefined ? await identityAtProvider(payload) : identityOfService(payload);
+    if (service === undefined && internalServiceIds.has(who.sub)) throw invalidToken("Only the house names its services.");
     if (service === undefined) requireNoService(who.sub, clientId);
-    const isHouseService = service !== undefined && requireHouseSubject(service, who);
+    const isInternalService = service !== undefined && requireServiceSubject(service, who);
     const actors = parseActors(payload);
     const [named] = agentsAmong(actors);
     // In a token of the house the service that took the first one in has named the agent already.
@@ -145,8 +145,8 @@ export const createTokenChecker = (parts: BearerVerifierParts): ((token: string)
       scopes: readScopes(payload),
       actors: known === undefined ? actors : [known, ...actors],
       issuer: payload.iss ?? "",
-      isHouseService,
-      ...(service !== undefined && payload["use"] === HOUSE_CALL ? { isHouseCall: true, calledBy: service } : {}),
+      isInternalService,
+      ...(service !== undefined && payload["use"] === SERVICE_CALL ? { isServiceCall: true, calledBy: service } : {}),
       token,
       expiresAt: payload.exp ?? 0,
       agent,

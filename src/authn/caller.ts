@@ -20,9 +20,9 @@ export interface Caller {
   readonly authTime?: number;
   readonly issuer: string;
   /** True: the token is signed by a key of this house for one of its own services (`sub` begins with `service:`). */
-  readonly isHouseService: boolean;
+  readonly isInternalService: boolean;
   /** True: a service of the house signed it for this one call, for itself or for whom it serves; that service minds how long those may stay. */
-  readonly isHouseCall?: boolean;
+  readonly isServiceCall?: boolean;
   /** The service of the deployment that signed it for this one call. */
   readonly calledBy?: string;
   /** The token as it came; for passing on. Never logged. */
@@ -32,8 +32,8 @@ export interface Caller {
 }
 
 /** Whose share of large bodies a request counts to; the house's own services, which speak for all, have none. */
-export const bodyShareOf = (caller: Pick<Caller, "sub" | "tenant" | "isHouseService">): string | undefined =>
-  caller.isHouseService ? undefined : `${caller.tenant} ${caller.sub}`;
+export const bodyShareOf = (caller: Pick<Caller, "sub" | "tenant" | "isInternalService">): string | undefined =>
+  caller.isInternalService ? undefined : `${caller.tenant} ${caller.sub}`;
 
 /** Whose keys of writes that may be sent again are: two agents of one person, or the person itself, do not share them. */
 export const keyHolderOf = ({ sub, agent }: Pick<Caller, "sub" | "agent">): string => JSON.stringify([sub, agent ?? null]);
@@ -73,5 +73,5 @@ export const hasSignIn = (
 const MAX_TIMER_MS = 2_147_483_647;
 
 /** After how many milliseconds what a token opened ends with it; `undefined`: a service of the deployment minds how long it may stay. */
-export const endsInMs = ({ isHouseCall, expiresAt }: Pick<Caller, "isHouseCall" | "expiresAt">, now: Date): number | undefined =>
-  isHouseCall === true ? undefined : Math.min(Math.max(0, expiresAt * 1000 - now.getTime()), MAX_TIMER_MS);
+export const endsInMs = ({ isServiceCall, expiresAt }: Pick<Caller, "isServiceCall" | "expiresAt">, now: Date): number | undefined =>
+  isServiceCall === true ? undefined : Math.min(Math.max(0, expiresAt * 1000 - now.getTime()), MAX_TIMER_MS);

@@ -147,7 +147,7 @@ export const identityOfProvider = (claims: JWTPayload, mapping: IdentityMapping,
 };
 
 /** Of a token of this house: our own claims as they stand. */
-export const identityOfHouse = (claims: JWTPayload): Identity => {
+export const identityOfService = (claims: JWTPayload): Identity => {
   const sub = parseSubject(claims.sub);
   const given = claims["tenant"];
   const acr = isAssurance(claims["acr"]) ? claims["acr"] : undefined;

@@ -5,7 +5,7 @@ import { CLIENT_GRANT } from "./own-token.ts";
 const EARLY_MS = 30_000;
 const DEFAULT_LIFE_S = 60;
 /** Most that a token endpoint may answer. */
-export const MOST_TOKEN_BYTES = 65_536;
+export const MAX_TOKEN_BYTES = 65_536;
 
 /** A token of somebody else's issuer, and until when it is used, in milliseconds. */
 export interface ForeignToken {

@@ -1,14 +1,14 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import { deriveKey, type HouseSecrets } from "./seal.ts";
+import { deriveKey, type InstanceSecrets } from "./seal.ts";
 
 /** A client's secret of dev and test: derived from the house secret, so that it is nowhere kept and each house has its own. */
-export const deriveClientSecret = (secrets: HouseSecrets, clientId: string): string =>
+export const deriveClientSecret = (secrets: InstanceSecrets, clientId: string): string =>
   deriveKey(secrets[0], `authn.client-secret.v1 ${clientId}`).toString("base64url");
 
 /** This house at its OpenID provider: as configured, or as the embedded issuer knows it. */
 export const webClientOf = (
   config: { readonly oidcClientId: string; readonly oidcClientSecret?: string | undefined },
-  secrets: HouseSecrets,
+  secrets: InstanceSecrets,
 ): { readonly clientId: string; readonly clientSecret: string } => ({
   clientId: config.oidcClientId,
   clientSecret: config.oidcClientSecret ?? deriveClientSecret(secrets, config.oidcClientId),

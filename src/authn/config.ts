@@ -7,7 +7,7 @@ import { keyWeakness, secretWeakness } from "#contract/weak-secret.ts";
 import { agentClientsText } from "./agent-clients.ts";
 import { assuranceMapText, defaultAssuranceMap, type AssuranceMap } from "./assurance.ts";
 import type { IdentityMapping } from "./claims.ts";
-import { parseSecret } from "./house-secret.ts";
+import { parseSecret } from "./instance-secret.ts";
 
 const issuerUrl = z.url({ protocol: /^https?$/, error: "must be an http or https URL" }).refine((text) => {
   const url = URL.parse(text);
@@ -116,7 +116,7 @@ export const authnSettings = {
       "Client ids, besides agents, whose tokens may enter the tool endpoints. Unset: OIDC_CLIENT_ID, and the command line's in dev and test.",
     default: "",
   }),
-  houseAudiences: setting("HOUSE_AUDIENCES", commaList(), {
+  internalAudiences: setting("HOUSE_AUDIENCES", commaList(), {
     description: "Audiences of the house's own services, which get signed identity tokens. Unset: the addresses of this house's services.",
     default: "",
   }),

@@ -1,9 +1,9 @@
 import type { JWTPayload } from "jose";
 import { Problem } from "#contract/problem.ts";
 import type { Caller } from "./caller.ts";
-import { actOf } from "./house-call.ts";
+import { actOf } from "./service-call.ts";
 import { oneOf, OAuthError } from "./oauth-error.ts";
-import { isOfHouse } from "./resource-indicator.ts";
+import { isInternalAudience } from "./resource-indicator.ts";
 
 export const EXCHANGE_GRANT = "urn:ietf:params:oauth:grant-type:token-exchange";
 export const ACCESS_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token";
@@ -88,12 +88,12 @@ export const parseSubjectToken = async (check: (token: string) => Promise<Caller
 export const passOn = (
   subject: Caller,
   ask: ExchangeAsk,
-  rules: { readonly houseAudiences: readonly string[]; readonly now: Date },
+  rules: { readonly internalAudiences: readonly string[]; readonly now: Date },
 ): DelegatedToken => {
-  if (subject.sub.startsWith("service:") || subject.tenant === "*" || subject.isHouseCall === true)
+  if (subject.sub.startsWith("service:") || subject.tenant === "*" || subject.isServiceCall === true)
     throw new OAuthError("invalid_grant", "subject_token: it is not a person's");
   const [audience, ...more] = ask.audiences;
-  if (audience === undefined || more.length > 0 || isOfHouse(rules.houseAudiences, audience))
+  if (audience === undefined || more.length > 0 || isInternalAudience(rules.internalAudiences, audience))
     throw new OAuthError("invalid_target", "name one audience, outside this house");
   const wider = ask.scopes?.filter((scope) => !subject.scopes.has(scope)) ?? [];
   if (wider.length > 0) throw new OAuthError("invalid_scope", `beyond the subject token: ${wider.join(" ")}`);
@@ -123,7 +123,7 @@ const inNameOf = (
 export const delegate = (subject: Caller, ask: ExchangeAsk, rules: DelegationRules): DelegatedToken => {
   if (subject.sub.startsWith("service:") || subject.tenant === "*")
     throw new OAuthError("invalid_grant", "subject_token: services do not delegate");
-  if (subject.isHouseCall === true) throw new OAuthError("invalid_grant", "subject_token: it was made for one call inside the house");
+  if (subject.isServiceCall === true) throw new OAuthError("invalid_grant", "subject_token: it was made for one call inside the house");
   if (subject.agent !== undefined || subject.actors.length > 0)
     throw new OAuthError("invalid_grant", "subject_token: it is an agent's already; exchange the person's own token");
   if (rules.tenant !== undefined && subject.tenant !== rules.tenant)
@@ -132,7 +132,7 @@ export const delegate = (subject: Caller, ask: ExchangeAsk, rules: DelegationRul
   const wider = ask.scopes?.filter((scope) => !ceiling.has(scope)) ?? [];
   if (wider.length > 0) throw new OAuthError("invalid_scope", `beyond the subject token or this agent: ${wider.join(" ")}`);
   const scopes = ask.scopes ?? [...ceiling];
-  const foreign = ask.audiences.filter((audience) => !isOfHouse(rules.audiences, audience));
+  const foreign = ask.audiences.filter((audience) => !isInternalAudience(rules.audiences, audience));
   if (foreign.length > 0) throw new OAuthError("invalid_target", `this house has ${rules.audiences.join(" ")}`);
   const audiences = ask.audiences.length === 0 ? rules.audiences : [...new Set(ask.audiences)];
   return inNameOf(subject, { sub: rules.agent }, scopes, audiences, rules.now);

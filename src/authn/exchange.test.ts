@@ -29,7 +29,7 @@ const parts: TokenExchangeParts = {
   ],
   check: async (token) =>
     identity.verifierFor([origin, `${origin}/mcp`])(new Request(origin, { headers: { authorization: `Bearer ${token}` } })),
-  houseKeys: identity.houseKeys,
+  serviceKeys: identity.serviceKeys,
   audiences,
   endpoint,
   now,
@@ -105,7 +105,7 @@ test("crud takes the token for what it says", async () => {
   const { access_token: token = "" } = await bodyOf(await post(await form()));
   const caller = await identity.verifierFor(testAudiences.crud)(new Request("http://x", { headers: { authorization: `Bearer ${token}` } }));
   assert.deepEqual(
-    [caller.sub, caller.agent, caller.isHouseService, caller.clientId],
+    [caller.sub, caller.agent, caller.isInternalService, caller.clientId],
     ["person:ben", "agent:hr-assistant", false, "agent:hr-assistant"],
   );
   assert.equal(caller.acr, undefined);
@@ -296,7 +296,7 @@ test("clients whose credentials the house keeps: agents exchange within their te
     new Request(origin, { headers: { authorization: `Bearer ${token}` } }),
   );
   assert.deepEqual(
-    [caller.sub, caller.tenant, caller.isHouseService, [...caller.scopes]],
+    [caller.sub, caller.tenant, caller.isInternalService, [...caller.scopes]],
     ["service:hook", "tenant:acme", false, ["pip.read"]],
   );
 

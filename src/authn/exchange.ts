@@ -7,7 +7,7 @@ import type { AgentClient } from "./agent-clients.ts";
 import type { Caller } from "./caller.ts";
 import { isSecret, parseBasic } from "./client-secret.ts";
 import { ACCESS_TOKEN_TYPE, delegate, EXCHANGE_GRANT, parseExchange, parseSubjectToken, type DelegatedToken } from "./delegated-token.ts";
-import type { HouseKeys } from "./house-keys.ts";
+import type { ServiceKeys } from "./service-keys.ts";
 import { oneOf, OAuthError } from "./oauth-error.ts";
 import { provesClient, type FindClient, type RegisteredClient } from "./registered-clients.ts";
 import { agentScopes } from "./scopes.ts";
@@ -24,7 +24,7 @@ export interface TokenExchangeParts {
   readonly findClient?: FindClient;
   /** Of accepted issuers, for the public origin: `createTokenChecker`. */
   readonly check: (token: string) => Promise<Caller>;
-  readonly houseKeys: HouseKeys;
+  readonly serviceKeys: ServiceKeys;
   /** The public origin, `<origin>/mcp`, and the address of each service: what an access token names. */
   readonly audiences: readonly string[];
   /** This endpoint's own URL, which client assertions name; the issuer is accepted too. */
@@ -112,7 +112,7 @@ export const createTokenExchange = (parts: TokenExchangeParts): ((request: Reque
       algorithms: [...ALGORITHMS],
       issuer: client.clientId,
       subject: client.clientId,
-      audience: [parts.endpoint, parts.houseKeys.issuer],
+      audience: [parts.endpoint, parts.serviceKeys.issuer],
       currentDate: parts.now(),
       requiredClaims: ["exp", "jti"],
     }).catch(() => {
@@ -152,7 +152,7 @@ export const createTokenExchange = (parts: TokenExchangeParts): ((request: Reque
     const scope = token.scopes.join(" ");
     const claims = { ...token.claims, aud: [...token.audiences], client_id: client.clientId, scope };
     return answer(200, {
-      access_token: await parts.houseKeys.sign("gateway", claims, token.lifeSeconds),
+      access_token: await parts.serviceKeys.sign("gateway", claims, token.lifeSeconds),
       issued_token_type: grant === EXCHANGE_GRANT ? ACCESS_TOKEN_TYPE : undefined,
       token_type: "Bearer",
       expires_in: token.lifeSeconds,

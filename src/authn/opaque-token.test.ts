@@ -24,7 +24,7 @@ const verifierOf = (issuer: string, parts: { fetch?: ProviderConnectionParts["fe
       issuers: [{ issuer, keys: () => Promise.reject(new Error("no key is asked for")) }],
       introspector,
       mapping: { subjectPrefix: "", subjectClaim: "sub", tenantClaim: "tenant", assurance: defaultAssuranceMap },
-      houseKeys: testIdentity({ now }).houseKeys,
+      serviceKeys: testIdentity({ now }).serviceKeys,
       agentOfClient: async (clientId) => (clientId === "hr-bot" ? "agent:hr" : undefined),
       now,
       metrics,
@@ -87,7 +87,7 @@ test("a token that is no JWT is what its issuer says of it", async (t) => {
     agent: "agent:one",
     clientId: provider.clientId,
     issuer: provider.url,
-    isHouseService: false,
+    isInternalService: false,
     token,
   });
   assert.equal((await send(await provider.tokenOf({ ...BEN, clientId: "hr-bot" }))).agent, "agent:hr", "the client is the agent");

@@ -3,11 +3,11 @@ import type { JWTPayload } from "jose";
 import { Problem } from "#contract/problem.ts";
 import { invalidToken } from "./access-token.ts";
 import type { Introspector } from "./introspection.ts";
-import { createRecent } from "#http/recent.ts";
+import { createTtlCache } from "#http/ttl-cache.ts";
 
 /** How long an answer of the issuer is believed, from when it was asked: so long a token may outlive its revocation. */
 const KEPT_MS = 30_000;
-const MOST_KEPT = 2000;
+const MAX_KEPT = 2000;
 const AHEAD_SECONDS = 60;
 
 /** True for a token that does not begin with a JSON header: what calls itself a JWT is only ever checked as one. */
@@ -58,9 +58,9 @@ export const createOpaqueCheck = (parts: {
   readonly now: () => Date;
 }): ((token: string) => Promise<JWTPayload>) => {
   const { introspector, audience, now } = parts;
-  const good = createRecent<JWTPayload>(MOST_KEPT, now);
+  const good = createTtlCache<JWTPayload>(MAX_KEPT, now);
   // Apart, so that whoever tries tokens at random drives no good one out.
-  const bad = createRecent<Problem>(MOST_KEPT, now);
+  const bad = createTtlCache<Problem>(MAX_KEPT, now);
   const underWay = new Map<string, Promise<JWTPayload>>();
 
   const ask = async (token: string, key: string): Promise<JWTPayload> => {

@@ -1,7 +1,7 @@
 import type { DelegatedToken } from "./delegated-token.ts";
 import { oneOf, OAuthError } from "./oauth-error.ts";
 import type { RegisteredClient } from "./registered-clients.ts";
-import { isOfHouse } from "./resource-indicator.ts";
+import { isInternalAudience } from "./resource-indicator.ts";
 
 export const CLIENT_GRANT = "client_credentials";
 const LIFE_SECONDS = 900;
@@ -13,7 +13,7 @@ export const ownToken = (form: URLSearchParams, client: RegisteredClient, audien
   const wider = asked.filter((scope) => !client.scopes.includes(scope));
   if (wider.length > 0) throw new OAuthError("invalid_scope", `there is ${client.scopes.join(" ")}`);
   const targets = [...form.getAll("resource"), ...form.getAll("audience")].filter((target) => target !== "");
-  if (targets.some((target) => !isOfHouse(audiences, target)))
+  if (targets.some((target) => !isInternalAudience(audiences, target)))
     throw new OAuthError("invalid_target", `this house has ${audiences.join(" ")}`);
   return {
     claims: { sub: client.clientId, tenant: client.tenant },

@@ -15,7 +15,7 @@ const isView = new RegExp(`^${VIEW}$`);
  * Whether a resource is of the house: one of its audiences, or below one that is the tool protocol's (`<base>/mcp`) a view of it, in the
  * one spelling that a view has. Which views there are is not known here.
  */
-export const isOfHouse = (audiences: readonly string[], resource: string): boolean =>
+export const isInternalAudience = (audiences: readonly string[], resource: string): boolean =>
   audiences.includes(resource) ||
   audiences.some(
     (audience) => audience.endsWith("/mcp") && resource.startsWith(`${audience}/`) && isView.test(resource.slice(audience.length + 1)),

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { test } from "node:test";
-import { createSealer, deriveKey, type HouseSecrets } from "./seal.ts";
+import { createSealer, deriveKey, type InstanceSecrets } from "./seal.ts";
 
-const secrets = (): HouseSecrets => [randomBytes(32)];
+const secrets = (): InstanceSecrets => [randomBytes(32)];
 
 test("what is sealed opens in its place and nowhere else", () => {
   const sealer = createSealer(secrets(), "test");

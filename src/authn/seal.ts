@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto";
 
 /** Root secrets of the house, 32 bytes each: the first writes, all read, so that a secret can be changed without loss. */
-export type HouseSecrets = readonly [Uint8Array, ...Uint8Array[]];
+export type InstanceSecrets = readonly [Uint8Array, ...Uint8Array[]];
 
 /** Encrypts what is kept at rest. The associated data ties a value to its place: moved to another row it does not open. */
 export interface Sealer {
@@ -19,7 +19,7 @@ const TAG = 16;
 export const deriveKey = (secret: Uint8Array, purpose: string): Buffer => Buffer.from(hkdfSync("sha256", secret, "sallyport", purpose, 32));
 
 /** AES-256-GCM under a key of this purpose. Layout: version, key id (8), nonce (12), tag (16), ciphertext. */
-export const createSealer = (secrets: HouseSecrets, purpose: string): Sealer => {
+export const createSealer = (secrets: InstanceSecrets, purpose: string): Sealer => {
   const keys = secrets.map((secret) => {
     const key = deriveKey(secret, `${purpose}.v1`);
     return { key, id: createHash("sha256").update("sallyport.key-id").update(key).digest().subarray(0, 8) };

@@ -1,5 +1,5 @@
 import { Problem, type ProblemCode } from "#contract/problem.ts";
-import { createSealer, type HouseSecrets } from "./seal.ts";
+import { createSealer, type InstanceSecrets } from "./seal.ts";
 
 /** Where lists go on. Sealed, so nobody can read or make one; bound to the list, its filters and its reader; good for a while. */
 export interface SealedCursors<Position> {
@@ -16,7 +16,7 @@ export const pageOf = <Row>(rows: readonly Row[], limit: number): { readonly pag
 });
 
 export interface SealedCursorsParts {
-  readonly secrets: HouseSecrets;
+  readonly secrets: InstanceSecrets;
   /** Whose cursors: those of another purpose do not open. */
   readonly purpose: string;
   readonly now: () => Date;

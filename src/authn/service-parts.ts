@@ -5,7 +5,7 @@ import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Tracing } from "#telemetry/tracing.ts";
 import type { Authenticate } from "./authenticate.ts";
-import type { HouseSecrets } from "./seal.ts";
+import type { InstanceSecrets } from "./seal.ts";
 
 /** What the house lends each of its services. */
 export interface ServiceParts {
@@ -13,7 +13,7 @@ export interface ServiceParts {
   readonly change: Change;
   readonly authenticate: Authenticate;
   /** Root secrets of the house: page cursors, and whatever else is sealed, have keys made from them. */
-  readonly secrets: HouseSecrets;
+  readonly secrets: InstanceSecrets;
   readonly log: Log;
   readonly metrics: Metrics;
   /** Traces; none unless given. */

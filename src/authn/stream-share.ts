@@ -2,7 +2,7 @@ import { Problem } from "#contract/problem.ts";
 import type { Caller } from "./caller.ts";
 
 /** More than anybody looks at in all windows together; each open stream is asked about again and again. */
-const MOST_STREAMS = 16;
+const MAX_STREAMS = 16;
 
 /** Places for the event streams of one process. */
 export interface StreamShare {
@@ -11,15 +11,15 @@ export interface StreamShare {
 }
 
 /** So that nobody takes the places of all: so many streams a principal, by whichever sessions and tokens. */
-export const createStreamShare = (most = MOST_STREAMS): StreamShare => {
+export const createStreamShare = (max = MAX_STREAMS): StreamShare => {
   const open = new Map<string, number>();
   return {
     claim: ({ tenant, sub, agent = "" }) => {
       const principal = JSON.stringify([tenant, sub, agent]);
       const held = open.get(principal) ?? 0;
-      if (held >= most)
+      if (held >= max)
         throw new Problem("too_many_streams", {
-          detail: `${most} streams are open. Close one before you open another.`,
+          detail: `${max} streams are open. Close one before you open another.`,
           headers: { "retry-after": "5" },
         });
       open.set(principal, held + 1);

@@ -4,8 +4,8 @@ import { isRawNumber } from "./exact-numbers.ts";
 const DEEPEST = 1_000;
 /** Up to so many names the insertion below is faster than `sort`, which turns every name into text first. */
 const FEW = 32;
-const MOST_NAMES = 2_000;
-const LONGEST_NAME = 64;
+const MAX_NAMES = 2_000;
+const MAX_NAME = 64;
 
 /** What a text must hold to be written any differently from how it stands: quotes, backslashes, controls, and surrogates to look at. */
 // oxlint-disable-next-line no-control-regex -- JSON escapes exactly these
@@ -30,7 +30,7 @@ export const quotedName = (name: string): string => {
   const held = names.get(name);
   if (held !== undefined) return held;
   const made = `${quoted(name)}:`;
-  if (names.size < MOST_NAMES && name.length <= LONGEST_NAME) names.set(name, made);
+  if (names.size < MAX_NAMES && name.length <= MAX_NAME) names.set(name, made);
   return made;
 };
 

@@ -14,11 +14,11 @@ export type ConfigObjectKind = (typeof configObjectKinds)[number];
 
 const PART = "[a-z][a-z0-9-]{0,24}";
 /** Not in the patterns, which other engines read alike. */
-const houseProviders = ["workflow", "system", "tools"];
-const isFree = (provider: string): boolean => !houseProviders.includes(provider);
-const TAKEN = `must not be of ${houseProviders.join(", ")}, which are the house's own`;
+const builtInProviders = ["workflow", "system", "tools"];
+const isFree = (provider: string): boolean => !builtInProviders.includes(provider);
+const TAKEN = `must not be of ${builtInProviders.join(", ")}, which are the house's own`;
 export const instanceName = z.string().regex(new RegExp(`^${PART}$`), `must be ${PART}`);
-export const providerName = instanceName.refine(isFree, TAKEN).meta({ not: { enum: houseProviders } });
+export const providerName = instanceName.refine(isFree, TAKEN).meta({ not: { enum: builtInProviders } });
 /** A system's name is `<provider>.<instance>`. */
 export const systemName = z
   .string()
@@ -28,9 +28,9 @@ export const systemName = z
 const documentMedia = ["application/yaml", "application/json"] as const;
 
 /** Most bytes of one document. */
-export const MOST_CONFIG_BYTES = 262_144;
+export const MAX_CONFIG_BYTES = 262_144;
 /** Most bytes of a system as JSON with one blank a level, as an import of a large document writes it. */
-export const MOST_SYSTEM_BYTES = 8_388_608;
+export const MAX_SYSTEM_BYTES = 8_388_608;
 
 export const configFault = z.object({
   path: z.string(),
@@ -284,7 +284,7 @@ export const testSystem = endpoint("crud", "POST", "/config/systems/{name}/test"
 });
 
 /** Most differences that one answer names. */
-export const MOST_DIFFERENCES = 1_000;
+export const MAX_DIFFERENCES = 1_000;
 const versionNumber = z.coerce.number().int().min(1).max(999_999_999).meta({ type: "integer", minimum: 1, maximum: 999_999_999 });
 const differences = {
   query: z.strictObject({ from: versionNumber, to: versionNumber }),
@@ -363,7 +363,7 @@ export const rollBackToolsDocument = endpoint("crud", "POST", "/config/tools/rol
 });
 
 /** Most bytes of an archive of configuration. */
-export const MOST_ARCHIVE_BYTES = 33_554_432;
+export const MAX_ARCHIVE_BYTES = 33_554_432;
 
 export const exportConfig = endpoint("crud", "GET", "/config/export", {
   reply: z.unknown(),

@@ -21,24 +21,24 @@ describe("row filters", () => {
   it("writes 1=0 for any value or column that could change the sentence, and says which", () => {
     const hostile = ["a'b", "a\\b", "", "a b", "a\u0000b", "x' OR '1'='1", "a;--", "ä", "-lead", "a/b", "x".repeat(201)];
     for (const value of hostile) {
-      const told: string[] = [];
+      const reported: string[] = [];
       assert.equal(
-        writeRowFilter({ kind: "in", column: "tenant_id", values: ["tenant:acme", value] }, (why) => told.push(why)),
+        writeRowFilter({ kind: "in", column: "tenant_id", values: ["tenant:acme", value] }, (why) => reported.push(why)),
         "1=0",
       );
       assert.equal(
-        writeRowFilter({ kind: "in", column: "tenant_id", values: ["a"], own: { column: "sub", value } }, (why) => told.push(why)),
+        writeRowFilter({ kind: "in", column: "tenant_id", values: ["a"], own: { column: "sub", value } }, (why) => reported.push(why)),
         "1=0",
       );
-      assert.deepEqual(told, ["value", "value"]);
+      assert.deepEqual(reported, ["value", "value"]);
     }
     for (const column of ["select", "Tenant", "a-b", "1a", "", "user", "a".repeat(64), 'a"b', "table"]) {
-      const told: string[] = [];
+      const reported: string[] = [];
       assert.equal(
-        writeRowFilter({ kind: "in", column, values: ["a"] }, (why) => told.push(why)),
+        writeRowFilter({ kind: "in", column, values: ["a"] }, (why) => reported.push(why)),
         "1=0",
       );
-      assert.deepEqual(told, ["column"]);
+      assert.deepEqual(reported, ["column"]);
     }
   });
 

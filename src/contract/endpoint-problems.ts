@@ -21,7 +21,7 @@ export interface InputCodes {
   readonly wrongBody: ProblemCode;
 }
 
-const house = {
+const instance = {
   repeatedParameter: "ambiguous_query",
   unknownParameter: "unknown_parameter",
   wrongParameter: "unprocessable",
@@ -35,20 +35,20 @@ const house = {
 } as const satisfies InputCodes;
 
 export const inputCodes = {
-  gateway: { ...house, unknownParameter: "invalid_query", wrongParameter: "invalid_query", unknownMember: "invalid_body" },
+  gateway: { ...instance, unknownParameter: "invalid_query", wrongParameter: "invalid_query", unknownMember: "invalid_body" },
   // OpenID AuthZEN wants 400 where the rest of the house says 422.
   pdp: {
-    ...house,
+    ...instance,
     unknownParameter: "invalid_query",
     wrongParameter: "invalid_query",
     wrongMedia: "invalid_request",
     unknownMember: "invalid_request",
     wrongBody: "invalid_request",
   },
-  crud: house,
-  membership: house,
+  crud: instance,
+  membership: instance,
   secrets: {
-    ...house,
+    ...instance,
     repeatedParameter: "query_repeated",
     unknownParameter: "query_unknown",
     badEncoding: "query_encoding",
@@ -67,7 +67,7 @@ export const listenerCodes = [
 export type ListenerCode = (typeof listenerCodes)[number];
 
 /** What the gateway's front door answers on whatever path, besides. */
-export const frontDoorCodes = [
+export const ingressCodes = [
   "ambiguous_headers",
   "body_not_allowed",
   "expectation_failed",
@@ -77,7 +77,7 @@ export const frontDoorCodes = [
   "stopping",
   "target_too_long",
 ] as const satisfies readonly ProblemCode[];
-export type FrontDoorCode = (typeof frontDoorCodes)[number];
+export type IngressCode = (typeof ingressCodes)[number];
 
 const bearer = [
   "unauthenticated",
@@ -142,7 +142,7 @@ const inputOf = ({ service, query, body, ownBody, textBody }: Endpoint): readonl
 
 const ofService = ({ service, auth, method }: Endpoint): readonly ProblemCode[] => {
   if (service === "gateway")
-    return [...frontDoorCodes, ...(auth.startsWith("session") && !safeMethods.has(method) ? ["csrf_failed" as const] : [])];
+    return [...ingressCodes, ...(auth.startsWith("session") && !safeMethods.has(method) ? ["csrf_failed" as const] : [])];
   if (service !== "pdp") return [];
   // An X-Request-ID that is none.
   return ["invalid_request", ...(auth === "none" ? [] : ofPoint)];

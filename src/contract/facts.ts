@@ -2,7 +2,7 @@ import { z } from "zod";
 import { endpoint, withoutAgents } from "./endpoint.ts";
 import { plainText } from "./ids.ts";
 import { anyMembers } from "./json-members.ts";
-import { audience, leastVersion } from "./membership.ts";
+import { audience, minVersion } from "./membership.ts";
 
 /** What the decision point wants to know of the graph: one bounded question, one snapshot. */
 
@@ -89,7 +89,7 @@ export type Facts = z.infer<typeof facts>;
 export type FactEdge = z.infer<typeof factEdge>;
 
 export const askFacts = endpoint("membership", "POST", "/api/v1/pip/membership/facts", {
-  headers: leastVersion,
+  headers: minVersion,
   body: z.strictObject({ asks: z.array(factAsk).min(1).max(1000) }),
   reply: z.object({ graph_version: z.number().int(), facts: z.array(facts) }),
   ...withoutAgents({ scope: ["pip.read"] }),
@@ -113,7 +113,7 @@ export const candidateAsk = z.strictObject({
 export type CandidateAsk = z.infer<typeof candidateAsk>;
 
 export const listCandidates = endpoint("membership", "POST", "/api/v1/pip/membership/candidates", {
-  headers: leastVersion,
+  headers: minVersion,
   body: candidateAsk,
   reply: z.object({ ids: z.array(z.string()) }),
   ...withoutAgents({ scope: ["pip.read"] }),
@@ -125,7 +125,7 @@ const edge = z.object({ kind: z.string(), from: plainText(1, 256), to: plainText
 
 /** The same questions to the graph as it would be after a change; nothing is written. */
 export const askFactsIf = endpoint("membership", "POST", "/api/v1/pip/membership/facts-if", {
-  headers: leastVersion,
+  headers: minVersion,
   body: z.strictObject({
     asks: z.array(factAsk).max(1000),
     /** Nodes of other tenants are not there. */

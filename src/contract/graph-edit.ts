@@ -6,7 +6,7 @@ import { anyMembers } from "./json-members.ts";
 /** Writing the identity graph: every kind of node and edge, each write one version of the change log. */
 
 /** Why, for the log. */
-export const reason = prose(REASON.least, REASON.most).optional();
+export const reason = prose(REASON.least, REASON.max).optional();
 /** Of what takes something away: asked with why, answered with nothing. */
 export const removal = { query: z.strictObject({ reason }), reply: z.undefined(), status: 204 } as const;
 const props = anyMembers;
@@ -156,7 +156,7 @@ export const changeGraph = endpoint("membership", "POST", "/api/v1/graph/changes
       )
       .min(1)
       .max(1000),
-    reason: prose(REASON.least, REASON.most),
+    reason: prose(REASON.least, REASON.max),
     dry_run: z.boolean().default(false),
   }),
   maxMembers: 100_000,

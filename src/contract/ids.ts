@@ -25,11 +25,11 @@ export const mayBePerson = (id: string): boolean => isPersonId(id) || !notPerson
 export const isRoleId = (id: string): boolean => id.startsWith("role:");
 
 /** Control characters are excluded one by one: as `\P{Cc}` many readers of the reference refuse it. */
-const textOf = (allowed: RegExp) => (least: number, most: number) =>
+const textOf = (allowed: RegExp) => (least: number, max: number) =>
   z
     .string()
     .min(least)
-    .max(most)
+    .max(max)
     .regex(allowed, "holds a control character")
     .refine((text) => text.isWellFormed(), "holds half a surrogate pair");
 
@@ -48,7 +48,7 @@ export const UNSEEN = /[\p{Cc}\u00ad\u061c\u200b-\u200f\u2028\u2029\u202a-\u202e
 export const prose = textOf(/^[^\u0000-\u0008\u000b-\u001f\u007f-\u009f]*$/);
 
 /** Characters of a reason that whoever edits the graph gives, for its log. */
-export const REASON = { least: 3, most: 500 } as const;
+export const REASON = { least: 3, max: 500 } as const;
 
 const JSON_NUMBER = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?$/;
 
@@ -57,11 +57,11 @@ export const queryNumber = (given: unknown): unknown =>
   typeof given === "string" ? (JSON_NUMBER.test(given) ? Number(given) : Number.NaN) : given;
 
 /** A whole number of a query. */
-export const queryInteger = (least: number, most = Number.MAX_SAFE_INTEGER) =>
-  z.preprocess(queryNumber, z.number().int().min(least).max(most));
+export const queryInteger = (least: number, max = Number.MAX_SAFE_INTEGER) =>
+  z.preprocess(queryNumber, z.number().int().min(least).max(max));
 /** The same where leaving it out means `standard`. */
-export const queryIntegerOr = (standard: number, least: number, most = Number.MAX_SAFE_INTEGER) =>
-  z.preprocess(queryNumber, z.number().int().min(least).max(most).default(standard));
+export const queryIntegerOr = (standard: number, least: number, max = Number.MAX_SAFE_INTEGER) =>
+  z.preprocess(queryNumber, z.number().int().min(least).max(max).default(standard));
 
 /** Where a page begins: what the page before gave. */
 export const pageCursor = plainText(0, 4096);
@@ -95,7 +95,7 @@ export const timestamp = z.iso
 /** USD with at most 6 decimals, as a JSON number. Inside the house money is integer micro-USD (`bigint`). */
 export const usd = z.number().nonnegative();
 /** The same as it is sent, at most so much. Its decimals are counted where it becomes micro-USD. */
-export const sentUsd = (most: number) => usd.max(most).meta({ multipleOf: 0.000001 });
+export const sentUsd = (max: number) => usd.max(max).meta({ multipleOf: 0.000001 });
 
 const MICRO = 1_000_000n;
 

@@ -9,7 +9,7 @@ import { cursorPage, nodeId, plainText, timestamp } from "./ids.ts";
  */
 
 /** Most bytes of a document. */
-export const MOST_IMPORT_BYTES = 33_554_432;
+export const MAX_IMPORT_BYTES = 33_554_432;
 
 const importId = z.string().regex(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/, "is not the id of an import");
 const operationKey = plainText(1, 500);

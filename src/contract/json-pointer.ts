@@ -17,7 +17,7 @@ export const pointerText = (path: readonly PropertyKey[]): string =>
 /** Longest name in the pointer of an issue, and longest such pointer, characters: what is refused is not repeated in each of its issues. */
 const MAX_SHOWN_NAME = 200;
 const MAX_SHOWN_POINTER = 2000;
-const shortened = (text: string, most: number): string => (text.length > most ? `${text.slice(0, most)}…` : text);
+const shortened = (text: string, max: number): string => (text.length > max ? `${text.slice(0, max)}…` : text);
 
 /** A pointer for people: long names are shortened. Cost: no more for long ones. */
 export const shownPointer = (path: readonly PropertyKey[]): string =>

@@ -7,13 +7,13 @@ import { cursorPage, nodeId, plainText, queryInteger, queryIntegerOr, sentId, sk
 
 export const graphVersionText = z.string().regex(/^[0-9]{1,18}$/, "must be a version");
 /** No answer from before a version. */
-export const leastVersion = { "X-Graph-Min-Version": graphVersionText.optional() };
+export const minVersion = { "X-Graph-Min-Version": graphVersionText.optional() };
 
 const PIP = "/api/v1/pip/membership";
 const pip = {
   auth: "bearer" as const,
   scope: ["pip.read", "membership.read"],
-  headers: { ...leastVersion, "If-None-Match": z.string().optional() },
+  headers: { ...minVersion, "If-None-Match": z.string().optional() },
   moreStatuses: [304],
   problems: ["access_denied", "graph_behind", "graph_unavailable", "too_many", "unprocessable"] as const,
 };

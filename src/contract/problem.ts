@@ -282,18 +282,18 @@ export interface ProblemOptions {
 }
 
 /** Most faults that a problem lists, and most characters of a place that it names: what is refused is not answered at greater length than it was sent. */
-export const MOST_FAULTS = 50;
-const MOST_PATH = 512;
+export const MAX_FAULTS = 50;
+const MAX_PATH = 512;
 
 const listed = (errors: readonly Fault[]): readonly Fault[] =>
   errors
-    .slice(0, MOST_FAULTS)
-    .map((fault) => (fault.path.length > MOST_PATH ? { ...fault, path: `${fault.path.slice(0, MOST_PATH)}…` } : fault));
+    .slice(0, MAX_FAULTS)
+    .map((fault) => (fault.path.length > MAX_PATH ? { ...fault, path: `${fault.path.slice(0, MAX_PATH)}…` } : fault));
 
 /** Options as they are kept: at most so many faults, and how many more there were. */
 const bounded = (options: ProblemOptions): ProblemOptions => {
   if (options.errors === undefined) return options;
-  const more = options.errors.length - MOST_FAULTS;
+  const more = options.errors.length - MAX_FAULTS;
   const errors = listed(options.errors);
   if (more <= 0) return { ...options, errors };
   return { ...options, errors, detail: `${options.detail === undefined ? "" : `${options.detail} `}${more} more faults are not listed.` };

@@ -272,9 +272,9 @@ export const deleteMcpTool = endpoint("membership", "DELETE", `${MCP}/tools/{too
 });
 
 /** Most tools that are retired at once. */
-export const MOST_RETIRED = 5_000;
+export const MAX_RETIRED = 5_000;
 export const retireMcpTools = endpoint("membership", "POST", `${MCP}/tools/retire`, {
-  body: z.strictObject({ tool_ids: z.array(nodeId).min(1).max(MOST_RETIRED), reason }),
+  body: z.strictObject({ tool_ids: z.array(nodeId).min(1).max(MAX_RETIRED), reason }),
   /** Those that are there and the caller's own; retired before or by this. */
   reply: z.object({ retired: z.array(z.string()) }),
   ...editing,
@@ -283,17 +283,17 @@ export const retireMcpTools = endpoint("membership", "POST", `${MCP}/tools/retir
 });
 
 /** Most delegations that one answer names. */
-export const MOST_AFFECTED = 1_000;
+export const MAX_AFFECTED = 1_000;
 const affectedCapability = z.object({ delegation_id: z.string(), user_id: z.string(), agent_id: z.string(), tool_id: z.string() });
 export type AffectedCapability = z.output<typeof affectedCapability>;
-export const MOST_ASKED_TOOLS = 2_000;
+export const MAX_ASKED_TOOLS = 2_000;
 export const affectedCapabilities = endpoint("membership", "POST", `${MCP}/tools/affected`, {
   body: z.strictObject({
     /** What each would become: the digest of its next definition; null: it is retired. */
     tools: z
       .array(z.strictObject({ tool_id: nodeId, definition_digest: digest.nullable() }))
       .min(1)
-      .max(MOST_ASKED_TOOLS),
+      .max(MAX_ASKED_TOOLS),
   }),
   reply: z.object({
     affected: z.array(affectedCapability),

@@ -5,7 +5,7 @@ import { plainText } from "./ids.ts";
 
 /** Past calls of tools asked again, as the tools would be: for the tool service, before it publishes. */
 
-export const MOST_REPLAYED_TOOLS = 500;
+export const MAX_REPLAYED_TOOLS = 500;
 const toolProperties = z.record(z.string(), z.unknown());
 export const replayTools = endpoint("pdp", "POST", "/access/v1/tools/replay", {
   body: z.strictObject({
@@ -24,7 +24,7 @@ export const replayTools = endpoint("pdp", "POST", "/access/v1/tools/replay", {
         }),
       )
       .min(1)
-      .max(MOST_REPLAYED_TOOLS),
+      .max(MAX_REPLAYED_TOOLS),
     /** The newest so many decisions. */
     limit: z.number().int().min(1).max(200).default(200),
   }),

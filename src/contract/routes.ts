@@ -47,7 +47,7 @@ export const explainCandidate = z.object({
   why: z.string(),
 });
 
-export const explainDoor = z.object({
+export const explainStep = z.object({
   door: z.enum([
     "frame",
     "canonical_form",
@@ -66,7 +66,7 @@ export const explainDoor = z.object({
   result: z.enum(["pass", "refuse", "assumed"]),
   detail: z.string().optional(),
 });
-export type ExplainDoor = z.infer<typeof explainDoor>;
+export type ExplainStep = z.infer<typeof explainStep>;
 
 export const explanation = z.object({
   /** Digest of the table that answered. */
@@ -110,7 +110,7 @@ export const explanation = z.object({
       credential: z.string(),
     })
     .optional(),
-  doors: z.array(explainDoor),
+  doors: z.array(explainStep),
   answer: z.looseObject({
     /** `forwarded` and `handled` leave the status to what stands behind the doors. */
     outcome: z.enum(["forwarded", "handled", "answered", "refused"]),

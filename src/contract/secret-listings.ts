@@ -23,14 +23,14 @@ export const listSecretMounts = endpoint("secrets", "GET", `${secretsBase}/mount
   summary: "Places that the caller's tenant may keep secrets at; none where nobody has set any.",
 });
 
-const whole = (least: number, most: number) =>
+const whole = (least: number, max: number) =>
   z
     .string()
     .regex(/^[0-9]{1,4}$/)
     .transform(Number)
-    .refine((count) => count >= least && count <= most, `must be ${least} to ${most}`)
+    .refine((count) => count >= least && count <= max, `must be ${least} to ${max}`)
     .optional()
-    .meta({ type: "integer", minimum: least, maximum: most });
+    .meta({ type: "integer", minimum: least, maximum: max });
 const prefix = z.string().max(1024).optional().meta(prefixForm);
 /** What kept a list from being whole; it goes on with the cursor where there is one. */
 const truncatedBy = z.enum(["calls", "names", "time", "decisions"]).optional();

@@ -32,12 +32,12 @@ export const setting = <T>(env: string, schema: z.ZodType<T>, more: Omit<Setting
 export const flag = (): z.ZodType<boolean> =>
   z.enum(["true", "false"], { error: "must be true or false" }).transform((text) => text === "true") as unknown as z.ZodType<boolean>;
 
-export const integer = (least: number, most: number): z.ZodType<number> =>
+export const integer = (least: number, max: number): z.ZodType<number> =>
   z
     .string()
     .regex(/^-?[0-9]{1,15}$/, "must be a whole number")
     .transform(Number)
-    .refine((value) => value >= least && value <= most, `must be ${least} to ${most}`) as unknown as z.ZodType<number>;
+    .refine((value) => value >= least && value <= max, `must be ${least} to ${max}`) as unknown as z.ZodType<number>;
 
 /** Comma list; blanks around items are dropped, empty text is the empty list. */
 export const commaList = (): z.ZodType<readonly string[]> =>

@@ -169,7 +169,7 @@ export const execute = endpoint("crud", "POST", "/execute", {
   summary: "One call of one tool without JSON-RPC, through every door; a refusal is a problem, a failure of the upstream an answer.",
 });
 
-export const explainedDoor = z.object({
+export const explainedStep = z.object({
   door: z.string(),
   outcome: z.enum(["pass", "fail", "depends", "skipped"]),
   reason: z.string().optional(),
@@ -209,7 +209,7 @@ export const toolExplanation = z.object({
   listed: z.boolean(),
   callable: z.enum(["yes", "no", "depends"]),
   revision: z.string(),
-  doors: z.array(explainedDoor),
+  doors: z.array(explainedStep),
   missing: z.array(missingStep),
 });
 export type ToolExplanation = z.infer<typeof toolExplanation>;

@@ -1,12 +1,12 @@
 import type { Peer } from "#contract/ask.ts";
 import type { Caller } from "#authn/caller.ts";
-import type { HouseIdentity, OnBehalfOf } from "#authn/house-identity.ts";
+import type { ServiceIdentity, OnBehalfOf } from "#authn/service-identity.ts";
 
 /** What it takes to ask membership something. */
 export interface MembershipParts {
   readonly membership: Peer;
   readonly membershipAudience: string;
-  readonly identity: HouseIdentity;
+  readonly identity: ServiceIdentity;
   /** Who asks about others: the answers are of this caller's tenant. Absent: what is asked about is what a checked token names. */
   readonly within?: Pick<Caller, "sub" | "tenant">;
 }

@@ -3,14 +3,14 @@ import { Problem } from "#contract/problem.ts";
 import { PLATFORM } from "#contract/secret-schemes.ts";
 import { listSecretKeys } from "#contract/secret-listings.ts";
 import type { Caller } from "#authn/caller.ts";
-import type { HouseIdentity } from "#authn/house-identity.ts";
-import type { Decider } from "#decide/decider.ts";
+import type { ServiceIdentity } from "#authn/service-identity.ts";
+import type { PdpClient } from "#pdp-client/pdp-client.ts";
 
 export interface SecretStandingParts {
   readonly secrets: Peer;
   readonly secretsAudience: string;
-  readonly identity: Pick<HouseIdentity, "onBehalfOf">;
-  readonly decider: Pick<Decider, "decideMany">;
+  readonly identity: Pick<ServiceIdentity, "onBehalfOf">;
+  readonly pdpClient: Pick<PdpClient, "decideMany">;
   /** Whose place a secret URI names. */
   readonly secretOwner?: ((uri: string) => string | undefined) | undefined;
 }
@@ -68,8 +68,8 @@ export const secretStandings = async (
       context: { showing: true, ...context },
     }));
   const [known, answers] = await Promise.all([
-    parts.decider.decideMany(caller, questions("read_metadata", {}), correlationId),
-    parts.decider.decideMany(toolServer, questions("use", { could: true, tool: { id: tool } }), correlationId),
+    parts.pdpClient.decideMany(caller, questions("read_metadata", {}), correlationId),
+    parts.pdpClient.decideMany(toolServer, questions("use", { could: true, tool: { id: tool } }), correlationId),
   ]);
   // Who only looks at a tool has not tried to reach its secret, and is refused nothing.
   const places = await Promise.all(

@@ -1,6 +1,6 @@
 import { listSecretUses } from "#contract/tools.ts";
 import type { Caller } from "#authn/caller.ts";
-import type { Decider } from "#decide/decider.ts";
+import type { PdpClient } from "#pdp-client/pdp-client.ts";
 import type { Router } from "#http/serve.ts";
 import type { ConfigStore } from "./configs/config-store.ts";
 
@@ -19,7 +19,7 @@ const isMeant = (named: string, uri: string): boolean =>
 /** Which systems name a secret. Of a system that the caller may not see nothing is said. */
 export const serveSecretUses = (
   router: Router<Caller>,
-  parts: { readonly store: Pick<ConfigStore, "list">; readonly decider: Decider },
+  parts: { readonly store: Pick<ConfigStore, "list">; readonly pdpClient: PdpClient },
 ): void => {
   router.serve(listSecretUses, async ({ query, caller, correlationId }) => {
     const uri = nameOf(query.uri);
@@ -31,7 +31,7 @@ export const serveSecretUses = (
         uris: [...new Set((prepared?.secrets ?? []).map(nameOf).filter((named) => isMeant(named, uri)))].toSorted(),
       }))
       .filter(({ uris }) => uris.length > 0);
-    const answers = await parts.decider.decideMany(
+    const answers = await parts.pdpClient.decideMany(
       caller,
       found.map(({ name }) => ({ type: "system", action: "view", id: name })),
       correlationId,
@@ -39,7 +39,7 @@ export const serveSecretUses = (
     return {
       systems: found.filter((_system, at) => {
         const decided = answers[at];
-        return decided !== undefined && parts.decider.refusal(caller, decided) === undefined;
+        return decided !== undefined && parts.pdpClient.refusal(caller, decided) === undefined;
       }),
     };
   });

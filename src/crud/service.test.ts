@@ -10,11 +10,11 @@ import { crudSettings } from "./config.ts";
 import { loadToolsDocument } from "./documents/tools-document.ts";
 import { loadUiDocument } from "./documents/ui-document.ts";
 import type { EventDraft } from "#events/event-draft.ts";
-import { agent, crudHouse, peopleTools } from "#testing/crud-house.ts";
+import { agent, crudInstance, peopleTools } from "#testing/crud-instance.ts";
 import { testDatabase } from "#testing/database.ts";
 import { testEvents } from "#testing/events.ts";
 import { testAudiences } from "#testing/identity.ts";
-import { graphRooms, servedWorld } from "#testing/membership.ts";
+import { graphModules, servedWorld } from "#testing/membership.ts";
 
 const configWith = async (t: TestContext, files: Record<string, string>): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), "sallyport-config-"));
@@ -40,9 +40,9 @@ interface Explained {
 }
 
 test("why a tool is or is not there is answered by the doors themselves", async (t) => {
-  const house = await crudHouse(t);
+  const instance = await crudInstance(t);
   const explain = async (query: string, as: object = agent): Promise<Explained> => {
-    const response = await house.request(`/mcp/tools/explain?${query}`, { as });
+    const response = await instance.request(`/mcp/tools/explain?${query}`, { as });
     assert.equal(response.status, 200, await response.clone().text());
     return (await response.json()) as Explained;
   };
@@ -68,19 +68,19 @@ test("why a tool is or is not there is answered by the doors themselves", async 
     fine.missing.map(({ step, who }) => [step, who]),
     [["register", "an administrator (role:administrator)"]],
   );
-  const requests = house.people.requests;
+  const requests = instance.people.requests;
 
   // What the delegation would not pay for now is listed all the same: it may be paid for in an hour.
-  house.membership.reserve = "outside_hours";
+  instance.membership.reserve = "outside_hours";
   const late = await explain("tool=people.demo.list_employees");
   const { remedy, ...door } = late.doors.find(({ door: name }) => name === "reserve") ?? {};
   assert.deepEqual([late.listed, late.callable, door], [true, "no", { door: "reserve", outcome: "fail", reason: "outside_hours" }]);
   assert.match(String(remedy), /hours/);
-  house.membership.reserve = "ok";
-  assert.equal(house.membership.reservations.size, 0, "asking holds nothing");
+  instance.membership.reserve = "ok";
+  assert.equal(instance.membership.reservations.size, 0, "asking holds nothing");
 
-  house.membership.capabilities = ["people.demo.list_employees"];
-  house.verdicts.set("tool:tools/list people.demo.update_salary", "capability_missing");
+  instance.membership.capabilities = ["people.demo.list_employees"];
+  instance.verdicts.set("tool:tools/list people.demo.update_salary", "capability_missing");
   const missing = await explain("tool=people_demo_update_salary");
   assert.deepEqual([missing.listed, missing.callable], [false, "no"]);
   const delegation = missing.doors.find((door) => door.door === "delegation");
@@ -93,20 +93,20 @@ test("why a tool is or is not there is answered by the doors themselves", async 
   assert.match(decide?.decision_id ?? "", /^d_/);
   assert.match(decide?.remedy ?? "", /delegation/);
 
-  house.membership.capabilities = [];
+  instance.membership.capabilities = [];
   const ended = await explain("tool=people.demo.list_employees");
   assert.equal(ended.doors.find((door) => door.door === "delegation")?.reason, "delegation_inactive");
   assert.equal(
     (await explain("tool=people.demo.list_employees&view=memory", {})).doors.find((door) => door.door === "view")?.outcome,
     "fail",
   );
-  assert.equal((await house.request("/mcp/tools/explain?tool=no.such.tool")).status, 404);
-  assert.equal(house.people.requests, requests, "nothing was called");
-  assert.equal(house.membership.reservations.size, 0, "nothing was held");
+  assert.equal((await instance.request("/mcp/tools/explain?tool=no.such.tool")).status, 404);
+  assert.equal(instance.people.requests, requests, "nothing was called");
+  assert.equal(instance.membership.reservations.size, 0, "nothing was held");
 });
 
 test("a credential that no call would get is named, with who can mend it, to who may know of it", async (t) => {
-  const house = await crudHouse(t);
+  const instance = await crudInstance(t);
   const uri = "yaml://secret/people/demo#api_key";
   for (const [status, verdict, steps] of [
     ["ok", true, []],
@@ -117,9 +117,9 @@ test("a credential that no call would get is named, with who can mend it, to who
     ["secret_authz_failed", true, []],
     ["secret_authz_failed", false, ["secret_use an administrator (role:administrator) undefined"]],
   ] as const) {
-    house.secrets.status = status;
-    house.verdicts.set("secret:use", verdict);
-    const response = await house.request("/mcp/tools/explain?tool=people.demo.get_employee", { as: agent });
+    instance.secrets.status = status;
+    instance.verdicts.set("secret:use", verdict);
+    const response = await instance.request("/mcp/tools/explain?tool=people.demo.get_employee", { as: agent });
     const { callable, missing, doors } = (await response.json()) as Explained;
     const ofSecrets = missing.filter(({ step }) => step.startsWith("secret"));
     assert.deepEqual(
@@ -132,60 +132,62 @@ test("a credential that no call would get is named, with who can mend it, to who
     for (const { step, how } of ofSecrets)
       assert.ok(step !== "secret_use" || /PUT \/api\/membership\/nodes\/\{id\} with If-None-Match/.test(how));
   }
-  const [known, usable] = house.asked.decisions.filter(({ ask }) => ask.type === "secret");
+  const [known, usable] = instance.asked.decisions.filter(({ ask }) => ask.type === "secret");
   assert.deepEqual(
-    [known?.asker.sub, known?.ask.action, known?.ask.id, known?.ask.context],
+    [known?.principal.sub, known?.ask.action, known?.ask.id, known?.ask.context],
     ["person:ben", "read_metadata", uri, { showing: true }],
   );
   assert.deepEqual(
-    [usable?.asker.sub, usable?.ask.action, usable?.ask.id, usable?.ask.context],
+    [usable?.principal.sub, usable?.ask.action, usable?.ask.id, usable?.ask.context],
     ["service:crud", "use", uri, { could: true, showing: true, tool: { id: "people.demo.get_employee" } }],
   );
   // Who may not know of a secret asks nobody for it, only because its tool is looked at.
-  house.verdicts.set("secret:read_metadata", false).set("secret:use", true);
-  house.secrets.status = "secret_not_found";
-  const { missing } = (await (await house.request("/mcp/tools/explain?tool=people.demo.get_employee", { as: agent })).json()) as Explained;
+  instance.verdicts.set("secret:read_metadata", false).set("secret:use", true);
+  instance.secrets.status = "secret_not_found";
+  const { missing } = (await (
+    await instance.request("/mcp/tools/explain?tool=people.demo.get_employee", { as: agent })
+  ).json()) as Explained;
   assert.ok(!missing.some(({ step }) => step === "secret"));
 });
 
 test("a tool is listed exactly if its explanation says so", async (t) => {
-  const house = await crudHouse(t);
-  house.membership.capabilities = ["people.demo.get_employee", "sallyport.local.shortest_path", "people.demo.update_salary"];
-  house.verdicts.set("tool:tools/list people.demo.update_salary", false);
+  const instance = await crudInstance(t);
+  instance.membership.capabilities = ["people.demo.get_employee", "sallyport.local.shortest_path", "people.demo.update_salary"];
+  instance.verdicts.set("tool:tools/list people.demo.update_salary", false);
   for (const as of [agent, {}]) {
-    const listed = ((await (await house.request("/mcp/tools/list", { as })).json()) as { tools: { name: string }[] }).tools.map(
+    const listed = ((await (await instance.request("/mcp/tools/list", { as })).json()) as { tools: { name: string }[] }).tools.map(
       (tool) => tool.name,
     );
-    for (const name of house.crud.catalogue.snapshot.order) {
-      const response = await house.request(`/mcp/tools/explain?tool=${name}`, { as });
+    for (const name of instance.crud.catalogue.snapshot.order) {
+      const response = await instance.request(`/mcp/tools/explain?tool=${name}`, { as });
       assert.equal(((await response.json()) as Explained).listed, listed.includes(name), name);
     }
   }
 });
 
 test("about others only who may explain is answered, in the words of their own rights", async (t) => {
-  const house = await crudHouse(t);
-  house.verdicts.set("tool:explain", false);
+  const instance = await crudInstance(t);
+  instance.verdicts.set("tool:explain", false);
   const path = "/mcp/tools/explain?tool=people.demo.get_employee&user_id=person:cleo&agent_id=agent:reporter";
-  assert.equal((await house.request(path)).status, 403);
-  house.verdicts.set("tool:explain", true);
-  house.asked.decisions.length = 0;
-  house.asked.membership.length = 0;
-  assert.equal((await house.request(path, { as: { sub: "person:ada", acr: "strong" } })).status, 200);
-  assert.deepEqual(house.asked.membership[0]?.query, { user_id: "person:cleo", agent_id: "agent:reporter" });
-  const [asked, about] = house.asked.decisions;
+  assert.equal((await instance.request(path)).status, 403);
+  instance.verdicts.set("tool:explain", true);
+  instance.asked.decisions.length = 0;
+  instance.asked.membership.length = 0;
+  assert.equal((await instance.request(path, { as: { sub: "person:ada", acr: "strong" } })).status, 200);
+  assert.deepEqual(instance.asked.membership[0]?.query, { user_id: "person:cleo", agent_id: "agent:reporter" });
+  const [asked, about] = instance.asked.decisions;
   assert.deepEqual(
-    [asked?.asker.sub, about?.asker.sub, about?.asker.agent, about?.asker.acr],
+    [asked?.principal.sub, about?.principal.sub, about?.principal.agent, about?.principal.acr],
     ["person:ada", "person:cleo", "agent:reporter", undefined],
   );
 });
 
 test("whoever is of another tenant is explained as if nobody of that name were there", async (t) => {
-  const graph = await testDatabase(t, graphRooms);
-  const house = await crudHouse(t, { membership: async (identity) => (await servedWorld(t, graph, { identity })).service.fetch });
+  const graph = await testDatabase(t, graphModules);
+  const instance = await crudInstance(t, { membership: async (identity) => (await servedWorld(t, graph, { identity })).service.fetch });
   const explain = async (sub: string, tenant: string, user: string, by: string): Promise<string> => {
     const query = new URLSearchParams({ tool: "people.demo.list_employees", user_id: user, agent_id: by });
-    const response = await house.request(`/mcp/tools/explain?${query.toString()}`, { as: { sub, tenant } });
+    const response = await instance.request(`/mcp/tools/explain?${query.toString()}`, { as: { sub, tenant } });
     const text = await response.text();
     assert.equal(response.status, 200, text);
     // The catalogue moves when a system comes up, whoever is asked about.
@@ -206,16 +208,16 @@ test("whoever is of another tenant is explained as if nobody of that name were t
     // One of her own tenant and an agent of the other, which has the tool.
     ["person:eve", "agent:hr-assistant", ["person:eve", "agent:hr-assistxnt"]],
   ] as const) {
-    const told = await explain("person:eve", "tenant:globex", user, by);
-    assert.equal(told, await explain("person:eve", "tenant:globex", strangers[0], strangers[1]), `${user} ${by}`);
-    assert.deepEqual([outcomes(told)["delegation"], outcomes(told)["reserve"]], ["fail", "skipped"]);
+    const reported = await explain("person:eve", "tenant:globex", user, by);
+    assert.equal(reported, await explain("person:eve", "tenant:globex", strangers[0], strangers[1]), `${user} ${by}`);
+    assert.deepEqual([outcomes(reported)["delegation"], outcomes(reported)["reserve"]], ["fail", "skipped"]);
   }
 });
 
 test("which systems name a secret is told of those that the caller may see, whichever part of it they name", async (t) => {
-  const house = await crudHouse(t);
+  const instance = await crudInstance(t);
   const uses = async (uri: string): Promise<unknown> => {
-    const response = await house.request(`/config/secret-uses?uri=${encodeURIComponent(uri)}`, { as: { scopes: ["config.read"] } });
+    const response = await instance.request(`/config/secret-uses?uri=${encodeURIComponent(uri)}`, { as: { scopes: ["config.read"] } });
     assert.equal(response.status, 200, await response.clone().text());
     return ((await response.json()) as { systems: unknown }).systems;
   };
@@ -225,47 +227,47 @@ test("which systems name a secret is told of those that the caller may see, whic
     assert.deepEqual(await uses(uri), people, uri);
   for (const uri of ["yaml://secret/people/demo2", "yaml://secret/peopl", "yaml://secret/people/demo#api", "nonsense"])
     assert.deepEqual(await uses(uri), [], uri);
-  house.verdicts.set("system:view people.demo", false);
+  instance.verdicts.set("system:view people.demo", false);
   assert.deepEqual(await uses(key), []);
 });
 
 test("modules are those of the caller's groups; without one the client shows none", async (t) => {
-  const house = await crudHouse(t);
+  const instance = await crudInstance(t);
   const modules = async (groups: string[]): Promise<unknown> => {
-    house.membership.groups = groups;
-    return ((await (await house.request("/configs/ui")).json()) as { modules: unknown }).modules;
+    instance.membership.groups = groups;
+    return ((await (await instance.request("/configs/ui")).json()) as { modules: unknown }).modules;
   };
   assert.deepEqual(await modules(["group:people-ops"]), { agents: true });
   assert.deepEqual(await modules(["group:platform-admins"]), { agents: true, pdp: true });
   assert.deepEqual(await modules(["group:contractors"]), {});
   assert.deepEqual(await modules([]), {});
-  house.membership.isDown = true;
-  assert.equal((await house.request("/configs/ui")).status, 503);
+  instance.membership.isDown = true;
+  assert.equal((await instance.request("/configs/ui")).status, 503);
 });
 
 test("streams are decided and refuse what they do not know", async (t) => {
-  const house = await crudHouse(t);
-  house.verdicts.set("streams:config", false);
-  house.verdicts.set("streams:activity", false);
-  house.verdicts.set("streams:workflow", false);
-  assert.equal((await house.request("/events/workflow")).status, 403);
-  assert.equal((await house.request("/events/config")).status, 403);
-  assert.equal((await house.request("/events/activity")).status, 403);
-  house.verdicts.clear();
-  assert.equal((await house.request("/events/config?evnt=tools")).status, 422);
-  assert.equal((await house.request("/events/config?event=nothing")).status, 422);
-  assert.equal((await house.request("/events/activity?category=nothing")).status, 422);
+  const instance = await crudInstance(t);
+  instance.verdicts.set("streams:config", false);
+  instance.verdicts.set("streams:activity", false);
+  instance.verdicts.set("streams:workflow", false);
+  assert.equal((await instance.request("/events/workflow")).status, 403);
+  assert.equal((await instance.request("/events/config")).status, 403);
+  assert.equal((await instance.request("/events/activity")).status, 403);
+  instance.verdicts.clear();
+  assert.equal((await instance.request("/events/config?evnt=tools")).status, 422);
+  assert.equal((await instance.request("/events/config?event=nothing")).status, 422);
+  assert.equal((await instance.request("/events/activity?category=nothing")).status, 422);
   for (const query of ["run=1", "run_id=", `workflow=${"x".repeat(257)}`, Array.from({ length: 21 }, () => "run_id=1").join("&")])
-    assert.equal((await house.request(`/events/workflow?${query}`)).status, 422, query);
-  assert.equal((await house.crud.fetch(new Request("http://house.internal/events/config"))).status, 401);
+    assert.equal((await instance.request(`/events/workflow?${query}`)).status, 422, query);
+  assert.equal((await instance.crud.fetch(new Request("http://house.internal/events/config"))).status, 401);
 });
 
 test("a principal has so many streams at once, whichever they are; one that ends gives its place back", async (t) => {
-  const house = await crudHouse(t);
+  const instance = await crudInstance(t);
   const closing: (() => Promise<void>)[] = [];
   t.after(() => Promise.all(closing.map((close) => close())));
-  const open = async (path: string, options?: Parameters<typeof house.request>[1]): Promise<readonly [number, string | undefined]> => {
-    const response = await house.request(path, options);
+  const open = async (path: string, options?: Parameters<typeof instance.request>[1]): Promise<readonly [number, string | undefined]> => {
+    const response = await instance.request(path, options);
     if (response.status === 200) closing.push(async () => response.body?.cancel());
     return [response.status, response.status === 200 ? undefined : ((await response.json()) as { code: string }).code];
   };
@@ -282,16 +284,16 @@ test("a principal has so many streams at once, whichever they are; one that ends
 const mfa = { id: "mfa", type: "step-up", properties: { acr_value: "strong", max_age_seconds: 300 } };
 
 test("a stream or a list that wants a stronger sign-in says so, however the decision says it", async (t) => {
-  const house = await crudHouse(t);
+  const instance = await crudInstance(t);
   for (const verdict of ["step_up_required", { obligations: [mfa] }]) {
-    house.verdicts.clear();
-    for (const pair of ["streams:config", "mcp_server:tools/list"]) house.verdicts.set(pair, verdict);
-    const stream = await house.request("/events/config");
+    instance.verdicts.clear();
+    for (const pair of ["streams:config", "mcp_server:tools/list"]) instance.verdicts.set(pair, verdict);
+    const stream = await instance.request("/events/config");
     assert.deepEqual([stream.status, ((await stream.json()) as { code: string }).code], [401, "step_up_required"]);
-    const list = await house.rpc({ jsonrpc: "2.0", id: 1, method: "tools/list" }, { as: agent });
+    const list = await instance.rpc({ jsonrpc: "2.0", id: 1, method: "tools/list" }, { as: agent });
     assert.deepEqual([list.body.error?.code, list.body.error?.data.code], [-32001, "step_up_required"], JSON.stringify(list.body));
     assert.equal(list.body.error?.data.step_up?.level, "strong");
-    const rest = await house.request("/mcp/tools/list", { as: agent });
+    const rest = await instance.request("/mcp/tools/list", { as: agent });
     assert.deepEqual([rest.status, ((await rest.json()) as { code: string }).code], [401, "step_up_required"]);
   }
 });
@@ -301,7 +303,7 @@ for (const [setting, depth] of [
   ["1", 1],
 ] as const)
   test(`MCP_MAX_DELEGATION_DEPTH ${setting ?? "unset"}: a chain of ${depth} agents enters, one more does not`, async (t) => {
-    const house = await crudHouse(t, setting === undefined ? {} : { settings: { MCP_MAX_DELEGATION_DEPTH: setting } });
+    const instance = await crudInstance(t, setting === undefined ? {} : { settings: { MCP_MAX_DELEGATION_DEPTH: setting } });
     const call = async (agents: number) => {
       const chain = Array.from({ length: agents }, (_one, index) => `agent:a${index}`);
       const act = chain
@@ -316,23 +318,23 @@ for (const [setting, depth] of [
         jti: crypto.randomUUID(),
         act,
       };
-      const times = { iss: house.identity.issuer, aud: testAudiences.crud, iat: now, exp: now + 300 };
-      const token = await house.identity.sign({ ...claims, ...times }, { typ: "at+jwt", kid: "test" });
+      const times = { iss: instance.identity.issuer, aud: testAudiences.crud, iat: now, exp: now + 300 };
+      const token = await instance.identity.sign({ ...claims, ...times }, { typ: "at+jwt", kid: "test" });
       const body = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "people.demo.get_employee", arguments: { id: "e1" } } };
-      const response = await house.request("/mcp/jsonrpc", { body, headers: { authorization: `Bearer ${token}` } });
+      const response = await instance.request("/mcp/jsonrpc", { body, headers: { authorization: `Bearer ${token}` } });
       return (await response.json()) as { error?: { data: { code: string } } };
     };
     assert.equal((await call(depth)).error, undefined);
-    assert.deepEqual(house.asked.decisions.at(-1)?.asker.actors?.length, depth, "the decision is about all of them");
-    const called = house.people.requests;
+    assert.deepEqual(instance.asked.decisions.at(-1)?.principal.actors?.length, depth, "the decision is about all of them");
+    const called = instance.people.requests;
     assert.equal((await call(depth + 1)).error?.data.code, "delegation_required");
-    assert.equal(house.people.requests, called);
+    assert.equal(instance.people.requests, called);
   });
 
 test("the activity stream of who may see all after another sign-in is one's own until then", async (t) => {
-  const house = await crudHouse(t, { realEvents: true });
+  const instance = await crudInstance(t, { realEvents: true });
   const health = async (sub: string): Promise<string> => {
-    const called = await house.rpc(
+    const called = await instance.rpc(
       { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "system.health", arguments: {} } },
       { as: { sub } },
     );
@@ -342,12 +344,12 @@ test("the activity stream of who may see all after another sign-in is one's own 
   assert.ok(ofBen !== "" && ofAda !== "");
   const shown = async (): Promise<boolean> => {
     const stop = new AbortController();
-    const headers = { authorization: `Bearer ${await house.token({ sub: "person:ada" })}` };
+    const headers = { authorization: `Bearer ${await instance.token({ sub: "person:ada" })}` };
     const request = new Request("http://house.internal/events/activity?last_event_id=0&category=tool_call", {
       headers,
       signal: stop.signal,
     });
-    const response = await house.crud.fetch(request);
+    const response = await instance.crud.fetch(request);
     assert.equal(response.status, 200);
     let text = "";
     for await (const chunk of response.body ?? []) {
@@ -363,17 +365,17 @@ test("the activity stream of who may see all after another sign-in is one's own 
     [{ obligations: [mfa] }, false],
     [false, false],
   ] as const) {
-    house.verdicts.set("activity:view_all", verdict);
+    instance.verdicts.set("activity:view_all", verdict);
     assert.equal(await shown(), seesAll, JSON.stringify(verdict));
   }
 });
 
 test("the record of a call and the approval of a definition are told live", async (t) => {
-  const house = await crudHouse(t, { realEvents: true });
+  const instance = await crudInstance(t, { realEvents: true });
   const read = async (path: string, needle: RegExp): Promise<string> => {
     const stop = new AbortController();
-    const response = await house.crud.fetch(
-      new Request(`http://house.internal${path}`, { headers: { authorization: `Bearer ${await house.token()}` }, signal: stop.signal }),
+    const response = await instance.crud.fetch(
+      new Request(`http://house.internal${path}`, { headers: { authorization: `Bearer ${await instance.token()}` }, signal: stop.signal }),
     );
     assert.equal(response.headers.get("content-type"), "text/event-stream", await (response.ok ? "" : response.text()));
     let text = "";
@@ -386,7 +388,7 @@ test("the record of a call and the approval of a definition are told live", asyn
   };
   const config = await read("/events/config?last_event_id=0&kind=tools", /read_graph/);
   assert.match(config, /event: tools\nid: \d+\ndata: .*"state":"approved"/);
-  const called = await house.rpc(
+  const called = await instance.rpc(
     { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "people.demo.get_employee", arguments: { id: "e1" } } },
     { as: agent },
   );
@@ -398,28 +400,28 @@ test("the record of a call and the approval of a definition are told live", asyn
 
 for (const path of ["/events/config", "/events/workflow", "/events/activity", "/configs/stream"])
   test(`${path} ends with the token that opened it`, async (t) => {
-    const house = await crudHouse(t, { realEvents: true });
-    const token = await house.token({ sub: "person:ada", scopes: ["config.read"], life: 2 });
+    const instance = await crudInstance(t, { realEvents: true });
+    const token = await instance.token({ sub: "person:ada", scopes: ["config.read"], life: 2 });
     const headers = { authorization: `Bearer ${token}` };
-    const response = await house.crud.fetch(new Request(`http://house.internal${path}`, { headers }));
+    const response = await instance.crud.fetch(new Request(`http://house.internal${path}`, { headers }));
     assert.equal(response.status, 200);
     const text = await response.text();
     assert.match(text, /"type":"bye"[^\n]*"reason":"expired"/);
   });
 
 test("an open stream that shows everybody's ends when its reader may see only their own; one's own goes on", async (t) => {
-  const house = await crudHouse(t, { realEvents: true });
-  const { change } = await testEvents(t, house.database, { service: "crud" });
+  const instance = await crudInstance(t, { realEvents: true });
+  const { change } = await testEvents(t, instance.database, { service: "crud" });
   for (const [atFirst, end] of [
     [true, /"type":"bye".*"reason":"revoked"/],
     [false, /"reason":"seen"/],
   ] as const) {
-    house.verdicts.set("activity:view_all", atFirst);
+    instance.verdicts.set("activity:view_all", atFirst);
     const stop = new AbortController();
-    const headers = { authorization: `Bearer ${await house.token({ sub: "person:ada" })}` };
-    const response = await house.crud.fetch(new Request("http://house.internal/events/config", { headers, signal: stop.signal }));
-    house.verdicts.set("activity:view_all", false);
-    const told = (reason: string): EventDraft => ({
+    const headers = { authorization: `Bearer ${await instance.token({ sub: "person:ada" })}` };
+    const response = await instance.crud.fetch(new Request("http://house.internal/events/config", { headers, signal: stop.signal }));
+    instance.verdicts.set("activity:view_all", false);
+    const reported = (reason: string): EventDraft => ({
       type: "policy.changed",
       tenant: "tenant:acme",
       stream: "config",
@@ -427,8 +429,8 @@ test("an open stream that shows everybody's ends when its reader may see only th
       key: reason,
       data: { reason },
     });
-    await change(async () => ({ result: undefined, events: [told("first")] }));
-    await change(async () => ({ result: undefined, events: [told("seen")] }));
+    await change(async () => ({ result: undefined, events: [reported("first")] }));
+    await change(async () => ({ result: undefined, events: [reported("seen")] }));
     let text = "";
     for await (const chunk of response.body ?? []) {
       text += Buffer.from(chunk as Uint8Array).toString();
@@ -441,12 +443,14 @@ test("an open stream that shows everybody's ends when its reader may see only th
 });
 
 test("the workflow stream is open before anything has run, and shows what is told of runs and tasks: one's own, those asked for", async (t) => {
-  const house = await crudHouse(t, { realEvents: true });
-  const { change } = await testEvents(t, house.database, { service: "crud" });
+  const instance = await crudInstance(t, { realEvents: true });
+  const { change } = await testEvents(t, instance.database, { service: "crud" });
   const read = async (query: string, needle: RegExp): Promise<string> => {
     const stop = new AbortController();
-    const headers = { authorization: `Bearer ${await house.token()}` };
-    const response = await house.crud.fetch(new Request(`http://house.internal/events/workflow${query}`, { headers, signal: stop.signal }));
+    const headers = { authorization: `Bearer ${await instance.token()}` };
+    const response = await instance.crud.fetch(
+      new Request(`http://house.internal/events/workflow${query}`, { headers, signal: stop.signal }),
+    );
     assert.equal(response.headers.get("content-type"), "text/event-stream", await (response.ok ? "" : response.text()));
     let text = "";
     for await (const chunk of response.body ?? []) {
@@ -456,11 +460,11 @@ test("the workflow stream is open before anything has run, and shows what is tol
     stop.abort();
     return text;
   };
-  house.verdicts.set("activity:view_all", false);
+  instance.verdicts.set("activity:view_all", false);
   const silent = await read("", /hello/);
   assert.match(silent, /^retry: \d+\n\n(?:id: \d+\n)?data: \{"type":"hello"/, "its control frames are default messages");
   assert.ok(!silent.includes("event:"));
-  const told = (run: string, workflow: string, kind: string, visibleTo: string): EventDraft => ({
+  const reported = (run: string, workflow: string, kind: string, visibleTo: string): EventDraft => ({
     type: `${kind === "task" ? "task" : "run"}.changed`,
     tenant: "tenant:acme",
     stream: "workflow",
@@ -472,10 +476,10 @@ test("the workflow stream is open before anything has run, and shows what is tol
   await change(async () => ({
     result: undefined,
     events: [
-      told("r1", "grant_access", "workflow", "person:ben"),
-      told("r2", "grant_access", "workflow", "person:eve"),
-      told("r3", "offboard", "task", "person:ben"),
-      told("r4", "offboard", "workflow", "person:ben"),
+      reported("r1", "grant_access", "workflow", "person:ben"),
+      reported("r2", "grant_access", "workflow", "person:eve"),
+      reported("r3", "offboard", "task", "person:ben"),
+      reported("r4", "offboard", "workflow", "person:ben"),
     ],
   }));
   const runsOf = (text: string): readonly string[] =>
@@ -485,7 +489,7 @@ test("the workflow stream is open before anything has run, and shows what is tol
   assert.deepEqual(runsOf(await read(`?${after}&run_id=r4`, /r4/)), ["workflow r4"]);
   assert.deepEqual(runsOf(await read(`?${after}&workflow=grant_access&workflow=none`, /bookmark/)), ["workflow r1"]);
   assert.deepEqual(runsOf(await read(`?${after}&workflow=grant_access&run_id=r4`, /bookmark/)), []);
-  house.verdicts.clear();
+  instance.verdicts.clear();
   assert.deepEqual(runsOf(await read(`?${after}`, /r4/)), ["workflow r1", "workflow r2", "task r3", "workflow r4"]);
 });
 
@@ -496,28 +500,28 @@ views: [{ name: strict, nameForm: underscore, denial: result, tenants: [tenant:a
 overrides: { people.demo.get_employee: { enabled: false } }
 `,
   });
-  const house = await crudHouse(t, { configFolder });
-  const listed = await house.rpc({ jsonrpc: "2.0", id: 1, method: "tools/list" }, { as: agent });
+  const instance = await crudInstance(t, { configFolder });
+  const listed = await instance.rpc({ jsonrpc: "2.0", id: 1, method: "tools/list" }, { as: agent });
   assert.deepEqual(
     listed.body.result.tools.map((tool) => tool.name),
     ["system.health", "people.demo.list_employees", "people.demo.update_salary"],
   );
-  const refused = await house.rpc(
+  const refused = await instance.rpc(
     { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "people.demo.get_employee", arguments: { id: "e1" } } },
     { as: agent },
   );
   assert.deepEqual([refused.body.error?.code, refused.body.error?.data.code], [-32001, "tool_disabled"]);
   assert.deepEqual(
-    house.entries.map((entry) => [entry.outcome, entry.code]),
+    instance.entries.map((entry) => [entry.outcome, entry.code]),
     [["refused", "tool_disabled"]],
   );
-  assert.equal((await house.request("/mcp/strict/tools/list", { as: { sub: "person:eve", tenant: "tenant:globex" } })).status, 404);
+  assert.equal((await instance.request("/mcp/strict/tools/list", { as: { sub: "person:eve", tenant: "tenant:globex" } })).status, 404);
   const standard = async (
     body: object,
     at = "strict",
   ): Promise<{ result: { tools?: { name: string }[]; isError?: boolean; instructions?: string; _meta?: object } }> => {
     const text = await (
-      await house.request(`/mcp/${at}`, { body, headers: { accept: "application/json, text/event-stream" }, as: agent })
+      await instance.request(`/mcp/${at}`, { body, headers: { accept: "application/json, text/event-stream" }, as: agent })
     ).text();
     return JSON.parse(text.startsWith("{") ? text : (/^data: (.*)$/m.exec(text)?.[1] ?? ""));
   };
@@ -543,7 +547,7 @@ overrides: { people.demo.get_employee: { enabled: false } }
     params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "x", version: "1" } },
   };
   assert.equal((await standard(initialize)).result.instructions, "Ask first.");
-  house.verdicts.set("tool:tools/call", "delegation_inactive");
+  instance.verdicts.set("tool:tools/call", "delegation_inactive");
   assert.equal(
     (await standard({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "people_demo_list_employees" } })).result.isError,
     true,
@@ -551,18 +555,18 @@ overrides: { people.demo.get_employee: { enabled: false } }
 });
 
 test("switches of the catalogue: a cap that is never silent, and health alone of the house's own tools", async (t) => {
-  const house = await crudHouse(t, { settings: { MCP_MAX_TOOLS: "3", MCP_LOOPBACK_ONLY_HEALTH: "true" }, servers: "away" });
-  assert.deepEqual(house.crud.catalogue.snapshot.order, ["system.health", ...peopleTools.slice(0, 2)]);
-  const response = await house.request("/mcp/tools/list", { as: agent });
+  const instance = await crudInstance(t, { settings: { MCP_MAX_TOOLS: "3", MCP_LOOPBACK_ONLY_HEALTH: "true" }, servers: "away" });
+  assert.deepEqual(instance.crud.catalogue.snapshot.order, ["system.health", ...peopleTools.slice(0, 2)]);
+  const response = await instance.request("/mcp/tools/list", { as: agent });
   assert.equal(response.headers.get("x-sallyport-truncated"), "kept=3;total=4");
-  assert.ok(house.lines.some((line) => line["event"] === "mcp_catalogue_truncated"));
-  const standard = await house.request("/mcp", {
+  assert.ok(instance.lines.some((line) => line["event"] === "mcp_catalogue_truncated"));
+  const standard = await instance.request("/mcp", {
     body: { jsonrpc: "2.0", id: 1, method: "tools/list" },
     headers: { accept: "application/json, text/event-stream" },
     as: agent,
   });
   assert.match(await standard.text(), /"sallyport\/truncated":\{"kept":3,"total":4\}/);
-  const { body } = await house.rpc({ jsonrpc: "2.0", id: 1, method: "tools/list" }, { as: agent });
+  const { body } = await instance.rpc({ jsonrpc: "2.0", id: 1, method: "tools/list" }, { as: agent });
   assert.deepEqual(body.result._meta, { "sallyport/truncated": { kept: 3, total: 4 } });
 });
 
@@ -618,11 +622,11 @@ test("settings out of range are refused", () => {
 
 test("every endpoint of the tool server that the contract declares is served, and refuses strangers", async (t) => {
   const contract = await import("#contract/tools.ts");
-  const house = await crudHouse(t);
+  const instance = await crudInstance(t);
   for (const endpoint of Object.values(contract)) {
     if (typeof endpoint !== "object" || !("service" in endpoint) || endpoint.service !== "crud") continue;
     const path = endpoint.path.replace("{view}", "people");
-    const response = await house.crud.fetch(
+    const response = await instance.crud.fetch(
       new Request(`http://house.internal${path}`, {
         method: endpoint.method,
         ...(endpoint.method === "POST" ? { body: "{}", headers: { "content-type": "application/json" } } : {}),

@@ -1,22 +1,22 @@
 import { randomUUID } from "node:crypto";
 import type { Peer } from "#contract/ask.ts";
 import { crudHealth } from "#contract/tools.ts";
-import { startLoop } from "#http/loop.ts";
+import { startInterval } from "#http/interval.ts";
 import type { Authenticate } from "#authn/authenticate.ts";
 import { bodyShareOf, type Caller } from "#authn/caller.ts";
-import type { HouseIdentity } from "#authn/house-identity.ts";
+import type { ServiceIdentity } from "#authn/service-identity.ts";
 import { createMetricsReader } from "#authn/metrics-reader.ts";
-import { createSealer, deriveKey, type HouseSecrets } from "#authn/seal.ts";
+import { createSealer, deriveKey, type InstanceSecrets } from "#authn/seal.ts";
 import type { Recorder } from "#events/audit/entry.ts";
 import { logOf } from "#events/audit/leaf.ts";
 import type { References } from "#events/audit/references.ts";
 import type { Change } from "#events/change.ts";
 import type { LiveBus } from "#events/live-bus.ts";
-import { createRecent } from "#http/recent.ts";
-import { withOwnPages } from "#http/own-pages.ts";
+import { createTtlCache } from "#http/ttl-cache.ts";
+import { withOwnPages } from "#http/ops-endpoints.ts";
 import { createRouter } from "#http/serve.ts";
 import type { Service } from "#http/service.ts";
-import type { Decider } from "#decide/decider.ts";
+import type { PdpClient } from "#pdp-client/pdp-client.ts";
 import type { Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
@@ -26,7 +26,7 @@ import { openConfigStore } from "./configs/config-store.ts";
 import { systemKind, toolsKind } from "./configs/kinds.ts";
 import { createFindNode } from "./configs/find-node.ts";
 import { createOwnerCheck } from "./configs/system-owner.ts";
-import { createForeteller } from "./configs/foretell.ts";
+import { createPreview } from "./configs/preview-impact.ts";
 import { createToolRegistrar } from "./configs/register-tools.ts";
 import { createConfigPublisher, type PublisherParts } from "./configs/publish-config.ts";
 import { serveArchive } from "./configs/serve-archive.ts";
@@ -39,13 +39,13 @@ import { createDocumentReader } from "./documents/document-reader.ts";
 import { loadToolsDocument } from "./documents/tools-document.ts";
 import { loadUiDocument } from "./documents/ui-document.ts";
 import { sweepKeys } from "./mcp/call/idempotency.ts";
-import { createCatalogueKeeper, type CatalogueKeeper } from "./mcp/catalogue-keeper.ts";
+import { createCatalogueKeeper, type CatalogueKeeper } from "./mcp/catalogue-store.ts";
 import { createContractDialect } from "./mcp/contract-dialect.ts";
 import { createFindTool } from "./mcp/find-tool.ts";
 import { createHealthTool } from "./mcp/health-tool.ts";
-import { MOST_LISTS } from "./mcp/list-tools.ts";
+import { MAX_LISTS } from "./mcp/list-tools.ts";
 import { openKillSwitches } from "./mcp/kill-switches.ts";
-import { createHouseChecks, isUp } from "./mcp/house-checks.ts";
+import { createInternalChecks, isUp } from "./mcp/internal-checks.ts";
 import { createSealedCursors } from "#authn/sealed-cursors.ts";
 import { settleDeadCall, type DeadAct } from "./mcp/recover.ts";
 import { serveExecute } from "./mcp/serve-execute.ts";
@@ -57,7 +57,7 @@ import { serveSecretUses } from "./secret-uses.ts";
 import { createStandardEndpoint } from "./mcp/standard/endpoint.ts";
 import { createListChanges } from "./mcp/standard/list-changes.ts";
 import type { Watch } from "./mcp/protocol-log.ts";
-import { createToolDesk, scopes, type ToolDeskParts } from "./mcp/tool-desk.ts";
+import { createToolService, scopes, type ToolServiceParts } from "./mcp/tool-service.ts";
 import { serveStreams } from "./streams.ts";
 import type { AllowedServers } from "./servers/allowed-servers.ts";
 import type { Placeholders } from "./systems/placeholders.ts";
@@ -73,7 +73,7 @@ export interface CrudParts {
   /** What systems may start as a child. */
   readonly servers: AllowedServers;
   /** Ports of this house that no system may dial; the demo upstream's is not among them. */
-  readonly housePorts: readonly number[];
+  readonly internalPorts: readonly number[];
   /** Every tenant of the house now. */
   readonly tenants: () => Promise<readonly string[]>;
   /** Whose place a secret URI names: a tenant's, or `platform`; nobody's unless given. */
@@ -83,8 +83,8 @@ export interface CrudParts {
   readonly recorder: Recorder & { readonly references: References };
   readonly bus: LiveBus;
   readonly authenticate: Authenticate;
-  readonly identity: HouseIdentity;
-  readonly decider: Decider;
+  readonly identity: ServiceIdentity;
+  readonly pdpClient: PdpClient;
   readonly peers: { readonly membership: Peer; readonly secrets: Peer };
   /** Each service's address, which is the audience of its tokens. */
   readonly audiences: { readonly crud: string; readonly membership: string; readonly secrets: string };
@@ -92,7 +92,7 @@ export interface CrudParts {
   readonly authorizationServers: readonly string[];
   /** OAuth clients that are no agents and may still use the tool protocol. */
   readonly firstPartyClients: readonly string[];
-  readonly houseSecrets: HouseSecrets;
+  readonly instanceSecrets: InstanceSecrets;
   readonly publicOrigin: string;
   readonly environment: "dev" | "test" | "production";
   /** Whether an address may read the metrics without a token; this machine always may. */
@@ -117,18 +117,18 @@ const SWEEP_MS = 600_000;
 
 /** Systems, tools, the tool protocol in both dialects, live streams of configuration and activity. Throws `StartFaults`. */
 export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
-  const { config, log, metrics, now, change, database, decider, tenants, peers, audiences } = parts;
+  const { config, log, metrics, now, change, database, pdpClient, tenants, peers, audiences } = parts;
   const stop = new AbortController();
   const publicUrl = config.publicUrl ?? parts.publicOrigin;
   const isProduction = parts.environment === "production";
-  const housePorts = new Set(parts.housePorts);
+  const internalPorts = new Set(parts.internalPorts);
   const ceiling = ceilingOf(config, parts.environment);
   const membershipParts = { membership: peers.membership, membershipAudience: audiences.membership, identity: parts.identity };
   const secretParts = {
     secrets: peers.secrets,
     secretsAudience: audiences.secrets,
     identity: parts.identity,
-    decider,
+    pdpClient,
     secretOwner: parts.secretOwner,
   };
 
@@ -139,7 +139,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   const sources = createSources({
     ...parts,
     ...membershipParts,
-    housePorts,
+    internalPorts,
     ceiling,
     requiresTls: isProduction,
     withLoopback: !config.loopbackOnlyHealth,
@@ -148,8 +148,8 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     changed: () => hooks.rebuild(),
   });
   const systems = () => (store.degraded.length === 0 && sources.external.every((system) => system.isUp) ? "up" : "down");
-  const health = createHealthTool({ version: parts.version, checks: createHouseChecks({ ...peers, database, systems }) });
-  const find = createFindTool({ scope: scopes.list, parts: () => deskParts });
+  const health = createHealthTool({ version: parts.version, checks: createInternalChecks({ ...peers, database, systems }) });
+  const find = createFindTool({ scope: scopes.list, parts: () => toolServiceParts });
   const catalogue = createCatalogueKeeper({
     builtIn: [health, find],
     tools: () => sources.tools,
@@ -189,10 +189,10 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   const { references } = parts.recorder;
   const subjectRef: Watch["subjectRef"] = ({ tenant, sub }) => references.refOf(database, logOf(tenant), sub).catch(() => undefined);
   const kills = await openKillSwitches({ database, change, log, now });
-  const cursorsOf = { secrets: parts.houseSecrets, now };
+  const cursorsOf = { secrets: parts.instanceSecrets, now };
   /** Of the protocol's own events, which a development house shows where it shows no line for each request. */
   const protocolLog = log.child({}, config.protocolLogLevel);
-  const deskParts: ToolDeskParts = {
+  const toolServiceParts: ToolServiceParts = {
     ...parts,
     ...config,
     log: protocolLog,
@@ -201,16 +201,16 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     kills,
     subjectRef,
     publicOrigin: publicUrl,
-    digestKey: deriveKey(parts.houseSecrets[0], "crud.digest.v1"),
-    replySealer: createSealer(parts.houseSecrets, "crud.tool-reply"),
-    decided: createRecent(MOST_LISTS, now),
+    digestKey: deriveKey(parts.instanceSecrets[0], "crud.digest.v1"),
+    replySealer: createSealer(parts.instanceSecrets, "crud.tool-reply"),
+    decided: createTtlCache(MAX_LISTS, now),
     cursor: createSealedCursors<string>({ ...cursorsOf, purpose: "crud.page-cursor", lifeMinutes: 15 }),
     answerCursor: createSealedCursors<number>({ ...cursorsOf, purpose: "crud.answer-cursor", lifeMinutes: 15 }),
     node: randomUUID(),
     stopping: stop.signal,
     catalogue,
   };
-  const desk = createToolDesk(deskParts);
+  const toolService = createToolService(toolServiceParts);
   const router = createRouter<Caller>({
     shareOf: bodyShareOf,
     tracing: parts.tracing,
@@ -222,34 +222,34 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   });
 
   const watch: Watch = { log: protocolLog, metrics, subjectRef };
-  createContractDialect(router, { ...watch, desk, maxBodyBytes: config.maxBodyBytes });
-  serveExecute(router, { ...watch, desk });
+  createContractDialect(router, { ...watch, toolService, maxBodyBytes: config.maxBodyBytes });
+  serveExecute(router, { ...watch, toolService });
   const toolsOf: PublisherParts["toolsOf"] = (system, tenant) =>
     [...catalogue.snapshot.tools.values()].filter(
       (tool) => `${tool.provider}.${tool.instance}` === system && tool.tenants?.includes(tenant) !== false,
     );
-  const graphParts = { ...membershipParts, decider, toolsOf };
+  const graphParts = { ...membershipParts, pdpClient, toolsOf };
   const register = createToolRegistrar(graphParts);
   const systemOf: ExplainParts["systemOf"] = (system, tenant) => store.list("system", tenant).find(({ name }) => name === system)?.prepared;
   const publisher = createConfigPublisher({
     store,
-    decider,
+    pdpClient,
     cursors: createSealedCursors<string>({ ...cursorsOf, purpose: "crud.config-cursor" }),
     toolsOf,
     external: () => sources.external,
     register,
-    foretell: createForeteller(graphParts),
+    previewImpact: createPreview(graphParts),
     secretParts,
   });
   serveConfigs(router, publisher, kills);
   serveDifferences(router, publisher, reader);
   serveArchive(router, publisher);
-  serveImports(router, { publisher, database, housePorts, ceiling, stopping: stop.signal });
-  serveDefinitions(router, { store, decider, groups: membershipParts, database, change, tenants, toolsOf, register });
-  serveKillSwitches(router, { kills, decider, now, catalogue, store, findNode });
-  serveExplanation(router, { ...deskParts, systemOf });
+  serveImports(router, { publisher, database, internalPorts, ceiling, stopping: stop.signal });
+  serveDefinitions(router, { store, pdpClient, groups: membershipParts, database, change, tenants, toolsOf, register });
+  serveKillSwitches(router, { kills, pdpClient, now, catalogue, store, findNode });
+  serveExplanation(router, { ...toolServiceParts, systemOf });
   serveUiConfig(router, uiDocument, membershipParts);
-  serveSecretUses(router, { store, decider });
+  serveSecretUses(router, { store, pdpClient });
   serveStreams(router, { ...parts, ...membershipParts, store, references, stopping: stop.signal });
   router.serve(crudHealth, async () => ({
     status: "ok",
@@ -257,9 +257,17 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     tools: catalogue.snapshot.tools.size,
     degraded: store.degraded.length,
   }));
-  const changes = createListChanges({ ...deskParts, kills, bus: parts.bus });
-  const standard = createStandardEndpoint(router, { ...parts, ...config, ...watch, desk, changes, publicUrl, ownUrl: audiences.crud });
-  const sweep = startLoop({
+  const changes = createListChanges({ ...toolServiceParts, kills, bus: parts.bus });
+  const standard = createStandardEndpoint(router, {
+    ...parts,
+    ...config,
+    ...watch,
+    toolService,
+    changes,
+    publicUrl,
+    ownUrl: audiences.crud,
+  });
+  const sweep = startInterval({
     everyMs: SWEEP_MS,
     work: () => sweepKeys(database),
     failed: (cause) => log.warn("tool_keys_sweep_failed", { cause }),
@@ -275,7 +283,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     await sweep[Symbol.asyncDispose]();
   };
   const ready = async (): Promise<readonly string[]> => ((await isUp(database.ready())) === "up" ? [] : ["database"]);
-  const settleDead = (act: DeadAct): Promise<void> => settleDeadCall(act, deskParts);
+  const settleDead = (act: DeadAct): Promise<void> => settleDeadCall(act, toolServiceParts);
 
   return {
     name: "crud",

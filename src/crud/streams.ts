@@ -14,14 +14,14 @@ import { watchConfigs } from "./configs/watch-configs.ts";
 import type { ConfigStore } from "./configs/config-store.ts";
 import { correlationIdOf } from "#http/correlation-id.ts";
 import type { Router } from "#http/serve.ts";
-import type { DecideAsk, Decider } from "#decide/decider.ts";
+import type { EvaluationQuery, PdpClient } from "#pdp-client/pdp-client.ts";
 import type { Database } from "#store/database.ts";
 import type { MembershipParts } from "./ask-membership.ts";
 import { readSubject } from "./ui-config.ts";
 
 export interface StreamsParts extends MembershipParts {
   readonly authenticate: Authenticate;
-  readonly decider: Decider;
+  readonly pdpClient: PdpClient;
   readonly bus: LiveBus;
   readonly database: Database;
   readonly store: ConfigStore;
@@ -30,16 +30,16 @@ export interface StreamsParts extends MembershipParts {
   readonly now: () => Date;
 }
 
-const told = { reply: z.unknown(), auth: "bearer", agents: "never", summary: "Live events." } as const;
-const shape = endpoint("crud", "GET", "/events", told);
+const reported = { reply: z.unknown(), auth: "bearer", agents: "never", summary: "Live events." } as const;
+const shape = endpoint("crud", "GET", "/events", reported);
 /** Configuration itself, not only that it changed. */
-const configShape = endpoint("crud", "GET", "/configs/stream", { ...told, scope: ["config.read"] });
+const configShape = endpoint("crud", "GET", "/configs/stream", { ...reported, scope: ["config.read"] });
 
 const configKinds: ReadonlySet<string> = new Set(["config", "tools", "delegation", "budget", "graph", "policy", "plugin", "session"]);
 const objectKinds: ReadonlySet<string> = new Set(configObjectKinds);
 const categories: ReadonlySet<string> = new Set(auditCategories);
-const MOST_VALUES = 20;
-const MOST_CHARACTERS = 256;
+const MAX_VALUES = 20;
+const MAX_CHARACTERS = 256;
 
 /** Every parameter that is none is refused: a misspelt filter would show all, or nothing. */
 const guardNames = (url: URL, names: readonly string[]): void => {
@@ -52,11 +52,11 @@ const guardNames = (url: URL, names: readonly string[]): void => {
 /** Values of the named parameters, which mean the same, each at most 20 times; of a closed list where there is one. */
 const readFilter = (url: URL, names: readonly string[], known?: ReadonlySet<string>): ReadonlySet<string> | undefined => {
   const values = names.flatMap((name) => url.searchParams.getAll(name));
-  const isWrong = values.some((value) => (known === undefined ? value === "" || value.length > MOST_CHARACTERS : !known.has(value)));
-  if (isWrong || values.length > MOST_VALUES) {
-    const what = known === undefined ? `values of 1-${MOST_CHARACTERS} characters` : `of ${[...known].join(", ")}`;
+  const isWrong = values.some((value) => (known === undefined ? value === "" || value.length > MAX_CHARACTERS : !known.has(value)));
+  if (isWrong || values.length > MAX_VALUES) {
+    const what = known === undefined ? `values of 1-${MAX_CHARACTERS} characters` : `of ${[...known].join(", ")}`;
     throw new Problem("unprocessable", {
-      errors: [{ path: `query.${names[0] ?? ""}`, message: `must be at most ${MOST_VALUES} ${what}` }],
+      errors: [{ path: `query.${names[0] ?? ""}`, message: `must be at most ${MAX_VALUES} ${what}` }],
     });
   }
   return values.length === 0 ? undefined : new Set(values);
@@ -65,8 +65,8 @@ const readFilter = (url: URL, names: readonly string[], known?: ReadonlySet<stri
 /** Streams are decided like everything else, and again while they are open. */
 export const serveStreams = (router: Router<Caller>, parts: StreamsParts): void => {
   const readsConfig = { type: "system", action: "view", id: "*" };
-  const isPermitted = async (caller: Caller, question: DecideAsk, correlationId: string): Promise<boolean> =>
-    parts.decider.refusal(caller, await parts.decider.decide(caller, question, correlationId)) === undefined;
+  const isPermitted = async (caller: Caller, question: EvaluationQuery, correlationId: string): Promise<boolean> =>
+    parts.pdpClient.refusal(caller, await parts.pdpClient.decide(caller, question, correlationId)) === undefined;
   /**
    * A stream opens to whoever may have it and shows one's own; with the right, the tenant's. Where that wants a fresh sign-in the
    * stream is one's own: a browser cannot sign in anew inside a stream, and `streams` itself answers 401 where it wants one.
@@ -86,8 +86,8 @@ export const serveStreams = (router: Router<Caller>, parts: StreamsParts): void 
       // Whoever may not see everybody's any more comes back to a stream of their own.
       return !all || (await seesAll(caller, correlationId, context));
     };
-    await parts.decider.require(caller, { type: "streams", action }, correlationId);
-    if (what === configShape) await parts.decider.require(caller, readsConfig, correlationId);
+    await parts.pdpClient.require(caller, { type: "streams", action }, correlationId);
+    if (what === configShape) await parts.pdpClient.require(caller, readsConfig, correlationId);
     const all = await seesAll(caller, correlationId, { showing: true });
     const url = new URL(request.url);
     const reader = {

@@ -30,7 +30,7 @@ export interface PeopleDirectoryParts {
 
 const MAX_BODY_BYTES = 16_384;
 const REMEMBER_MS = 24 * 3_600_000;
-const REMEMBER_MOST = 10_000;
+const MAX_REMEMBERED = 10_000;
 
 const listQuery = z.strictObject({
   dept: z.string().min(1).max(60).optional(),
@@ -111,7 +111,7 @@ export const createPeopleDirectory = (parts: PeopleDirectoryParts): PeopleDirect
 
   const forget = (now: number): void => {
     for (const [key, held] of remembered) {
-      if (remembered.size < REMEMBER_MOST && now - held.at < REMEMBER_MS) return;
+      if (remembered.size < MAX_REMEMBERED && now - held.at < REMEMBER_MS) return;
       remembered.delete(key);
     }
   };

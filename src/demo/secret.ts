@@ -19,7 +19,8 @@ export const demoAllowedMounts = JSON.stringify({
 });
 
 /** For TENANT_SALT where nothing is set: records of the demo name secrets, so that one can be looked for. The same at every start of a house. */
-export const demoTenantSalt = (houseSecret: Uint8Array): string => `hex:${deriveKey(houseSecret, "demo.tenant-salt.v1").toString("hex")}`;
+export const demoTenantSalt = (instanceSecret: Uint8Array): string =>
+  `hex:${deriveKey(instanceSecret, "demo.tenant-salt.v1").toString("hex")}`;
 
 /** The house's own reference: it made the secret, so no guard stands between. */
 const demoRef = (): SecretRef =>

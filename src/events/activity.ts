@@ -20,7 +20,7 @@ export interface ActivityOptions extends Pick<
   readonly nameOf?: ((subjectId: string) => Promise<string | undefined>) | undefined;
 }
 
-const MOST_REMEMBERED = 1_000;
+const MAX_REMEMBERED = 1_000;
 
 /**
  * The tenant's audit log as it grows: one frame an entry, `id` = its index in the log, the row of its act as data. With `seesAll` all
@@ -31,7 +31,7 @@ export const activityResponse = async (options: ActivityOptions): Promise<Respon
   const { database, references, subject, agents = [], categories, nameOf, ...stream } = options;
   const { tenant, seesAll } = stream;
   const own = await references.refOf(database, tenant, subject);
-  const known = new LRUCache<string, Readonly<Record<string, unknown>>>({ max: MOST_REMEMBERED });
+  const known = new LRUCache<string, Readonly<Record<string, unknown>>>({ max: MAX_REMEMBERED });
 
   /** Who stands behind a reference: nobody any more once it is erased. */
   const personOf = async (ref: string): Promise<Readonly<Record<string, unknown>>> => {

@@ -53,7 +53,7 @@ forEachDatabase(
     await until(() => moved === 3);
     stops[1]?.();
     await tell(event("policy"));
-    for (let told = 0; told < 3; told += 1) await seen.next();
+    for (let reported = 0; reported < 3; reported += 1) await seen.next();
     assert.equal(moved, 3);
     await seen.return?.(undefined);
   },

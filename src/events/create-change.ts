@@ -43,7 +43,7 @@ export const createChange = ({ database, recorder, bus, sink, traceparent }: Cha
   return async (work) => {
     let heads: readonly StreamHead[] = [];
     let written: readonly Numbered[] = [];
-    let isTold = false;
+    let isReported = false;
     // Of whoever asked: a transaction may be carried on by another flow.
     const trace = sink === undefined ? undefined : traceparent?.();
     const undo = (outcome: "rolled_back" | "unknown"): void => {
@@ -58,14 +58,14 @@ export const createChange = ({ database, recorder, bus, sink, traceparent }: Cha
         if (changed.entries !== undefined && changed.entries.length > 0) written = await recorder.writeIn(sql, changed.entries);
         const kept = (changed.events ?? []).filter(({ stream }) => stream !== undefined || sink !== undefined);
         const events = trace === undefined ? kept : kept.map((event) => ({ traceparent: trace, ...event }));
-        isTold = events.length > 0;
-        if (isTold) sink?.requireRoom();
+        isReported = events.length > 0;
+        if (isReported) sink?.requireCapacity();
         heads = await emit(sql, events, { newId, refOf: await nameSubjects(sql, events), sink });
         return changed.result;
       });
       recorder.ended(written, "committed");
       if (heads.length > 0) bus.announce(heads);
-      if (isTold) sink?.told();
+      if (isReported) sink?.notify();
       return result;
     } catch (error) {
       // A connection that broke at the commit leaves it open whether that was done.

@@ -28,9 +28,9 @@ const KEEP = statement<never>(
 export interface SinkInUse {
   readonly name: "kafka";
   /** Throws `event_backlog_full` while too much waits for it. */
-  requireRoom(): void;
+  requireCapacity(): void;
   /** This process committed something that may be for it. */
-  told(): void;
+  notify(): void;
 }
 
 export interface EmitOptions {
@@ -41,12 +41,12 @@ export interface EmitOptions {
   readonly sink?: SinkInUse | undefined;
 }
 
-const MOST_DATA_BYTES = 65_536;
+const MAX_DATA_BYTES = 65_536;
 const WORD = /^[a-z][a-z0-9_.-]{0,99}$/;
 
 const dataOf = (data: EventDraft["data"]): EventDraft["data"] => {
   const bytes = Buffer.byteLength(JSON.stringify(data));
-  return bytes > MOST_DATA_BYTES ? { truncated: true, bytes } : data;
+  return bytes > MAX_DATA_BYTES ? { truncated: true, bytes } : data;
 };
 
 /** Order is kept by topic and key: what belongs together is in one of 64 lanes. */

@@ -36,11 +36,11 @@ export const createEventRing = (limits: { readonly events: number; readonly byte
       }
     },
     /** At most so many events after a version; `undefined` where the ring no longer reaches so far back. */
-    after: (version: bigint, most: number): readonly StreamEvent[] | undefined => {
+    after: (version: bigint, max: number): readonly StreamEvent[] | undefined => {
       const first = ring[0]?.event.seq;
       if (first === undefined || version < first - 1n) return undefined;
       const place = placeAfter(version);
-      return ring.slice(place, place + most).map(({ event }) => event);
+      return ring.slice(place, place + max).map(({ event }) => event);
     },
     /** Bytes of the events after a version; of one that the ring has lost, all that it ever held. */
     bytesAfter: (version: bigint): number => (ring.length === 0 ? 0 : total - (ring[placeAfter(version) - 1]?.total ?? 0)),

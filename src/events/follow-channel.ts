@@ -1,5 +1,5 @@
 import type { Database } from "#store/database.ts";
-import { startLoop } from "#http/loop.ts";
+import { startInterval } from "#http/interval.ts";
 
 export interface FollowParts {
   readonly database: Pick<Database, "kind" | "listen">;
@@ -21,7 +21,7 @@ export const followPollMs = ({ database, pollMs }: Pick<FollowParts, "database" 
 /** Follows what other processes put in force: told by a notification, and looking now and then whether one was lost. */
 export const followChannel = async (parts: FollowParts): Promise<AsyncDisposable> => {
   const { database, channel, look, failed } = parts;
-  const loop = startLoop({ everyMs: followPollMs(parts), work: look, failed });
+  const loop = startInterval({ everyMs: followPollMs(parts), work: look, failed });
   const again = (): void => void look().catch(failed);
   const deafen = await database.listen(channel, again, again);
   return {

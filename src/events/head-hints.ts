@@ -6,7 +6,7 @@ import type { StreamHead } from "./emit.ts";
 const CHANNEL = "sallyport_live";
 const MERGE_MS = 20;
 /** A notification holds less than 8000 bytes. */
-const MOST_HEADS = 40;
+const MAX_HEADS = 40;
 
 const parse = (payload: string): readonly StreamHead[] => {
   try {
@@ -25,7 +25,7 @@ const parse = (payload: string): readonly StreamHead[] => {
 export const createHeadHints = async (parts: {
   readonly database: Database;
   readonly log: Log;
-  readonly heard: (heads: readonly StreamHead[]) => void;
+  readonly received: (heads: readonly StreamHead[]) => void;
 }) => {
   const { database, log } = parts;
   const waiting = new Map<string, StreamHead>();
@@ -33,13 +33,13 @@ export const createHeadHints = async (parts: {
   let sending: Promise<void> = Promise.resolve();
   let closed = false;
   const apart = AsyncLocalStorage.snapshot();
-  const stop = await database.listen(CHANNEL, (payload) => parts.heard(parse(payload)));
+  const stop = await database.listen(CHANNEL, (payload) => parts.received(parse(payload)));
 
   const flush = async (): Promise<void> => {
     const heads = [...waiting.values()];
     waiting.clear();
-    for (let at = 0; at < heads.length; at += MOST_HEADS) {
-      const part = heads.slice(at, at + MOST_HEADS).map(({ tenant, stream, version }) => ({ t: tenant, s: stream, v: Number(version) }));
+    for (let at = 0; at < heads.length; at += MAX_HEADS) {
+      const part = heads.slice(at, at + MAX_HEADS).map(({ tenant, stream, version }) => ({ t: tenant, s: stream, v: Number(version) }));
       await database.notify(CHANNEL, JSON.stringify(part));
     }
   };

@@ -68,7 +68,7 @@ export const createLiveBus = async (parts: LiveBusParts): Promise<LiveBus> => {
   const moved = (heads: readonly StreamHead[]): void => {
     for (const { tenant, stream, version } of heads) apart(() => hubs.get(keyOf(tenant, stream))?.hub.reached(version));
   };
-  const hints = await createHeadHints({ database, log, heard: moved });
+  const hints = await createHeadHints({ database, log, received: moved });
 
   const poll = async (): Promise<void> => {
     moved(await source.heads([...hubs.values()]));

@@ -1,4 +1,4 @@
-import { startLoop } from "#http/loop.ts";
+import { startInterval } from "#http/interval.ts";
 import { statement, type Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 
@@ -78,7 +78,7 @@ export const createRetention = (parts: RetentionParts) => {
     }
   };
 
-  const loop = startLoop({
+  const loop = startInterval({
     everyMs: parts.everyMs ?? 600_000,
     work: sweep,
     failed: (cause) => log.warn("outbox_retention_failed", { cause }),

@@ -37,7 +37,7 @@ export interface StreamOptions {
 }
 
 /** A frame of what a list-and-watch stream is of. */
-export interface Told {
+export interface Reported {
   readonly event: string;
   readonly data: Readonly<Record<string, unknown>>;
 }
@@ -45,9 +45,9 @@ export interface Told {
 /** Of a list-and-watch stream. */
 export interface Watched {
   /** All that there is, told to a reader that names no place and to one whose window is lost; `synced` with their number follows. One frame is made at a time. */
-  list(): Promise<readonly (() => Told)[]>;
+  list(): Promise<readonly (() => Reported)[]>;
   /** What became of the object that an event is about: told instead of the event. */
-  now(event: StreamEvent): Promise<Told>;
+  now(event: StreamEvent): Promise<Reported>;
 }
 
 export type ByeReason = "signed_out" | "expired" | "revoked" | "step_up" | "drain" | "slow" | "limit" | "upstream";
@@ -102,12 +102,12 @@ export const streamResponse = async (options: StreamOptions): Promise<Response> 
       data: JSON.stringify({ type, seq: Number(seq), at: now().toISOString(), ...members }),
     });
 
-  const toldText = ({ event, data }: Told, id?: bigint): string =>
+  const reportedText = ({ event, data }: Reported, id?: bigint): string =>
     sseFrame({ event, id: id === undefined ? undefined : String(id), data: JSON.stringify(data) });
   /** Without ids: a reader that is cut in the middle of the list begins it anew. */
   const listTexts = async function* ({ list }: Watched, seq: bigint): AsyncGenerator<string> {
     const objects = await list();
-    for (const object of objects) yield toldText(object());
+    for (const object of objects) yield reportedText(object());
     yield control("synced", { count: objects.length }, seq, true);
   };
 
@@ -123,7 +123,7 @@ export const streamResponse = async (options: StreamOptions): Promise<Response> 
       case "event": {
         const { event } = frame;
         if (kinds?.has(event.kind ?? "") === false || only?.(event) === false) return;
-        if (watch !== undefined) yield toldText(await watch.now(event), event.seq);
+        if (watch !== undefined) yield reportedText(await watch.now(event), event.seq);
         else yield eventText(event, options.present === undefined ? event.data : await options.present(event));
         return;
       }
@@ -182,7 +182,7 @@ export const streamResponse = async (options: StreamOptions): Promise<Response> 
       signal.addEventListener("abort", close, { once: true });
 
       /** Until the reader takes more. */
-      const room = async (): Promise<void> => {
+      const capacity = async (): Promise<void> => {
         while (open && (controller.desiredSize ?? 0) <= 0) {
           const taken = Promise.withResolvers<void>();
           wake = taken.resolve;
@@ -193,7 +193,7 @@ export const streamResponse = async (options: StreamOptions): Promise<Response> 
         for (let step: IteratorResult<BusFrame> = first; open && step.done !== true; step = await frames.next()) {
           for await (const text of textsOf(step.value)) {
             write(text);
-            await room();
+            await capacity();
           }
           if (step.value.kind === "event" && RECHECK_KINDS.has(step.value.event.kind ?? "")) recheck();
         }

@@ -1,4 +1,4 @@
-import { startLoop, type Loop } from "#http/loop.ts";
+import { startInterval, type Interval } from "#http/interval.ts";
 import type { GatewayParts } from "./gateway-parts.ts";
 
 /** Work that comes round by itself; each task is measured. */
@@ -8,7 +8,7 @@ export interface Background {
 }
 
 export const createBackground = (parts: Pick<GatewayParts, "metrics" | "log" | "roundsEveryMs">): Background => {
-  const loops: Loop[] = [];
+  const loops: Interval[] = [];
   const measured = async (task: string, work: () => Promise<void>): Promise<void> => {
     const started = performance.now();
     let status = "error";
@@ -23,7 +23,7 @@ export const createBackground = (parts: Pick<GatewayParts, "metrics" | "log" | "
   return {
     every: (everyMs, task, work) => {
       const failed = (cause: unknown): void => parts.log.warn("background_task_failed", { task, cause });
-      loops.push(startLoop({ everyMs: parts.roundsEveryMs ?? everyMs, work: () => measured(task, work), failed }));
+      loops.push(startInterval({ everyMs: parts.roundsEveryMs ?? everyMs, work: () => measured(task, work), failed }));
     },
     stop: async () => void (await Promise.all(loops.map((loop) => loop[Symbol.asyncDispose]()))),
   };

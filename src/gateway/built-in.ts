@@ -1,7 +1,7 @@
 import { Problem } from "#contract/problem.ts";
 import type { Answer } from "./answer.ts";
-import type { Inbound, InboundMethod } from "./front-door/inbound.ts";
-import type { AddressClass } from "./limits/rate-door.ts";
+import type { Inbound, InboundMethod } from "./ingress/inbound.ts";
+import type { AddressClass } from "./limits/rate-limit.ts";
 import { parsePattern, type RoutePattern } from "./routes/route-pattern.ts";
 import { capturesOf } from "./routes/route-table.ts";
 import { createSegmentTrie } from "./routes/segment-trie.ts";

@@ -1,4 +1,4 @@
-import { frontDoorProblem } from "./front-door/front-door-problem.ts";
+import { ingressProblem } from "./ingress/ingress-problem.ts";
 
 /**
  * What an encoded separator or a path parameter leaves behind: such a target has another reading for an upstream that
@@ -28,7 +28,7 @@ const noMarks: ReadonlySet<PathMark> = new Set();
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 const refuse = (detail: string): never => {
-  throw frontDoorProblem("ambiguous_target", { detail });
+  throw ingressProblem("ambiguous_target", { detail });
 };
 
 const isByteEscape = (target: string, at: number): boolean => /^%[0-9A-Fa-f]{2}$/.test(target.slice(at, at + 3));
@@ -107,7 +107,7 @@ const canonicalPath = (path: string): { readonly path: string; readonly marks: R
  * first path parameter.
  */
 export const canonicalise = (rawTarget: string): CanonicalTarget => {
-  if (rawTarget.length > MAX_TARGET_BYTES) throw frontDoorProblem("target_too_long");
+  if (rawTarget.length > MAX_TARGET_BYTES) throw ingressProblem("target_too_long");
   if (!rawTarget.startsWith("/")) refuse("The target is not a path.");
   if (!PRINTABLE.test(rawTarget)) refuse("The target has a character outside printable ASCII.");
   if (rawTarget.includes("#")) refuse("The target has a fragment.");

@@ -1,5 +1,5 @@
 import { Problem } from "#contract/problem.ts";
-import type { Inbound } from "./front-door/inbound.ts";
+import type { Inbound } from "./ingress/inbound.ts";
 import { fillPath } from "./routes/route-pattern.ts";
 import { capturesOf, type Route } from "./routes/route-table.ts";
 

@@ -25,7 +25,7 @@ const isOwned = (text: string): boolean => {
 const networks = () =>
   commaList().refine((items) => items.every(isOwned), "must be addresses or CIDR ranges of at least /8 (IPv4) or /7 (IPv6)");
 
-const MOST_KNOWN = 1000;
+const MAX_KNOWN = 1000;
 
 /** Whether an address lies in one of the ranges. */
 export const createNetworks = (ranges: readonly string[]): ((address: string) => boolean) => {
@@ -33,7 +33,7 @@ export const createNetworks = (ranges: readonly string[]): ((address: string) =>
   if (ranges.length === 0) return () => false;
   const list = listOf(...ranges);
   // The list makes an object of each address that it is asked about; the same few peers ask again and again.
-  const known = new LRUCache<string, boolean>({ max: MOST_KNOWN });
+  const known = new LRUCache<string, boolean>({ max: MAX_KNOWN });
   return (address) => {
     const held = known.get(address);
     if (held !== undefined) return held;

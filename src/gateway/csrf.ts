@@ -1,5 +1,5 @@
 import { Problem } from "#contract/problem.ts";
-import type { Inbound } from "./front-door/inbound.ts";
+import type { Inbound } from "./ingress/inbound.ts";
 import type { GatewayParts } from "./gateway-parts.ts";
 import type { SessionKeys } from "./sessions/session-keys.ts";
 import type { SessionRecord } from "./sessions/session-store.ts";
@@ -28,7 +28,7 @@ const tokenFault = (inbound: Inbound, isValid: (token: string) => boolean): Csrf
   return inbound.headers.get("x-requested-with") === "XMLHttpRequest" ? undefined : "missing_requested_with";
 };
 
-export interface CsrfDoor {
+export interface CsrfGuard {
   /**
    * Refuses a request on a session that this site's own page did not make. `headers` (all session rows) wants the token
    * headers on unsafe methods; `origin` (forward-auth rows) only what the browser itself says. Throws `csrf_failed`.
@@ -40,7 +40,7 @@ export interface CsrfDoor {
   guardLink(inbound: Inbound, record: SessionRecord | undefined, token: string | undefined, detail: string): void;
 }
 
-export const createCsrfDoor = (parts: Pick<GatewayParts, "metrics" | "log"> & { readonly keys: SessionKeys }): CsrfDoor => {
+export const createCsrfGuard = (parts: Pick<GatewayParts, "metrics" | "log"> & { readonly keys: SessionKeys }): CsrfGuard => {
   const refuse = (reason: CsrfReason, inbound: Inbound, detail?: string): never => {
     parts.metrics.count("bff_csrf_violations_total", { reason });
     parts.metrics.count("bff_security_events_total", { event_type: "csrf_rejected", severity: "warning" });

@@ -1,11 +1,11 @@
 import { asProblem } from "#http/problem-body.ts";
 import { correlationIdOf } from "#http/correlation-id.ts";
-import type { Corridor } from "./front-door/raw-server.ts";
-import { guardFrame } from "./front-door/frame.ts";
+import type { Pipeline } from "./ingress/raw-server.ts";
+import { guardFrame } from "./ingress/frame.ts";
 import { toResponse } from "./answer.ts";
-import type { InboundBody } from "./front-door/inbound.ts";
+import type { InboundBody } from "./ingress/inbound.ts";
 import type { ClientAddress } from "./limits/client-address.ts";
-import type { PublicOrigins } from "./front-door/public-origins.ts";
+import type { PublicOrigins } from "./ingress/public-origins.ts";
 import { canonicalise } from "./canonical-path.ts";
 
 /**
@@ -13,7 +13,7 @@ import { canonicalise } from "./canonical-path.ts";
  * sees (its path is normalised, its header lines are joined), so the front door itself is tested over sockets.
  */
 export const createFetchAdapter = (
-  corridor: Corridor,
+  pipeline: Pipeline,
   origins: PublicOrigins,
   clientAddress: ClientAddress,
   peerAddress = "127.0.0.1",
@@ -37,7 +37,7 @@ export const createFetchAdapter = (
         stream: () => request.body as ReadableStream<Uint8Array>,
         failure: () => undefined,
       };
-      const answer = await corridor.handle({
+      const answer = await pipeline.handle({
         method: frame.method,
         target: canonicalise(`${url.pathname}${url.search}`),
         headers: frame.headers,
@@ -53,7 +53,7 @@ export const createFetchAdapter = (
       return toResponse(answer);
     } catch (error) {
       return toResponse(
-        corridor.refuse(asProblem(error), { method: request.method, correlationId, isSecure: false, rawTarget: url.pathname }),
+        pipeline.refuse(asProblem(error), { method: request.method, correlationId, isSecure: false, rawTarget: url.pathname }),
       );
     }
   };

@@ -1,5 +1,5 @@
 import type { JSONWebKeySet } from "jose";
-import type { HouseIdentity, VerifyBearer } from "#authn/house-identity.ts";
+import type { ServiceIdentity, VerifyBearer } from "#authn/service-identity.ts";
 import type { LogoutToken } from "#authn/logout-token.ts";
 import type { OidcClient } from "#authn/oidc-client.ts";
 import type { ServiceParts } from "#authn/service-parts.ts";
@@ -26,11 +26,11 @@ export interface GatewayParts extends Omit<ServiceParts, "authenticate" | "isScr
   readonly recorder: Recorder;
   readonly bus: LiveBus;
   /** What waits for Kafka, where one is configured. */
-  readonly backlog?: Pick<Backlog, "faults" | "told"> | undefined;
+  readonly backlog?: Pick<Backlog, "faults" | "notify"> | undefined;
   /** Makes a check of bearer tokens for any of these audiences; see `createBearerVerifier`. */
   readonly verifierFor: (audiences: readonly string[]) => VerifyBearer;
   /** The gateway's own: it speaks for persons. */
-  readonly identity: HouseIdentity;
+  readonly identity: ServiceIdentity;
   readonly jwks: () => Promise<JSONWebKeySet>;
   readonly oidc: OidcClient;
   /** Checks a logout token of the identity provider; see `createLogoutTokenCheck`. */
@@ -47,12 +47,12 @@ export interface GatewayParts extends Omit<ServiceParts, "authenticate" | "isScr
   /** Ids of the actions that a policy schema declares: rows may name them. */
   readonly schemaActions: (text: string) => ReadonlySet<string>;
   /** Audiences that count as the house's own. */
-  readonly houseAudiences: readonly string[];
+  readonly internalAudiences: readonly string[];
   readonly version: string;
   /** Absent = plain HTTP. */
   readonly tls?: Tls | undefined;
   /** Authorities (PEM texts) of the house's services that run elsewhere; absent: the system's. */
-  readonly houseCa?: readonly string[] | undefined;
+  readonly internalCa?: readonly string[] | undefined;
   /** In place of the times between two rounds of each work in the background. */
   readonly roundsEveryMs?: number;
 }

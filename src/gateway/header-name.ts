@@ -1,6 +1,6 @@
 /** Clients and upstreams use few names; what a stranger makes up is written small anew each time once this is full. */
-const MOST_NAMES = 500;
-const LONGEST_NAME = 64;
+const MAX_NAMES = 500;
+const MAX_NAME = 64;
 const known = new Map<string, string>();
 
 /**
@@ -11,6 +11,6 @@ export const lowerName = (name: string): string => {
   const held = known.get(name);
   if (held !== undefined) return held;
   const lower = name.toLowerCase();
-  if (known.size < MOST_NAMES && name.length <= LONGEST_NAME) known.set(name, lower);
+  if (known.size < MAX_NAMES && name.length <= MAX_NAME) known.set(name, lower);
   return lower;
 };

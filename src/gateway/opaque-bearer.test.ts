@@ -39,7 +39,7 @@ test("an opaque token of the provider is a bearer's: for its audience and scopes
           issuers: [{ issuer: provider.url, keys: () => Promise.reject(new Error("no key is asked for")) }],
           introspector,
           mapping: { subjectPrefix: "", subjectClaim: "sub", tenantClaim: "tenant", assurance: defaultAssuranceMap },
-          houseKeys: identity.houseKeys,
+          serviceKeys: identity.serviceKeys,
           now,
           metrics,
         }),

@@ -1,7 +1,7 @@
 import type { Problem } from "#contract/problem.ts";
 import { problemDetails } from "#contract/problem-details.ts";
-import { escapeHtml as escape, housePage, housePageStyle } from "#http/house-page.ts";
-import type { Inbound } from "./front-door/inbound.ts";
+import { escapeHtml as escape, pageFrame, pageStyle } from "#http/page-frame.ts";
+import type { Inbound } from "./ingress/inbound.ts";
 
 const html = (text: string, status: number, headers: Headers): Response => {
   headers.set("content-type", "text/html; charset=utf-8");
@@ -9,7 +9,7 @@ const html = (text: string, status: number, headers: Headers): Response => {
   // No sandbox: it would keep the page from refreshing itself and give its links a foreign origin.
   headers.set(
     "content-security-policy",
-    `default-src 'none'; style-src ${housePageStyle}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+    `default-src 'none'; style-src ${pageStyle}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
   );
   return new Response(text, { status, headers });
 };
@@ -39,7 +39,7 @@ export const problemPage = (problem: Problem, correlationId: string, way: { read
     `<p class="ids"><code>${escape(problem.code)}</code><br><code>${escape(correlationId)}</code></p>`,
   ].join("");
   if (problem.status === 503 && !headers.has("retry-after")) headers.set("retry-after", "1");
-  return html(housePage(problem.title, body), problem.status, headers);
+  return html(pageFrame(problem.title, body), problem.status, headers);
 };
 
 /**
@@ -47,4 +47,4 @@ export const problemPage = (problem: Problem, correlationId: string, way: { read
  * which this page makes by itself, once.
  */
 export const refreshPage = (status: 200 | 401 = 200, headers = new Headers()): Response =>
-  html(housePage("One moment", "<p>One moment …</p>", '<meta http-equiv="refresh" content="0">'), status, headers);
+  html(pageFrame("One moment", "<p>One moment …</p>", '<meta http-equiv="refresh" content="0">'), status, headers);

@@ -4,7 +4,7 @@ import { LARGE_BODY_BYTES, type BodyShare } from "#http/body-shares.ts";
 import { faultsOf } from "#contract/shape-faults.ts";
 import { gatherBytes, guardPlainBody } from "#http/read-bytes.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
-import type { Inbound, InboundBody } from "./front-door/inbound.ts";
+import type { Inbound, InboundBody } from "./ingress/inbound.ts";
 
 const TYPE = /^([a-z0-9!#$&^_.+-]+\/[a-z0-9!#$&^_.+-]+)[ \t]*(?:;(.*))?$/i;
 const CHARSET = /^[ \t]*charset[ \t]*=[ \t]*"?utf-8"?[ \t]*$/i;
@@ -51,10 +51,10 @@ export const withReadBody = (inbound: Inbound, bytes: Uint8Array<ArrayBuffer> | 
  * Reads a body of at most `limit` bytes, as it was meant: one that is compressed is not what its bytes say. Throws `body_too_large`,
  * `unsupported_media_type`, `rate_limited`, or why the body could not be read.
  */
-export const readBody = async (inbound: Inbound, most: number): Promise<Uint8Array<ArrayBuffer>> => {
+export const readBody = async (inbound: Inbound, max: number): Promise<Uint8Array<ArrayBuffer>> => {
   if (inbound.body === undefined) return new Uint8Array();
   guardPlainBody(inbound.headers.get("content-encoding"));
-  const limit = Math.min(most, inbound.body.limit ?? most);
+  const limit = Math.min(max, inbound.body.limit ?? max);
   if ((inbound.body.length ?? 0) > limit) throw new Problem("body_too_large");
   if (inbound.body.length !== undefined && inbound.body.length <= LARGE_BODY_BYTES) return inbound.body.whole();
   const isLarge = (bytes: number): boolean => bytes > LARGE_BODY_BYTES;

@@ -1,12 +1,12 @@
 import { LRUCache } from "lru-cache";
 import type { Caller } from "#authn/caller.ts";
 import { requireScope } from "#authn/caller.ts";
-import type { VerifyBearer } from "#authn/house-identity.ts";
+import type { VerifyBearer } from "#authn/service-identity.ts";
 import { Problem } from "#contract/problem.ts";
-import type { Asker } from "#decide/decider.ts";
+import type { Principal } from "#pdp-client/pdp-client.ts";
 import { bearerChallenge } from "./challenge.ts";
-import type { Inbound } from "./front-door/inbound.ts";
-import type { PublicOrigins } from "./front-door/public-origins.ts";
+import type { Inbound } from "./ingress/inbound.ts";
+import type { PublicOrigins } from "./ingress/public-origins.ts";
 import type { GatewayParts } from "./gateway-parts.ts";
 import { fillPath } from "./routes/route-pattern.ts";
 import type { Route } from "./routes/route-table.ts";
@@ -18,8 +18,8 @@ import type { BrowserClient } from "./sessions/session-records.ts";
 /** Who a request comes from, once its row has said which credential counts. */
 export type Recognised =
   | { readonly kind: "none" }
-  | { readonly kind: "session"; readonly record: SessionRecord; readonly asker: Asker }
-  | { readonly kind: "bearer"; readonly caller: Caller; readonly asker: Asker };
+  | { readonly kind: "session"; readonly record: SessionRecord; readonly principal: Principal }
+  | { readonly kind: "bearer"; readonly caller: Caller; readonly principal: Principal };
 
 export interface RecogniseParts extends Pick<GatewayParts, "verifierFor" | "metrics"> {
   readonly sessions: Sessions;
@@ -53,7 +53,7 @@ export const clientOf = (inbound: Inbound): BrowserClient => ({
 export const hasBearer = (inbound: Inbound): boolean => /^bearer(?: |$)/i.test(inbound.headers.get("authorization") ?? "");
 
 /** The session's person as the decision point and the services see them. */
-const askerOfSession = (record: SessionRecord, scopes: ReadonlySet<string>): Asker => ({
+const principalOfSession = (record: SessionRecord, scopes: ReadonlySet<string>): Principal => ({
   sub: record.subject,
   tenant: record.tenant,
   amr: record.amr,
@@ -127,7 +127,7 @@ export const createRecogniser = (parts: RecogniseParts): Recogniser => {
     if (sid.kind !== "one") throw refuse(sid.kind === "ambiguous");
     try {
       const record = await parts.sessions.recognise(sid.value, clientOf(inbound), inbound.correlationId);
-      return { kind: "session", record, asker: askerOfSession(record, sessionScopes) };
+      return { kind: "session", record, principal: principalOfSession(record, sessionScopes) };
     } catch (error) {
       if (error instanceof Problem && error.code === "unauthenticated") throw refuse(true);
       throw error;
@@ -145,7 +145,7 @@ export const createRecogniser = (parts: RecogniseParts): Recogniser => {
       return challenge(error, inbound, route, captures);
     }
     guardBearer(route, inbound.target.path, caller, parts.firstPartyClients);
-    return { kind: "bearer", caller, asker: caller };
+    return { kind: "bearer", caller, principal: caller };
   };
 
   return {

@@ -1,9 +1,9 @@
 import { actorKindOf } from "#authn/actor-kind.ts";
-import type { DecideAsk, Asker } from "#decide/decider.ts";
-import type { Decided } from "#decide/obligations.ts";
+import type { EvaluationQuery, Principal } from "#pdp-client/pdp-client.ts";
+import type { Decision } from "#pdp-client/obligations.ts";
 import type { EntryActor, Recorder } from "#events/audit/entry.ts";
 import type { Log } from "#telemetry/log.ts";
-import type { Inbound, InboundMethod } from "./front-door/inbound.ts";
+import type { Inbound, InboundMethod } from "./ingress/inbound.ts";
 import type { Route } from "./routes/route-table.ts";
 import type { SessionRecord } from "./sessions/session-store.ts";
 
@@ -11,39 +11,39 @@ import type { SessionRecord } from "./sessions/session-store.ts";
 export interface AskingRequest {
   readonly inbound: Inbound;
   readonly route: Route;
-  readonly asker: Asker;
+  readonly principal: Principal;
   readonly record: SessionRecord | undefined;
   /** The method decided on; that of the request, unless the request asks for another one. */
   readonly method: InboundMethod;
 }
 
 /** Who asked, as the audit log names them. */
-export const actorOf = (asker: Asker, sessionRef: string | undefined): EntryActor => ({
-  subject: asker.sub,
-  kind: actorKindOf(asker),
-  agent_id: asker.agent,
-  client_id: asker.clientId,
+export const actorOf = (principal: Principal, sessionRef: string | undefined): EntryActor => ({
+  subject: principal.sub,
+  kind: actorKindOf(principal),
+  agent_id: principal.agent,
+  client_id: principal.clientId,
   session_ref: sessionRef,
 });
 
 /** Records that a question of a request was denied. `reason`: the decision's, or what is said in its place. Never throws. */
 export type RecordDenial = (
   request: AskingRequest,
-  ask: Pick<DecideAsk, "type" | "id" | "action">,
-  decided: Pick<Decided, "decisionId">,
+  ask: Pick<EvaluationQuery, "type" | "id" | "action">,
+  decided: Pick<Decision, "decisionId">,
   reason: string,
 ) => Promise<void>;
 
 export const createRecordDenial =
   (parts: { readonly recorder: Pick<Recorder, "one">; readonly log: Log }): RecordDenial =>
-  async ({ inbound, route, asker, record, method }, ask, { decisionId }, reason) => {
+  async ({ inbound, route, principal, record, method }, ask, { decisionId }, reason) => {
     const { correlationId } = inbound;
     const work = parts.recorder.one({
-      tenant: asker.tenant,
+      tenant: principal.tenant,
       category: "decision",
       outcome: "denied",
       code: reason,
-      actor: actorOf(asker, record?.ref),
+      actor: actorOf(principal, record?.ref),
       via: { service: "gateway", route_id: route.id },
       resource: { type: ask.type, id: ask.id },
       decisionId,

@@ -2,9 +2,9 @@ import { isIPv4 } from "node:net";
 import { faultOfJson } from "#contract/json-members.ts";
 import { Problem } from "#contract/problem.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
-import type { DecideAsk } from "#decide/decider.ts";
-import type { Meetable } from "#decide/obligations.ts";
-import type { InboundMethod } from "./front-door/inbound.ts";
+import type { EvaluationQuery } from "#pdp-client/pdp-client.ts";
+import type { Meetable } from "#pdp-client/obligations.ts";
+import type { InboundMethod } from "./ingress/inbound.ts";
 import { readsBody, resolveMapping } from "./routes/authz-mapping.ts";
 import type { RowMethod } from "./routes/route-row.ts";
 import type { Route } from "./routes/route-table.ts";
@@ -14,7 +14,7 @@ import { coarseNetworkOf } from "./sessions/session-keys.ts";
 
 /** What a row asks the decision point about one request. */
 export interface RouteQuestion {
-  readonly question: DecideAsk;
+  readonly question: EvaluationQuery;
   /** The body, where deciding had to read it: those bytes are what is forwarded. */
   readonly body: Uint8Array<ArrayBuffer> | undefined;
 }
@@ -56,7 +56,7 @@ export const askOfRoute = async (
   const resolved = resolveMapping(mapped.mapping, route.pattern, captures, body && parseStrictJson(body, { depth: 64, keepsUnfit: true }));
   const unfit = faultOfJson(resolved.claimed);
   if (unfit !== undefined) throw new Problem("invalid_request", { errors: [{ path: "", message: unfit }] });
-  const question: DecideAsk = {
+  const question: EvaluationQuery = {
     type: resolved.type,
     action: resolved.action,
     meets: metByRow,

@@ -134,11 +134,11 @@ test("over TLS every answer tells browsers to stay with it, also where there was
     ["CONNECT a:1 HTTP/1.1\r\nHost: localhost:8443\r\n\r\n", 405],
   ] as const) {
     const text = await new Promise<string>((resolve) => {
-      let heard = "";
+      let received = "";
       const socket = connectTls({ port: world.port, host: "127.0.0.1", rejectUnauthorized: false }, () => socket.write(bytes));
-      socket.on("data", (chunk) => (heard += chunk.toString("latin1")));
+      socket.on("data", (chunk) => (received += chunk.toString("latin1")));
       socket.on("error", () => {});
-      socket.on("close", () => resolve(heard));
+      socket.on("close", () => resolve(received));
     });
     assert.match(text, new RegExp(`^HTTP/1\\.1 ${status} `));
     assert.match(text, /^strict-transport-security: max-age=31536000\r$/im, bytes);

@@ -85,7 +85,7 @@ test("a token's own identity goes on: agent, scopes, assurance; and never wider"
       acr: caller.acr,
       authTime: caller.authTime,
       scopes: [...caller.scopes],
-      isHouseService: caller.isHouseService,
+      isInternalService: caller.isInternalService,
     },
     {
       sub: "person:ben",
@@ -93,7 +93,7 @@ test("a token's own identity goes on: agent, scopes, assurance; and never wider"
       acr: "strong",
       authTime: 1_700_000_000,
       scopes: ["membership.read"],
-      isHouseService: false,
+      isInternalService: false,
     },
   );
   const foreign = await made.identity.tokenFor({ sub: "person:ben", tenant: "tenant:acme", scopes: [] }, "http://localhost:8083");

@@ -6,9 +6,9 @@ import type { Answer } from "./answer.ts";
 import { guardMarks } from "./canonical-path.ts";
 import { offerBearer } from "./challenge.ts";
 import { returnQuery } from "./auth/return-to.ts";
-import { freePass } from "./decide-route.ts";
-import type { Doors } from "./doors.ts";
-import type { Inbound } from "./front-door/inbound.ts";
+import { freePass } from "./authorize-route.ts";
+import type { Steps } from "./steps.ts";
+import type { Inbound } from "./ingress/inbound.ts";
 import { isForeignNavigation, isNavigation, refreshPage } from "./plain-page.ts";
 import type { Proxy } from "./proxy/proxy.ts";
 import { limitBody, withReadBody } from "./read-body.ts";
@@ -41,7 +41,7 @@ export interface RouteCall extends Entered {
 
 export type InsideHandler = (call: RouteCall) => Promise<Answer>;
 
-export interface ServeRouteParts extends Pick<Doors, "origins" | "rate" | "recogniser" | "csrf" | "decide" | "reveal"> {
+export interface ServeRouteParts extends Pick<Steps, "origins" | "rate" | "recogniser" | "csrf" | "decide" | "reveal"> {
   readonly tracing: Tracing;
   readonly proxy: Proxy;
   readonly relay: ReturnType<typeof createStreamRelay>;
@@ -84,7 +84,9 @@ export const createServeRoute = (parts: ServeRouteParts): ServeRoute => {
     const { inbound, route, captures, who } = call;
     const record = who.kind === "session" ? who.record : undefined;
     const { body, again } =
-      who.kind === "none" ? freePass : await parts.decide({ inbound, route, captures, asker: who.asker, record, method: inbound.method });
+      who.kind === "none"
+        ? freePass
+        : await parts.decide({ inbound, route, captures, principal: who.principal, record, method: inbound.method });
     const recheck = async (): Promise<number> => {
       const until = who.kind === "session" ? await parts.requireLiving(who.record) : Infinity;
       if (who.kind === "bearer") await parts.recogniser.bearer(inbound, route, captures);
@@ -96,7 +98,7 @@ export const createServeRoute = (parts: ServeRouteParts): ServeRoute => {
     if (route.target.kind === "internal") {
       const handler = parts.inside.get(route.id);
       if (handler === undefined) throw new Problem("not_found");
-      using share = shares(who.kind === "none" ? inbound.clientAddress : `${who.asker.tenant} ${who.asker.sub}`);
+      using share = shares(who.kind === "none" ? inbound.clientAddress : `${who.principal.tenant} ${who.principal.sub}`);
       const limited = { ...call, recheck, inbound: limitBody(withReadBody(inbound, body), route.row.body_limit, share) };
       return await parts.tracing.span("gateway.inside", {}, () => handler(limited));
     }

@@ -10,9 +10,9 @@ import { explainRoute, reloadRoutes, type RoutesReloaded } from "#contract/route
 import { endSession, endSessionsOf, getCsrf, getSession, listSessions, logout } from "#contract/session.ts";
 import type { Service } from "#http/service.ts";
 import { createFetchAdapter } from "./fetch-adapter.ts";
-import { listenFrontDoor, type Listening } from "./front-door/listener.ts";
-import { createPublicOrigins } from "./front-door/public-origins.ts";
-import { joinGateway, type JoinedGateway } from "./join/join-gateway.ts";
+import { listenIngress, type Listening } from "./ingress/listener.ts";
+import { createPublicOrigins } from "./ingress/public-origins.ts";
+import { joinGateway, type JoinedGateway } from "./compose/compose-gateway.ts";
 import type { GatewayParts } from "./gateway-parts.ts";
 
 export interface GatewayService extends Service, Pick<JoinedGateway, "drain" | "endStreams"> {
@@ -73,14 +73,14 @@ export const createGateway = async (parts: GatewayParts): Promise<GatewayService
   return {
     name: "gateway",
     served,
-    fetch: createFetchAdapter(joined.corridor, origins, joined.clientAddress),
+    fetch: createFetchAdapter(joined.pipeline, origins, joined.clientAddress),
     ready: () => joined.unready(),
     reload: () => joined.reload({ correlationId: randomUUID() }),
     drain: () => joined.drain(),
     endStreams: () => joined.endStreams(),
     listen: async (options) => {
       guardProfile(parts, options.hosts);
-      const opened = await listenFrontDoor({ ...joined, origins, tls: parts.tls }, options);
+      const opened = await listenIngress({ ...joined, origins, tls: parts.tls }, options);
       listening.push(opened);
       return opened;
     },

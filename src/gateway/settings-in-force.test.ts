@@ -111,12 +111,12 @@ test("OIDC_POST_LOGOUT_PATH is where sign-out ends, of the origin that was addre
   assert.deepEqual(asked.slice(2), [`${made.origin}/good-bye`]);
 });
 
-for (const [houseAudiences, credential] of [
+for (const [internalAudiences, credential] of [
   [[FAR], "house"],
   [["https://another.example"], "none"],
   [undefined, "none"],
 ] as const)
-  test(`with HOUSE_AUDIENCES ${houseAudiences?.join() ?? "unset"} a service elsewhere gets ${credential === "house" ? "our token" : "no token"}`, async (t) => {
+  test(`with HOUSE_AUDIENCES ${internalAudiences?.join() ?? "unset"} a service elsewhere gets ${credential === "house" ? "our token" : "no token"}`, async (t) => {
     const far = await serverUpstream(t);
     const made = await testGateway(t, {
       database: await database(),
@@ -126,7 +126,7 @@ services:
 routes:
   - { id: s, path: /api/s/*, target_service: far, upstream_path: "/{path}", methods: [GET], auth: session, authz: none }
 `,
-      parts: houseAudiences === undefined ? {} : { houseAudiences },
+      parts: internalAudiences === undefined ? {} : { internalAudiences },
     });
     const { cookie } = await made.signIn("person:ben");
     assert.equal((await made.fetch("/api/s/x", { headers: cookie })).status, 200);

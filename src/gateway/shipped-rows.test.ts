@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { schemaActions } from "#pdp/bundle/schema-actions.ts";
 import { decidingPeer, recordingPeer, sharedDatabase, testGateway } from "#testing/gateway.ts";
 import { isBuiltInPath } from "./built-in-path.ts";
-import { insideIds } from "./inside/inside-rows.ts";
+import { insideIds } from "./internal/internal-rows.ts";
 import { loadRoutes } from "./routes/load-routes.ts";
 import type { RouteTable } from "./routes/route-table.ts";
 
@@ -17,7 +17,7 @@ const shippedTable = async (): Promise<RouteTable> => {
     pdpConfigFile: fileURLToPath(new URL("../../config/pdp.yaml", import.meta.url)),
     variables: Object.fromEntries(services.map((name) => [name, "http://localhost:8090"])),
     handlers: insideIds,
-    houseAudiences: ["http://localhost:8090"],
+    internalAudiences: ["http://localhost:8090"],
     publicHosts: new Set(["localhost:8080"]),
     isBuiltIn: isBuiltInPath,
     schemaActions,

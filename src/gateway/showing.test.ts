@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { pages } from "#contract/screens.ts";
 import { uiModules } from "#contract/tools.ts";
-import { pairs } from "#decide/pairs.ts";
+import { pairs } from "#pdp-client/pairs.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { recordingPeer, sharedDatabase, testGateway } from "#testing/gateway.ts";
 import { pdpWorld } from "#testing/pdp.ts";

@@ -7,7 +7,7 @@ export interface Network {
   readonly bits: number;
 }
 
-const MOST_BITS = { 4: 32, 6: 128 } as const;
+const MAX_BITS = { 4: 32, 6: 128 } as const;
 
 /** An address, or a range in CIDR notation; `undefined`: it is neither. */
 export const readNetwork = (text: string): Network | undefined => {
@@ -20,8 +20,8 @@ export const readNetwork = (text: string): Network | undefined => {
     (written !== undefined && !/^[0-9]{1,3}$/.test(written))
   )
     return undefined;
-  const bits = written === undefined ? MOST_BITS[family] : Number(written);
-  return bits > MOST_BITS[family] ? undefined : { address, family, bits };
+  const bits = written === undefined ? MAX_BITS[family] : Number(written);
+  return bits > MAX_BITS[family] ? undefined : { address, family, bits };
 };
 
 export const networkList = (networks: Iterable<Network>): BlockList => {

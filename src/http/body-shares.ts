@@ -3,7 +3,7 @@ import { Problem } from "#contract/problem.ts";
 /** A body of more than that is large: reading, checking and recording it costs the loop that everybody shares. */
 export const LARGE_BODY_BYTES = 65_536;
 const AT_ONCE = 2;
-const MOST_WAITING = 16;
+const MAX_WAITING = 16;
 
 /** One request's claim to a place among its caller's large bodies; given back when it is answered. */
 export interface BodyShare extends Disposable {
@@ -31,7 +31,7 @@ export const createBodyShares = (): ((caller: string) => BodyShare) => {
     const places = callers.get(caller) ?? { held: 0, waiting: [] };
     callers.set(caller, places);
     if (places.held < AT_ONCE) places.held += 1;
-    else if (places.waiting.length < MOST_WAITING) await new Promise<void>((go) => places.waiting.push(go));
+    else if (places.waiting.length < MAX_WAITING) await new Promise<void>((go) => places.waiting.push(go));
     else throw new Problem("rate_limited", { detail: "Too many large bodies of yours are under way.", headers: { "retry-after": "1" } });
     return places;
   };

@@ -3,9 +3,9 @@ import { getRequestListener } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import type { Peer } from "#contract/ask.ts";
 import { bindHosts } from "./bind-hosts.ts";
-import { createHouseServer, type Tls } from "./create-server.ts";
+import { createHttpServer, type Tls } from "./create-server.ts";
 import { guardExchanges } from "./guard-exchanges.ts";
-import { isOwnPage, withOwnPages, type OwnPages } from "./own-pages.ts";
+import { isOwnPage, withOwnPages, type OwnPages } from "./ops-endpoints.ts";
 import { listenerLimits, type ListenerLimits } from "./listener-limits.ts";
 import { markFromSocket } from "./read-bytes.ts";
 import { TextResponse } from "./text-response.ts";
@@ -47,7 +47,7 @@ export const listenOn = async (listener: RequestListener, options: ListenOptions
   const { port, bound } = await bindHosts(
     options,
     () => {
-      const server = createHouseServer(limits, { requireHostHeader: true, tls: options.tls });
+      const server = createHttpServer(limits, { requireHostHeader: true, tls: options.tls });
       guardExchanges(server, limits, options.pages === undefined ? listener : withPages(listener, options.pages));
       return { server };
     },

@@ -207,7 +207,7 @@ export const createRouter = <C>(options: RouterOptions<C>): Router<C> => {
         using _share = shareOf(request, caller);
         const spanOptions = {
           kind: "server",
-          parent: isOfTheHouse(caller) ? (request.headers.get("traceparent") ?? undefined) : undefined,
+          parent: isOfInstance(caller) ? (request.headers.get("traceparent") ?? undefined) : undefined,
           facts: { "http.request.method": endpoint.method, "http.route": endpoint.path },
         } as const;
         response = await tracing.span(`${endpoint.method} ${endpoint.path}`, spanOptions, async (span) => {
@@ -250,10 +250,10 @@ export const createRouter = <C>(options: RouterOptions<C>): Router<C> => {
 };
 
 /** Another service of the house asks: it says what trace this belongs to. A stranger's word on that does not count. */
-const isOfTheHouse = (caller: unknown): boolean => {
+const isOfInstance = (caller: unknown): boolean => {
   if (typeof caller !== "object" || caller === null) return false;
-  const { isHouseService, isHouseCall } = caller as { readonly isHouseService?: unknown; readonly isHouseCall?: unknown };
-  return isHouseService === true || isHouseCall === true;
+  const { isInternalService, isServiceCall } = caller as { readonly isInternalService?: unknown; readonly isServiceCall?: unknown };
+  return isInternalService === true || isServiceCall === true;
 };
 
 const matches = (pattern: string, path: string): boolean => {

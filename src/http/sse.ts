@@ -56,9 +56,9 @@ export interface SseParser {
 
 /**
  * Reads a stream as browsers do: CR, LF and CRLF end lines, a byte order mark at the start is skipped, an id with NUL and a
- * retry that is no number are ignored. Throws RangeError when a frame grows beyond `mostBytes` (default 4 MiB).
+ * retry that is no number are ignored. Throws RangeError when a frame grows beyond `maxBytes` (default 4 MiB).
  */
-export const createSseParser = (mostBytes = 4 * 1_048_576): SseParser => {
+export const createSseParser = (maxBytes = 4 * 1_048_576): SseParser => {
   const decoder = new TextDecoder("utf-8");
   let rest = "";
   let afterCarriageReturn = false;
@@ -86,7 +86,7 @@ export const createSseParser = (mostBytes = 4 * 1_048_576): SseParser => {
   const readLine = (line: string, parts: SsePart[]): void => {
     if (line === "") return endFrame(parts);
     size += line.length;
-    if (size > mostBytes) throw new RangeError("a frame of the stream is too large");
+    if (size > maxBytes) throw new RangeError("a frame of the stream is too large");
     const colon = line.indexOf(":");
     if (colon === 0) parts.push({ kind: "comment", text: line.slice(line[1] === " " ? 2 : 1) });
     else if (colon === -1) readField(line, "", parts);
@@ -108,7 +108,7 @@ export const createSseParser = (mostBytes = 4 * 1_048_576): SseParser => {
         start = rest[at] === "\r" && rest[at + 1] === "\n" ? at + 2 : at + 1;
       }
       rest = rest.slice(start);
-      if (rest.length > mostBytes) throw new RangeError("a line of the stream is too large");
+      if (rest.length > maxBytes) throw new RangeError("a line of the stream is too large");
       return parts;
     },
     get lastEventId() {

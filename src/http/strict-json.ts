@@ -1,8 +1,8 @@
 import { isHeld, parseExactJson, rawNumberPaths } from "#contract/exact-numbers.ts";
 import { faultOfJson } from "#contract/json-members.ts";
-import { MOST_FAULTS, Problem, type ProblemCode } from "#contract/problem.ts";
+import { MAX_FAULTS, Problem, type ProblemCode } from "#contract/problem.ts";
 import { placeOf } from "#contract/shape-faults.ts";
-import { atOnce } from "./turns.ts";
+import { atOnce } from "./yielding.ts";
 
 /**
  * JSON that has one reading: UTF-8 without BOM, no repeated member, bounded depth, every value with a canonical form (RFC 8785, so
@@ -33,7 +33,7 @@ export interface StrictJsonLimits {
 }
 
 /** What follows the reading (schemas, walks, digests) costs by the member, on the one loop that everybody shares. */
-export const MOST_MEMBERS = 10_000;
+export const MAX_MEMBERS = 10_000;
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
@@ -69,7 +69,7 @@ export const strictJsonSteps = function* (bytes: Uint8Array | string, limits: St
   yield;
   const unfit = limits.keepsUnfit === true ? undefined : faultOfJson(value, limits.keepsDigits);
   if (unfit === undefined) return value;
-  const raw = limits.keepsDigits === true ? [] : rawNumberPaths(value).slice(0, MOST_FAULTS);
+  const raw = limits.keepsDigits === true ? [] : rawNumberPaths(value).slice(0, MAX_FAULTS);
   const errors = raw.map((path) => ({ path: placeOf(path), message: "is a number that no double holds" }));
   throw new Problem("body_unreadable", { detail: `The body ${unfit}.`, ...(errors.length === 0 ? {} : { errors }) });
 };
@@ -111,11 +111,11 @@ const LARGE_EXPONENT = /[eE][-+]?\d{3}/;
  */
 const checkMembers = function* (text: string, limits: StrictJsonLimits, repeated: number[]): Generator<void, boolean> {
   const open: (Set<string> | null)[] = [];
-  const most = limits.members ?? MOST_MEMBERS;
+  const max = limits.members ?? MAX_MEMBERS;
   let members = 0;
   let expectsName = false;
   const count = (): void => {
-    if (++members > most) throw new Problem("body_too_large", { detail: `The body has more than ${most} members.` });
+    if (++members > max) throw new Problem("body_too_large", { detail: `The body has more than ${max} members.` });
   };
   const enter = (names: Set<string> | null): void => {
     if (open.push(names) > limits.depth)

@@ -6,7 +6,7 @@ import type { Tls } from "./create-server.ts";
 import { faultOf, readCertificates, readKeyPair, readPrivateKey } from "./pem-files.ts";
 
 /** What this process shows, and whom it believes among the house's other services. */
-export interface HouseTls {
+export interface ServiceTls {
   /** Absent: its listeners speak plain HTTP. */
   readonly own?: Tls;
   /** PEM texts of the authorities of the others; absent: the system's. */
@@ -14,7 +14,7 @@ export interface HouseTls {
 }
 
 /** Reads the files that the settings name, once. Throws `StartFaults` with every variable whose file cannot be used, and why. */
-export const readTls = async ({ tlsCertFile, tlsKeyFile, tlsCaFile }: HttpConfig): Promise<HouseTls> => {
+export const readTls = async ({ tlsCertFile, tlsKeyFile, tlsCaFile }: HttpConfig): Promise<ServiceTls> => {
   const faults: Fault[] = [];
   const note = (path: string, message: string | undefined): void => {
     if (message !== undefined) faults.push({ path, message });

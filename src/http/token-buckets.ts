@@ -33,15 +33,15 @@ export const stepBucket = (fullAt: number | undefined, rate: Rate, now: number):
   const perToken = 1000 / rate.perSecond;
   const from = Math.max(fullAt ?? now, now);
   const next = from + perToken;
-  const room = now + perToken * rate.burst - next;
+  const capacity = now + perToken * rate.burst - next;
   // Rounding of the clock's fractions must not cost a token.
-  if (room < -0.001) return { isAllowed: false, remaining: 0, retryAfterMs: -room, fullAt: from };
-  const remaining = Math.floor((room + 0.001) / perToken);
-  return { isAllowed: true, remaining, retryAfterMs: remaining > 0 ? 0 : perToken - room, fullAt: next };
+  if (capacity < -0.001) return { isAllowed: false, remaining: 0, retryAfterMs: -capacity, fullAt: from };
+  const remaining = Math.floor((capacity + 0.001) / perToken);
+  return { isAllowed: true, remaining, retryAfterMs: remaining > 0 ? 0 : perToken - capacity, fullAt: next };
 };
 
 /** Most buckets that one process keeps; a full bucket is no bucket, so only clients of the last moments count. */
-const MOST = 100_000;
+const MAX = 100_000;
 
 /** Changed in its place: a new one for each request would make work for the collector of garbage. */
 interface Bucket {
@@ -60,7 +60,7 @@ export const createLocalBuckets = (now: () => number = () => performance.now()):
     for (const [key, { fullAt }] of buckets) if (fullAt <= at) buckets.delete(key);
     // All of them in use: the ones that were touched longest ago go first, so many at once that this stays rare.
     for (const key of buckets.keys()) {
-      if (buckets.size < MOST * 0.9) return;
+      if (buckets.size < MAX * 0.9) return;
       buckets.delete(key);
     }
   };
@@ -75,7 +75,7 @@ export const createLocalBuckets = (now: () => number = () => performance.now()):
         return taken;
       }
       buckets.delete(key);
-      if (buckets.size >= MOST) prune(at);
+      if (buckets.size >= MAX) prune(at);
       buckets.set(key, { fullAt: taken.fullAt, placedAt: at });
       return taken;
     },

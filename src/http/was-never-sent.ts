@@ -10,11 +10,11 @@ const codes: ReadonlySet<unknown> = new Set([
   "UND_ERR_INVALID_ARG",
 ]);
 
-const MOST_CAUSES = 5;
+const MAX_CAUSES = 5;
 
 /** Whether a request that failed so had surely no effect: no connection was made, so nothing of it was sent. Looks through causes, and at every address that was tried. */
 export const wasNeverSent = (fault: unknown): boolean => {
-  for (let at: unknown = fault, depth = 0; at instanceof Error && depth < MOST_CAUSES; at = at.cause, depth++) {
+  for (let at: unknown = fault, depth = 0; at instanceof Error && depth < MAX_CAUSES; at = at.cause, depth++) {
     if (at instanceof AggregateError && at.errors.length > 0) return at.errors.every(wasNeverSent);
     if (codes.has((at as { code?: unknown }).code)) return true;
   }

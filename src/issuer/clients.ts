@@ -5,7 +5,7 @@ import { EXCHANGE_GRANT } from "#authn/delegated-token.ts";
 import { CLIENT_GRANT } from "#authn/own-token.ts";
 import { agentScopes, personScopes } from "#authn/scopes.ts";
 import type { FindClient, RegisteredClient } from "#authn/registered-clients.ts";
-import type { HouseSecrets } from "#authn/seal.ts";
+import type { InstanceSecrets } from "#authn/seal.ts";
 import type { SignIns } from "./sign-ins.ts";
 
 /** Only the development sign-in for the command line; see demo-grant.ts. */
@@ -39,7 +39,7 @@ const program = (clientId: string, secret: string, grant: string, name?: string)
 export const clientsOf = (parts: {
   readonly web: WebClient;
   readonly signIns: SignIns;
-  readonly secrets: HouseSecrets;
+  readonly secrets: InstanceSecrets;
 }): ClientMetadata[] => [
   {
     client_id: parts.web.clientId,

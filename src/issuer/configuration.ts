@@ -1,6 +1,6 @@
 import type { Configuration, errors as ProviderErrors, interactionPolicy, KoaContextWithOIDC } from "oidc-provider";
 import type { JWK } from "jose";
-import { isOfHouse } from "#authn/resource-indicator.ts";
+import { isInternalAudience } from "#authn/resource-indicator.ts";
 import { identityScopes } from "#authn/scopes.ts";
 import { logoutUrlOf, type KnownClients, type WebClient } from "./clients.ts";
 import type { Factors } from "./factors.ts";
@@ -24,7 +24,7 @@ export interface ConfigurationParts {
   readonly claims: Pick<TokenClaims, "of">;
   /** `aud` of a token for a resource; `granted` are all that its sign-in asked for. */
   readonly audienceOf: (token: object, resource: string, granted: readonly string[]) => string | readonly string[];
-  /** What may be named as `resource`, beside views (`isOfHouse`); the first stands for all. */
+  /** What may be named as `resource`, beside views (`isInternalAudience`); the first stands for all. */
   readonly audiences: readonly string[];
   readonly web: WebClient;
   readonly known: Pick<KnownClients, "scopesOf">;
@@ -121,7 +121,7 @@ export const configurationOf = (parts: ConfigurationParts): Configuration => ({
       useGrantedResource: () => true,
       getResourceServerInfo: async (ctx, resource, client) => {
         const { InvalidScope, InvalidTarget } = parts.library.errors;
-        const isOwn = isOfHouse(parts.audiences, resource);
+        const isOwn = isInternalAudience(parts.audiences, resource);
         const isGateway = client.clientId === parts.web.clientId;
         const server = (scope: string) => ({ scope, accessTokenFormat: "jwt" as const, jwt: { sign: { alg: "ES256" as const } } });
         // Services outside are known to the gateway alone. Its service tokens, in its own name, are for none of the house.
@@ -131,11 +131,11 @@ export const configurationOf = (parts: ConfigurationParts): Configuration => ({
           return server(typeof scope === "string" ? scope : "");
         }
         if (!isOwn && !isGateway) throw new InvalidTarget(`this house has ${parts.audiences.join(" ")}`);
-        const most = await parts.known.scopesOf(client.clientId);
+        const max = await parts.known.scopesOf(client.clientId);
         // A service that asks for scopes is told when it has none of them: an answer without any would mean all.
         const asked = ctx.oidc.params?.["grant_type"] === "client_credentials" ? [...ctx.oidc.requestParamScopes] : [];
-        if (asked.length > 0 && !asked.some((scope) => most.includes(scope))) throw new InvalidScope(`there is ${most.join(" ")}`, "");
-        return server(most.join(" "));
+        if (asked.length > 0 && !asked.some((scope) => max.includes(scope))) throw new InvalidScope(`there is ${max.join(" ")}`, "");
+        return server(max.join(" "));
       },
     },
   },

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { UnknownObject } from "oidc-provider";
 import { isLoopbackAddress } from "#http/addresses.ts";
 import { OAuthError } from "#authn/oauth-error.ts";
-import { isOfHouse } from "#authn/resource-indicator.ts";
+import { isInternalAudience } from "#authn/resource-indicator.ts";
 import { agentScopes } from "#authn/scopes.ts";
 import type { Factors } from "./factors.ts";
 import type { IssueToken } from "./grant-tokens.ts";
@@ -35,16 +35,16 @@ const guardLocalCommand = (request: IncomingMessage): void => {
 };
 
 /** No more than there is; all of it when nothing is asked. */
-const parseScope = (ctx: GrantContext, most: readonly string[]): string => {
-  const asked = valueOf(ctx, "scope")?.split(" ").filter(Boolean) ?? most;
-  const wider = asked.filter((scope) => !most.includes(scope));
-  if (wider.length > 0) throw new OAuthError("invalid_scope", `not to be had here: ${wider.join(" ")}. There is: ${most.join(" ")}`);
+const parseScope = (ctx: GrantContext, max: readonly string[]): string => {
+  const asked = valueOf(ctx, "scope")?.split(" ").filter(Boolean) ?? max;
+  const wider = asked.filter((scope) => !max.includes(scope));
+  if (wider.length > 0) throw new OAuthError("invalid_scope", `not to be had here: ${wider.join(" ")}. There is: ${max.join(" ")}`);
   return asked.join(" ");
 };
 
 const parseTargets = (ctx: GrantContext, audiences: readonly string[]): readonly string[] => {
   const asked = valuesOf(ctx, "resource");
-  if (asked.some((audience) => !isOfHouse(audiences, audience)))
+  if (asked.some((audience) => !isInternalAudience(audiences, audience)))
     throw new OAuthError("invalid_target", `this house has ${audiences.join(" ")}`);
   return asked.length === 0 ? audiences : asked;
 };

@@ -18,7 +18,7 @@ export interface Factors {
 type Factor = "password" | "code";
 
 /** Wrong tries that lock a factor of an account, and for how long. */
-const MOST_FAILURES = { password: 10, code: 5 } as const satisfies Record<Factor, number>;
+const MAX_FAILURES = { password: 10, code: 5 } as const satisfies Record<Factor, number>;
 const LOCK_SECONDS = 300;
 const PERIOD_SECONDS = 30;
 /** One step to either side, for clocks that differ. */
@@ -54,7 +54,7 @@ export const createFactors = (parts: { readonly database: Database; readonly sig
 
   const isLocked = async (person: Person, factor: Factor): Promise<boolean> => {
     const [row] = await parts.database.run(countFailures, [person.sub, factor, horizon()]);
-    return (row?.failures ?? 0) >= MOST_FAILURES[factor];
+    return (row?.failures ?? 0) >= MAX_FAILURES[factor];
   };
   const fail = async (person: Person, factor: Factor): Promise<{ ok: false; why: "wrong" }> => {
     await parts.database.run(addFailure, [person.sub, factor, parts.now(), horizon()]);

@@ -56,7 +56,7 @@ const callerOf = async (op: TestIssuer, token: string, audience: string) => {
     audience,
     issuers: [{ issuer: op.url, keys: (header, input) => keys(header, input) }],
     mapping: { subjectPrefix: "", subjectClaim: "sub", tenantClaim: "tenant", assurance: defaultAssuranceMap },
-    houseKeys: testIdentity().houseKeys,
+    serviceKeys: testIdentity().serviceKeys,
     now: () => new Date(),
     metrics: createMetrics(),
   });
@@ -149,7 +149,7 @@ test("a service client gets what is registered for it, for all tenants, and no m
   assert.equal(answer.scope, "authzen.pep metrics.read");
   const caller = await callerOf(op, answer.access_token ?? "", op.audiences[2] ?? "");
   assert.deepEqual(
-    [caller.sub, caller.tenant, caller.clientId, caller.isHouseService, caller.agent],
+    [caller.sub, caller.tenant, caller.clientId, caller.isInternalService, caller.agent],
     ["service:pep", "*", "service:pep", false, undefined],
   );
   assert.equal((await post({ grant_type: "client_credentials" }, asClient("agent:hr-assistant"))).error, "unauthorized_client");
@@ -282,7 +282,7 @@ test("in production there is no embedded issuer", async (t) => {
       web: { clientId: "x", clientSecret: "x", publicOrigins: [] },
       signIns: demoSignIns,
       audiences: ["http://localhost:8080"],
-      houseKeys: identity.houseKeys,
+      serviceKeys: identity.serviceKeys,
       metrics: createMetrics(),
       log: silentLog,
       now: () => new Date(),

@@ -71,7 +71,7 @@ export const registerGrants = (parts: GrantParts): void => {
     const subject = await parseSubjectToken(agent === undefined ? checkOfSession : checkPersonal, ask.subjectToken);
     const token =
       agent === undefined
-        ? passOn(subject, ask, { houseAudiences: audiences, now: now() })
+        ? passOn(subject, ask, { internalAudiences: audiences, now: now() })
         : delegate(subject, ask, { ...agent, agentScopes: await parts.clients.scopesOf(clientId), audiences, now: now() });
     const { sub: _sub, ...claims } = token.claims;
     const scope = token.scopes.join(" ");

@@ -3,17 +3,17 @@ import { createLocalJWKSet } from "jose";
 import { listenOn, loopbackHosts, type Listening, type ListenOptions } from "#http/listen.ts";
 import { correlationIdOf } from "#http/correlation-id.ts";
 import { Problem } from "#contract/problem.ts";
-import { startLoop } from "#http/loop.ts";
+import { startInterval } from "#http/interval.ts";
 import type { Database } from "#store/database.ts";
-import type { OwnPages } from "#http/own-pages.ts";
+import type { OwnPages } from "#http/ops-endpoints.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import { defaultAssuranceMap } from "#authn/assurance.ts";
 import { createTokenChecker } from "#authn/bearer.ts";
 import { provesClient, type FindClient } from "#authn/registered-clients.ts";
-import type { HouseKeys } from "#authn/house-keys.ts";
-import { audienceOfResource, isOfHouse } from "#authn/resource-indicator.ts";
-import { createSealer, deriveKey, type HouseSecrets } from "#authn/seal.ts";
+import type { ServiceKeys } from "#authn/service-keys.ts";
+import { audienceOfResource, isInternalAudience } from "#authn/resource-indicator.ts";
+import { createSealer, deriveKey, type InstanceSecrets } from "#authn/seal.ts";
 import { createArtifacts, sweepExpired } from "./artifacts.ts";
 import { clientsOf, knownClients, registeredMetadata, type WebClient } from "./clients.ts";
 import { configurationOf } from "./configuration.ts";
@@ -36,12 +36,12 @@ export interface IssuerParts {
   readonly issuerUrl: string;
   readonly environment: "dev" | "test" | "production";
   readonly database: Database;
-  readonly secrets: HouseSecrets;
+  readonly secrets: InstanceSecrets;
   readonly web: WebClient;
   readonly signIns: SignIns;
   /** What access tokens name in `aud`: the public origin, `<origin>/mcp`, the address of each service; the first stands for all. */
   readonly audiences: readonly [string, ...string[]];
-  readonly houseKeys: HouseKeys;
+  readonly serviceKeys: ServiceKeys;
   /** Agents and services whose credentials the house keeps; none unless given. */
   readonly findClient?: FindClient | undefined;
   /** Shown at its own `/metrics`, together with its health. */
@@ -77,7 +77,7 @@ export const createIssuer = async (parts: IssuerParts): Promise<Issuer> => {
   const clients = knownClients(signIns, findClient);
   const claims = createTokenClaims(factors.find, clients.tenantOf);
 
-  const isOwn = (resource: string): boolean => isOfHouse(parts.audiences, resource);
+  const isOwn = (resource: string): boolean => isInternalAudience(parts.audiences, resource);
   const audienceOf = (token: object, resource: string, granted: readonly string[]): string | readonly string[] => {
     const noted = claims.audienceOf(token);
     if (noted !== undefined) return noted;
@@ -147,7 +147,7 @@ export const createIssuer = async (parts: IssuerParts): Promise<Issuer> => {
         audience,
         issuers: [{ issuer: issuerUrl, keys: (header, token) => publicKeys(header, token) }],
         mapping: { subjectPrefix: "", subjectClaim: "sub", tenantClaim: "tenant", assurance: defaultAssuranceMap },
-        houseKeys: parts.houseKeys,
+        serviceKeys: parts.serviceKeys,
         agentOfClient: async (clientId) => (await clients.agentOf(clientId))?.agent,
         now,
       }),
@@ -206,7 +206,7 @@ export const createIssuer = async (parts: IssuerParts): Promise<Issuer> => {
     isListed: parts.isScraperListed ?? (() => false),
     requireReader: () => Promise.reject(new Problem("access_denied", { detail: "Metrics of this port are for this machine." })),
   };
-  const sweep = startLoop({
+  const sweep = startInterval({
     everyMs: SWEEP_MS,
     work: () => sweepExpired(database, now()),
     failed: (cause) => log.warn("issuer_sweep_failed", { cause }),

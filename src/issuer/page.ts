@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { escapeHtml as escape, housePage, housePageStyle } from "#http/house-page.ts";
+import { escapeHtml as escape, pageFrame, pageStyle } from "#http/page-frame.ts";
 import type { Person } from "./sign-ins.ts";
 
 /** Origins that a content security policy can name: it has no words for IPv6 literals, and a browser complains of each. */
@@ -13,12 +13,12 @@ export interface Page {
   readonly formTargets?: readonly string[];
 }
 
-export const renderPage = (page: Page): string => housePage(page.title, page.body);
+export const renderPage = (page: Page): string => pageFrame(page.title, page.body);
 
 /** No script, nothing from elsewhere, no framing, nothing kept. */
 export const pageHeaders = (page: Page): Record<string, string> => ({
   "content-type": "text/html; charset=utf-8",
-  "content-security-policy": `default-src 'none'; style-src ${housePageStyle}; form-action ${["'self'", ...cspSources(page.formTargets ?? [])].join(" ")}; base-uri 'none'; frame-ancestors 'none'`,
+  "content-security-policy": `default-src 'none'; style-src ${pageStyle}; form-action ${["'self'", ...cspSources(page.formTargets ?? [])].join(" ")}; base-uri 'none'; frame-ancestors 'none'`,
   "cache-control": "no-store",
   "x-content-type-options": "nosniff",
   "x-frame-options": "DENY",

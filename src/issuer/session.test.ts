@@ -197,17 +197,17 @@ test("who signs out here is signed out at the gateway too: it is sent a logout t
   const { op, who } = await setUp(t);
   const ben = await signIn(who, "ben");
   const real = globalThis.fetch;
-  const told: { readonly url: string; readonly token: string }[] = [];
+  const reported: { readonly url: string; readonly token: string }[] = [];
   t.mock.method(globalThis, "fetch", async (url: string, init?: RequestInit) => {
     if (!url.startsWith(op.publicOrigin)) return real(url, init);
     assert.ok(init?.body instanceof URLSearchParams);
-    told.push({ url, token: init.body.get("logout_token") ?? "" });
+    reported.push({ url, token: init.body.get("logout_token") ?? "" });
     return new Response(null, { status: 200 });
   });
   const url = await who.client.endSessionUrl({ idToken: ben.tokens.idToken ?? "", postLogoutRedirectUri: `${op.publicOrigin}/` });
   await who.browser.open(url ?? "", (at) => at.origin === op.publicOrigin);
   assert.deepEqual(
-    told.map((one) => one.url),
+    reported.map((one) => one.url),
     [`${op.publicOrigin}/auth/backchannel-logout`],
   );
   const checked = await createLogoutTokenCheck({
@@ -215,6 +215,6 @@ test("who signs out here is signed out at the gateway too: it is sent a logout t
     clientId: op.clientId,
     now: () => new Date(),
     metrics: createMetrics(),
-  })(told[0]?.token ?? "");
+  })(reported[0]?.token ?? "");
   assert.deepEqual([checked.sid, checked.sub], [ben.idpSession, "person:ben"]);
 });

@@ -27,7 +27,7 @@ const tellClients = async (provider: Provider, ctx: KoaContextWithOIDC): Promise
   const { session } = ctx.oidc;
   const accountId = session?.accountId;
   if (session === undefined || accountId === undefined) return;
-  const told = Object.keys(session.authorizations ?? {}).map(async (clientId) => {
+  const reported = Object.keys(session.authorizations ?? {}).map(async (clientId) => {
     const client = await provider.Client.find(clientId);
     if (client?.backchannelLogoutUri === undefined) return;
     const sid = session.sidFor(clientId);
@@ -37,7 +37,7 @@ const tellClients = async (provider: Provider, ctx: KoaContextWithOIDC): Promise
       provider.emit("backchannel.error", ctx, error, client, accountId, sid);
     });
   });
-  await Promise.all(told);
+  await Promise.all(reported);
 };
 
 /**

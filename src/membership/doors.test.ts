@@ -6,7 +6,7 @@ import { endpointTable } from "#contract/endpoints.ts";
 import { Problem } from "#contract/problem.ts";
 import { testDatabase } from "#testing/database.ts";
 import { testIdentity } from "#testing/identity.ts";
-import { graphRooms, servedWorld, type CallMore, type Reply, type ServedWorld } from "#testing/membership.ts";
+import { graphModules, servedWorld, type CallMore, type Reply, type ServedWorld } from "#testing/membership.ts";
 
 type AnyEndpoint = Endpoint<z.ZodType, z.ZodType, z.ZodType, z.ZodType>;
 const endpoints: readonly AnyEndpoint[] = endpointTable.map(({ endpoint }) => endpoint).filter(({ service }) => service === "membership");
@@ -347,7 +347,7 @@ test("there is a question for every endpoint of the contract", () => {
 });
 
 test("eve gets of every acme id exactly what she gets of an id that never was", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   const held = await world.call("service:crud", "POST", `${DELEGATIONS}/reservations`, {
     body: ask({ call_id: "acme-call", user_id: "person:ben", agent_id: "agent:hr-assistant", usd: 0.01 }),
   });
@@ -419,7 +419,7 @@ test("eve gets of every acme id exactly what she gets of an id that never was", 
 });
 
 test("every endpoint but health is served, and refuses a call without token, with a stranger's, or without scope", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   const stranger = testIdentity();
   const foreignToken = await stranger.tokenFor({ sub: "person:ben", tenant: "tenant:acme", scopes });
   for (const endpoint of endpoints) {
@@ -442,7 +442,7 @@ const aboutWhom = ({ path }: { readonly path: string }): string =>
   path.includes("{id}") ? "delegation:cleo-rep" : path.startsWith(NODES) ? "person:cleo" : "agent:hr-assistant";
 
 test("an endpoint that names a decision asks for it, and is refused when it is denied or cannot be had", async (t) => {
-  const deny = await servedWorld(t, await testDatabase(t, graphRooms), { rule: () => "not_granted" });
+  const deny = await servedWorld(t, await testDatabase(t, graphModules), { rule: () => "not_granted" });
   for (const endpoint of endpoints.filter(({ decision }) => decision !== undefined)) {
     const [question] = questions[nameOf(endpoint)] ?? [];
     assert.ok(question);
@@ -458,7 +458,7 @@ test("an endpoint that names a decision asks for it, and is refused when it is d
 });
 
 test("without decisions nothing that needs one is done, and what decisions rest on still answers", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), {
+  const world = await servedWorld(t, await testDatabase(t, graphModules), {
     rule: () => {
       throw new Problem("decision_unavailable");
     },
@@ -480,7 +480,7 @@ test("without decisions nothing that needs one is done, and what decisions rest 
 });
 
 test("a write of what is no part of the graph names the version of the graph too", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   const version = String((await world.reader.version()).version);
   const write = async (method: string, path: string, body?: object, headers: Record<string, string> = {}) => {
     const reply = await world.call("ada", method, path, { scopes, headers, ...(body === undefined ? {} : { body }) });

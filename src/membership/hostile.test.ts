@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { testDatabase } from "#testing/database.ts";
-import { graphRooms, servedWorld, type Reply } from "#testing/membership.ts";
+import { graphModules, servedWorld, type Reply } from "#testing/membership.ts";
 import { foldText } from "#contract/fold-text.ts";
 
 const names = [
@@ -24,7 +24,7 @@ const quoted = (text: string): string => `"${text.replaceAll('"', '""')}"`;
 
 test("whatever somebody is called goes in by every writer as it is, and every search finds it literally, in its own tenant", async (t) => {
   const signIns = { provision: "create", system: "oidc", subjectPrefix: "", groups: new Map() } as const;
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), { signIns });
+  const world = await servedWorld(t, await testDatabase(t, graphModules), { signIns });
   const call = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}, as = "ada"): Promise<Reply> =>
     world.call(as, method, `/api/v1${path}`, {
       ...(body === undefined ? {} : { body }),
@@ -122,7 +122,7 @@ test("whatever somebody is called goes in by every writer as it is, and every se
 });
 
 test("rows that were folded before there was a bound are cut to it, and no others", async (t) => {
-  const database = await testDatabase(t, graphRooms);
+  const database = await testDatabase(t, graphModules);
   const world = await servedWorld(t, database);
   const one = "\ufdfa";
   const rows = [
@@ -139,7 +139,7 @@ test("rows that were folded before there was a bound are cut to it, and no other
 });
 
 test("a character that folds to many makes neither a name nor a search longer than others are", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   const one = "\ufdfa";
   await world.put({ id: "group:long", kind: "Group", name: one.repeat(250), display_name: one.repeat(250), tenant_id: "tenant:acme" });
   await world.put({ id: "group:pairs", kind: "Group", name: `\ufb01${"🦀".repeat(127)}x`, tenant_id: "tenant:acme" });

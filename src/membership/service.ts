@@ -3,11 +3,11 @@ import { createMetricsReader } from "#authn/metrics-reader.ts";
 import type { ServiceParts } from "#authn/service-parts.ts";
 import type { SettingsOf } from "#contract/setting.ts";
 import type { LiveBus } from "#events/live-bus.ts";
-import { withOwnPages } from "#http/own-pages.ts";
+import { withOwnPages } from "#http/ops-endpoints.ts";
 import { isScimPath } from "#http/scim-refusal.ts";
 import { createRouter } from "#http/serve.ts";
 import type { Service } from "#http/service.ts";
-import type { Decider } from "#decide/decider.ts";
+import type { PdpClient } from "#pdp-client/pdp-client.ts";
 import { noTracing } from "#telemetry/tracing.ts";
 import type { membershipSettings } from "./config.ts";
 import { createSealedCursors } from "#authn/sealed-cursors.ts";
@@ -20,15 +20,15 @@ import { serveGraphChanges } from "./graph-edit/serve-graph-changes.ts";
 import { serveGraphEdit } from "./graph-edit/serve-graph-edit.ts";
 import { serveAgents } from "./governance/serve-agents.ts";
 import { serveGovernance } from "./governance/serve-governance.ts";
-import { seedHouse } from "./graph/house-nodes.ts";
+import { seedBuiltIns } from "./graph/built-in-nodes.ts";
 import { tracedReader } from "./graph/traced-reader.ts";
 import { createFeed } from "./graph/index/feed.ts";
 import { createIndexReader } from "./graph/index/index-reader.ts";
 import { createSqlReader } from "./graph/sql-reader.ts";
 import { createWriteGraph } from "./graph/write.ts";
 import { serveIdentityNodes } from "./identity-nodes/serve-identity-nodes.ts";
-import { createBudgetTeller } from "./meter/budget-teller.ts";
-import { serveReservations } from "./meter/serve-reservations.ts";
+import { createBudgetNotifier } from "./ledger/budget-notifier.ts";
+import { serveReservations } from "./ledger/serve-reservations.ts";
 import { servePip } from "./pip/serve-pip.ts";
 import { servePolicyBindings } from "./registry/serve-policy-bindings.ts";
 import { serveRegistry } from "./registry/serve-registry.ts";
@@ -36,7 +36,7 @@ import { anybody } from "./roles/remaining-holders.ts";
 import { serveRoles } from "./roles/serve-roles.ts";
 import { serveScimTokens } from "./scim/scim-tokens.ts";
 import { createScim } from "./scim/serve-scim.ts";
-import type { MembershipRoom } from "./room.ts";
+import type { MembershipContext } from "./context.ts";
 import { serveTransfer } from "./transfer/serve-transfer.ts";
 import { serveLinks } from "./sign-ins/serve-links.ts";
 import { serveSignIns } from "./sign-ins/serve-sign-ins.ts";
@@ -51,7 +51,7 @@ export interface MembershipParts extends ServiceParts {
   readonly publicOrigins?: readonly string[];
   /** For `stream_seq` of lists; without it they carry none. */
   readonly bus?: Pick<LiveBus, "head">;
-  readonly decider: Decider;
+  readonly pdpClient: PdpClient;
   /** Whether a secret URI lies at a place of the platform; none does unless given. */
   readonly isPlatformSecret?: (uri: string) => boolean;
   readonly version: string;
@@ -65,7 +65,7 @@ export const createMembership = async (parts: MembershipParts): Promise<Service>
     refused: (why: string) => log.error("row_filter_refused", { why }),
   };
   const { tracing = noTracing } = parts;
-  await seedHouse(createWriteGraph({ change, metrics }));
+  await seedBuiltIns(createWriteGraph({ change, metrics }));
   const sql = createSqlReader({ database, dataScope });
   const feed =
     config.reader === "sql"
@@ -84,18 +84,18 @@ export const createMembership = async (parts: MembershipParts): Promise<Service>
     log,
     validateReplies: parts.environment !== "production",
   });
-  const teller = createBudgetTeller({ change, log });
-  const sweeper = createSweeper({ database, write, teller, log, everyMs: config.delegationSweepMs, logDays: config.graphLogDays, now });
-  const room: MembershipRoom = {
+  const notifier = createBudgetNotifier({ change, log });
+  const sweeper = createSweeper({ database, write, notifier, log, everyMs: config.delegationSweepMs, logDays: config.graphLogDays, now });
+  const context: MembershipContext = {
     router,
     config,
     database,
     reader,
     feed,
     write,
-    decider: parts.decider,
+    pdpClient: parts.pdpClient,
     cursors: createSealedCursors<string>({ ...parts, purpose: "membership.cursor" }),
-    teller,
+    notifier,
     sweeper,
     dataScope,
     bus: parts.bus,
@@ -105,27 +105,27 @@ export const createMembership = async (parts: MembershipParts): Promise<Service>
     now,
     version: parts.version,
   };
-  servePip(room);
-  serveIdentityNodes(room);
-  serveDiagnostics(room);
-  serveGraphEdit(room);
-  serveGraphChanges(room);
-  serveRegistry(room);
-  servePolicyBindings(room);
-  serveDataScopeRules(room);
-  serveTransfer(room);
-  serveGovernance(room);
-  serveAgents(room);
-  serveLinks(room, signIns);
-  serveCredentials(room);
-  serveSignIns(room, signIns);
-  serveRoles(room);
-  serveScimTokens(room);
+  servePip(context);
+  serveIdentityNodes(context);
+  serveDiagnostics(context);
+  serveGraphEdit(context);
+  serveGraphChanges(context);
+  serveRegistry(context);
+  servePolicyBindings(context);
+  serveDataScopeRules(context);
+  serveTransfer(context);
+  serveGovernance(context);
+  serveAgents(context);
+  serveLinks(context, signIns);
+  serveCredentials(context);
+  serveSignIns(context, signIns);
+  serveRoles(context);
+  serveScimTokens(context);
   // Before the delegations: `/reservations` and `/spend` are no delegation's id.
-  serveReservations(room);
-  serveBudgets(room);
-  serveDelegations(room);
-  const scim = createScim(room, parts.publicOrigins ?? []);
+  serveReservations(context);
+  serveBudgets(context);
+  serveDelegations(context);
+  const scim = createScim(context, parts.publicOrigins ?? []);
 
   const ready = (): Promise<readonly string[]> =>
     database.ready().then(
@@ -143,7 +143,7 @@ export const createMembership = async (parts: MembershipParts): Promise<Service>
     ready,
     [Symbol.asyncDispose]: async () => {
       await sweeper.stop();
-      await teller.stop();
+      await notifier.stop();
       await feed?.[Symbol.asyncDispose]();
     },
   };

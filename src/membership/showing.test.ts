@@ -1,26 +1,26 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Decided } from "#decide/obligations.ts";
-import type { DecideAsk, Decider } from "#decide/decider.ts";
+import type { Decision } from "#pdp-client/obligations.ts";
+import type { EvaluationQuery, PdpClient } from "#pdp-client/pdp-client.ts";
 import { testDatabase } from "#testing/database.ts";
-import { graphRooms, refusalBy, servedWorld } from "#testing/membership.ts";
+import { graphModules, refusalBy, servedWorld } from "#testing/membership.ts";
 
 /** Permits what is a whole collection, and denies the rest. */
-const askedBy = (asked: DecideAsk[]): Decider => {
-  const one = (ask: DecideAsk): Decided => {
+const askedBy = (asked: EvaluationQuery[]): PdpClient => {
+  const one = (ask: EvaluationQuery): Decision => {
     asked.push(ask);
     const decision = ask.action === "view_all";
     return { decision, decisionId: `d_${asked.length}`, obligations: [], ...(decision ? {} : { reason: "not_granted" }) };
   };
   return {
-    decide: async (_asker, ask) => one(ask),
-    decideMany: async (_asker, asks) => asks.map(one),
+    decide: async (_principal, ask) => one(ask),
+    decideMany: async (_principal, asks) => asks.map(one),
     refusal: refusalBy,
     gained: async () => new Set(),
     replayTools: async () => undefined,
-    require: async (asker, ask) => {
+    require: async (principal, ask) => {
       const decided = one(ask);
-      const refusal = refusalBy(asker, decided);
+      const refusal = refusalBy(principal, decided);
       if (refusal !== undefined) throw refusal;
       return decided;
     },
@@ -41,8 +41,8 @@ const cases: readonly (readonly [what: string, method: string, path: string, mor
 ];
 for (const [what, method, path, more, isShown] of cases)
   test(`${isShown ? "asked to be shown" : "tried"}: ${what}`, async (t) => {
-    const asked: DecideAsk[] = [];
-    const world = await servedWorld(t, await testDatabase(t, graphRooms), { decider: askedBy(asked) });
+    const asked: EvaluationQuery[] = [];
+    const world = await servedWorld(t, await testDatabase(t, graphModules), { pdpClient: askedBy(asked) });
     const { status } = await world.call("ada", method, path, more);
     assert.equal(status, path.includes("whose") ? 200 : 403);
     const denied = asked.filter(({ action }) => action !== "view_all");

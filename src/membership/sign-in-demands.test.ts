@@ -2,13 +2,16 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { testDatabase } from "#testing/database.ts";
 import { testAudiences, testIdentity } from "#testing/identity.ts";
-import { graphRooms, servedWorld } from "#testing/membership.ts";
+import { graphModules, servedWorld } from "#testing/membership.ts";
 import { assertAsksFor, signInDemands, type DemandedSignIn } from "#testing/sign-in-demands.ts";
 
 for (const demand of signInDemands)
   test(`membership keeps sign-ins apart: ${demand.what}`, async (t) => {
     const identity = testIdentity();
-    const world = await servedWorld(t, await testDatabase(t, graphRooms), { identity, rule: () => ({ obligations: [demand.obligation] }) });
+    const world = await servedWorld(t, await testDatabase(t, graphModules), {
+      identity,
+      rule: () => ({ obligations: [demand.obligation] }),
+    });
     const ask = async ({ acr, age }: DemandedSignIn, method: string, path: string, body?: object): Promise<Response> => {
       const authTime = Math.floor(Date.now() / 1000) - age;
       const token = await identity.tokenFor(

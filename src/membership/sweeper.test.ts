@@ -4,19 +4,19 @@ import { test, type TestContext } from "node:test";
 import type { Database } from "#store/database.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { forEachDatabase, testDatabase } from "#testing/database.ts";
-import { graphRooms, graphWorld, servedWorld, type GraphWorld } from "#testing/membership.ts";
-import { createBudgetTeller } from "./meter/budget-teller.ts";
-import { reserve } from "./meter/reserve.ts";
+import { graphModules, graphWorld, servedWorld, type GraphWorld } from "#testing/membership.ts";
+import { createBudgetNotifier } from "./ledger/budget-notifier.ts";
+import { reserve } from "./ledger/reserve.ts";
 import { wholeGraph } from "./graph/tenant-scope.ts";
 import { createSweeper, type Sweeper } from "./sweeper.ts";
 
 const HOUR = 3_600_000;
 const sweeperOver = (t: Pick<TestContext, "after">, world: GraphWorld, database: Database = world.database): Sweeper => {
-  const teller = createBudgetTeller({ change: world.change, log: silentLog });
+  const notifier = createBudgetNotifier({ change: world.change, log: silentLog });
   const sweeper = createSweeper({
     database,
     write: world.write,
-    teller,
+    notifier,
     log: silentLog,
     everyMs: HOUR,
     logDays: 400,
@@ -24,7 +24,7 @@ const sweeperOver = (t: Pick<TestContext, "after">, world: GraphWorld, database:
   });
   t.after(async () => {
     await sweeper.stop();
-    await teller.stop();
+    await notifier.stop();
   });
   return sweeper;
 };
@@ -39,7 +39,7 @@ const call = (id: string) => ({
 });
 
 test("ends and beginnings that came are written down once, with event and audit row; others are left", async (t) => {
-  const world = await graphWorld(await testDatabase(t, graphRooms));
+  const world = await graphWorld(await testDatabase(t, graphModules));
   const sweeper = sweeperOver(t, world);
   const version = async (): Promise<number> => Number((await world.reader.version()).version);
   const before = await version();
@@ -60,9 +60,9 @@ test("ends and beginnings that came are written down once, with event and audit 
       { id: "delegation:cleo-rep", status: "active", hold: null, ended: false, end_reason: null },
     ],
   );
-  const told = (await world.told()).filter(({ type }) => type.startsWith("delegation."));
+  const published = (await world.published()).filter(({ type }) => type.startsWith("delegation."));
   assert.deepEqual(
-    told.map(({ type, data }) => [type, data["delegation_id"], data["status"]]),
+    published.map(({ type, data }) => [type, data["delegation_id"], data["status"]]),
     [
       ["delegation.expired", "delegation:ben-hr", "expired"],
       ["delegation.resumed", "delegation:cleo-rep", "active"],
@@ -79,7 +79,7 @@ test("ends and beginnings that came are written down once, with event and audit 
 });
 
 test("abandoned reservations are charged whole as unknown, and old idempotency keys forgotten", async (t) => {
-  const world = await graphWorld(await testDatabase(t, graphRooms));
+  const world = await graphWorld(await testDatabase(t, graphModules));
   const sweeper = sweeperOver(t, world);
   for (const id of ["a", "b", "c"]) await reserve(world.database, wholeGraph, call(id));
   await world.sql("update membership.reservation set ends_at = now() - interval '1 second' where call_id <> 'c'");
@@ -103,7 +103,7 @@ test("abandoned reservations are charged whole as unknown, and old idempotency k
 
 forEachDatabase(
   "one process sweeps at a time; another takes over when the lease is given up or ends",
-  graphRooms,
+  graphModules,
   async (t, database, { second }) => {
     const world = await graphWorld(database);
     const one = sweeperOver(t, world);
@@ -117,15 +117,15 @@ forEachDatabase(
 );
 
 test("a meter's moves are told at once, then at most every half second, the last one always, to those it concerns", async (t) => {
-  const world = await graphWorld(await testDatabase(t, graphRooms));
-  const teller = createBudgetTeller({ change: world.change, log: silentLog });
-  const told = async () => (await world.told()).filter(({ type }) => type === "budget.moved");
+  const world = await graphWorld(await testDatabase(t, graphModules));
+  const notifier = createBudgetNotifier({ change: world.change, log: silentLog });
+  const published = async () => (await world.published()).filter(({ type }) => type === "budget.moved");
   for (let index = 0; index < 10; index++) {
     await reserve(world.database, wholeGraph, call(`m${index}`));
-    teller.moved("delegation:ben-hr");
+    notifier.moved("delegation:ben-hr");
   }
-  await teller.stop();
-  const events = await told();
+  await notifier.stop();
+  const events = await published();
   assert.equal(events.length, 2, "the first and, at the stop, the last");
   assert.deepEqual(events.at(-1)?.data, {
     delegation_id: "delegation:ben-hr",
@@ -143,47 +143,47 @@ test("a meter's moves are told at once, then at most every half second, the last
       ["budget", "tenant:acme", ["person:ben"]],
     ],
   );
-  teller.moved("delegation:ben-hr");
-  assert.equal((await told()).length, 2, "after the stop nothing is told");
+  notifier.moved("delegation:ben-hr");
+  assert.equal((await published()).length, 2, "after the stop nothing is told");
 
-  const later = createBudgetTeller({ change: world.change, log: silentLog });
+  const later = createBudgetNotifier({ change: world.change, log: silentLog });
   later.moved("delegation:ben-hr");
   later.moved("delegation:ben-hr");
   later.moved("delegation:cleo-rep");
-  for (let waited = 0; (await told()).length < 5 && waited < 100; waited++) await sleep(50);
-  assert.equal((await told()).length, 5, "each delegation has its own pace, and the second move follows");
+  for (let waited = 0; (await published()).length < 5 && waited < 100; waited++) await sleep(50);
+  assert.equal((await published()).length, 5, "each delegation has its own pace, and the second move follows");
   await later.stop();
 });
 
 test("that most of the limits are used up, and all of them, is told once each time it comes to that", async (t) => {
-  const world = await graphWorld(await testDatabase(t, graphRooms));
-  const told = async (used: string): Promise<readonly unknown[]> => {
-    const before = (await world.told()).length;
+  const world = await graphWorld(await testDatabase(t, graphModules));
+  const published = async (used: string): Promise<readonly unknown[]> => {
+    const before = (await world.published()).length;
     await world.sql(`update membership.meter set ${used} where delegation_id = 'delegation:ben-hr'`);
     // Two processes saw it move.
-    const tellers = [1, 2].map(() => createBudgetTeller({ change: world.change, log: silentLog }));
-    for (const teller of tellers) teller.moved("delegation:ben-hr");
-    for (const teller of tellers) await teller.stop();
-    return (await world.told())
+    const tellers = [1, 2].map(() => createBudgetNotifier({ change: world.change, log: silentLog }));
+    for (const notifier of tellers) notifier.moved("delegation:ben-hr");
+    for (const notifier of tellers) await notifier.stop();
+    return (await world.published())
       .slice(before)
       .filter(({ type }) => type !== "budget.moved")
       .map(({ type, kind, visible_to, data }) => [type, kind, visible_to, data["percent"] ?? data["op"]]);
   };
   const [ben] = [["person:ben"]];
   const threshold = (percent: number) => ["budget.threshold", "budget", ben, percent];
-  assert.deepEqual(await told("used_steps = 39"), []);
-  assert.deepEqual(await told("used_steps = 40"), [threshold(80)]);
-  assert.deepEqual(await told("used_steps = 49"), []);
-  assert.deepEqual(await told("used_steps = 50"), [threshold(100), ["delegation.exhausted", "delegation", ben, "exhausted"]]);
-  assert.deepEqual(await told("used_steps = 50"), []);
-  assert.deepEqual(await told("limit_steps = 100"), [], "more was given");
-  assert.deepEqual(await told("used_steps = 80"), [threshold(80)], "and used up again");
-  assert.deepEqual(await told("used_micro = limit_micro"), [threshold(100), ["delegation.exhausted", "delegation", ben, "exhausted"]]);
+  assert.deepEqual(await published("used_steps = 39"), []);
+  assert.deepEqual(await published("used_steps = 40"), [threshold(80)]);
+  assert.deepEqual(await published("used_steps = 49"), []);
+  assert.deepEqual(await published("used_steps = 50"), [threshold(100), ["delegation.exhausted", "delegation", ben, "exhausted"]]);
+  assert.deepEqual(await published("used_steps = 50"), []);
+  assert.deepEqual(await published("limit_steps = 100"), [], "more was given");
+  assert.deepEqual(await published("used_steps = 80"), [threshold(80)], "and used up again");
+  assert.deepEqual(await published("used_micro = limit_micro"), [threshold(100), ["delegation.exhausted", "delegation", ben, "exhausted"]]);
 });
 
 forEachDatabase(
   "the change log goes back so many days, and keeps the last word about each node and edge",
-  graphRooms,
+  graphModules,
   async (t, database) => {
     const world = await servedWorld(t, database);
     const rename = (name: string) => world.put({ id: "group:renamed", kind: "Group", name, tenant_id: "tenant:acme" });
@@ -193,7 +193,7 @@ forEachDatabase(
     await rename("three");
     const sweeper = createSweeper({
       ...world,
-      teller: createBudgetTeller({ ...world, log: silentLog }),
+      notifier: createBudgetNotifier({ ...world, log: silentLog }),
       log: silentLog,
       everyMs: HOUR,
       logDays: 400,

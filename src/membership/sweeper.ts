@@ -1,23 +1,23 @@
 import { randomUUID } from "node:crypto";
-import { startLoop } from "#http/loop.ts";
+import { startInterval } from "#http/interval.ts";
 import type { Database } from "#store/database.ts";
 import { statement } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
-import { sweeperOf, toldOf, type DelegationAct } from "./delegations/acts.ts";
+import { sweeperOf, reportOf, type DelegationAct } from "./delegations/acts.ts";
 import { changeStatus, lockDelegations } from "./delegations/change-status.ts";
 import { forgetAnswers } from "./idempotency.ts";
 import { begun } from "./graph/sql-parts.ts";
 import { scopeOfTenant } from "./graph/tenant-scope.ts";
 import { trimLog } from "./graph/trim-log.ts";
 import type { WriteGraph } from "./graph/write.ts";
-import type { BudgetTeller } from "./meter/budget-teller.ts";
-import { checkLedger } from "./meter/check-ledger.ts";
-import { lapseOne } from "./meter/close-reservation.ts";
+import type { BudgetNotifier } from "./ledger/budget-notifier.ts";
+import { checkLedger } from "./ledger/check-ledger.ts";
+import { lapseOne } from "./ledger/close-reservation.ts";
 
 export interface SweeperParts {
   readonly database: Database;
   readonly write: WriteGraph;
-  readonly teller: BudgetTeller;
+  readonly notifier: BudgetNotifier;
   readonly log: Log;
   readonly everyMs: number;
   readonly logDays: number;
@@ -80,19 +80,19 @@ export const createSweeper = (parts: SweeperParts): Sweeper => {
           if (!ends && row.hold === "not_yet_valid" && row.status === "active")
             acts.push(...(await changeStatus(tx, scope, row, { op: "resumed", status: "active" })));
         }
-        return { value: undefined, ...toldOf(acts, actor) };
+        return { value: undefined, ...reportOf(acts, actor) };
       });
     }
   };
   const sweepReservations = async (): Promise<void> => {
     for (let lapsed = await lapseOne(database); lapsed !== undefined && !loop.signal.aborted; lapsed = await lapseOne(database)) {
       log.warn("reservation_lapsed", { delegation_id: lapsed.delegationId, call_id: lapsed.callId });
-      parts.teller.moved(lapsed.delegationId);
+      parts.notifier.moved(lapsed.delegationId);
     }
   };
 
   let keptAt = performance.now();
-  const keepHouse = async (): Promise<void> => {
+  const sweepOnce = async (): Promise<void> => {
     if (performance.now() - keptAt < (parts.keepEveryMs ?? HOUR_MS)) return;
     keptAt = performance.now();
     await checkLedger(parts, loop.signal);
@@ -105,7 +105,7 @@ export const createSweeper = (parts: SweeperParts): Sweeper => {
     await sweepDelegations();
     await sweepReservations();
     await forgetAnswers(database);
-    await keepHouse();
+    await sweepOnce();
     return true;
   };
   let last: SweeperState = { state: "starting", at: undefined };
@@ -119,7 +119,7 @@ export const createSweeper = (parts: SweeperParts): Sweeper => {
       },
     );
   };
-  const loop = startLoop({ everyMs: parts.everyMs, work: round, failed: (cause) => log.error("sweep_failed", { cause }) });
+  const loop = startInterval({ everyMs: parts.everyMs, work: round, failed: (cause) => log.error("sweep_failed", { cause }) });
   // Whoever starts checks, whoever sweeps.
   const checked = checkLedger(parts, loop.signal).catch((cause: unknown) => log.error("ledger_not_checked", { cause }));
   return {

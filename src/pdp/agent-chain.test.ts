@@ -4,14 +4,14 @@ import type { DecisionRecord } from "#contract/decisions.ts";
 import { testAudiences } from "#testing/identity.ts";
 import { pdpWorld } from "#testing/pdp.ts";
 import { readJson } from "#testing/rollout.ts";
-import { createDecider } from "#decide/decider.ts";
+import { createPdpClient } from "#pdp-client/pdp-client.ts";
 
 const LIST = "people.demo.list_employees";
 const [inner, outer] = ["agent:hr-assistant", "agent:reporter"];
 
 test("of agents that act one for another every hop counts: the token's whole chain is decided, not its last agent", async (t) => {
   const world = await pdpWorld(t);
-  const decider = createDecider({
+  const pdpClient = createPdpClient({
     pdp: world.service.fetch,
     pdpAudience: testAudiences.pdp,
     identity: world.identity.identityOf("crud"),
@@ -39,7 +39,7 @@ test("of agents that act one for another every hop counts: the token's whole cha
     };
     const token = await world.identity.sign({ ...claims, jti: crypto.randomUUID() }, { typ: "at+jwt", kid: "test" });
     const caller = await verify(new Request(testAudiences.crud, { headers: { authorization: `Bearer ${token}` } }));
-    return decider.decide(
+    return pdpClient.decide(
       caller,
       { type: "tool", action: "tools/call", id: tool, properties: { cost_usd: 0.001 }, meets: ["data_scope"] },
       "c",

@@ -5,8 +5,8 @@ import { createAgentOfClient } from "#membership/graph/agent-of-client.ts";
 import { createLivingDelegations } from "#membership/graph/living-delegations.ts";
 import { testDatabase } from "#testing/database.ts";
 import { testIdentity } from "#testing/identity.ts";
-import { graphRooms, servedWorld } from "#testing/membership.ts";
-import { pdpRooms, pdpWorld } from "#testing/pdp.ts";
+import { graphModules, servedWorld } from "#testing/membership.ts";
+import { pdpModules, pdpWorld } from "#testing/pdp.ts";
 
 const hr = "agent:hr-assistant";
 const reporter = "agent:reporter";
@@ -29,7 +29,7 @@ const salary = (agent: string | undefined) => ({
 
 /** Ben, his two agents, what each did, what was asked for each, and their budgets; membership's ledger is on the same graph. */
 const setUp = async (t: TestContext) => {
-  const database = await testDatabase(t, [...new Set([...pdpRooms, ...graphRooms])]);
+  const database = await testDatabase(t, [...new Set([...pdpModules, ...graphModules])]);
   const identity = testIdentity({ agentOfClient: createAgentOfClient(database), lives: createLivingDelegations(database) });
   const membership = await servedWorld(t, database, { identity });
   const world = await pdpWorld(t, { identity, database, parts: { peers: { membership: (request) => membership.service.fetch(request) } } });
@@ -50,7 +50,7 @@ const setUp = async (t: TestContext) => {
     return { status: response.status, body: (await response.json()) as any };
   };
   const decide = async (body: object) => {
-    const response = await world.ask("/access/v1/evaluation", await world.houseToken("crud"), body);
+    const response = await world.ask("/access/v1/evaluation", await world.serviceToken("crud"), body);
     // oxlint-disable-next-line typescript/no-explicit-any
     return (await response.json()) as any;
   };
@@ -79,11 +79,11 @@ const setUp = async (t: TestContext) => {
   }
   return { world, ask, set, decisions, requests };
 };
-type House = Awaited<ReturnType<typeof setUp>>;
-type Holder = Parameters<House["ask"]>[0];
+type Instance = Awaited<ReturnType<typeof setUp>>;
+type Holder = Parameters<Instance["ask"]>[0];
 
 /** What a holder sees of everything, in short. */
-const sightOf = async ({ ask, decisions, requests }: House, holder: Holder) => {
+const sightOf = async ({ ask, decisions, requests }: Instance, holder: Holder) => {
   const list = await ask(holder, "/access/v1/decisions?limit=500");
   if (list.status !== 200) return `${list.status} ${list.body.code}`;
   const named = new Set<string>((list.body.decisions as { agent?: { id: string } }[]).map(({ agent }) => agent?.id ?? "in person"));
@@ -108,7 +108,7 @@ const sightOf = async ({ ask, decisions, requests }: House, holder: Holder) => {
 };
 
 test("of what is a person's an agent sees its own part, while a delegation to it lives", async (t) => {
-  const house = await setUp(t);
+  const instance = await setUp(t);
   const whole = {
     decisions: [hr, reporter, "in person"].toSorted(),
     one: { own: "200", hr: "200", reporter: "200", "asked for own": "200 with the words", "asked for hr": "200 with the words" },
@@ -127,14 +127,14 @@ test("of what is a person's an agent sees its own part, while a delegation to it
     toAnswer: 0,
     budgets: [hr],
   };
-  assert.deepEqual(await sightOf(house, "ben"), whole);
-  assert.deepEqual(await sightOf(house, "ben+hr"), part);
-  assert.deepEqual(await sightOf(house, "ben by hr's client"), part);
-  for (const other of ["ben+reporter", "cleo+hr"] as const) assert.equal(await sightOf(house, other), "403 delegation_inactive", other);
+  assert.deepEqual(await sightOf(instance, "ben"), whole);
+  assert.deepEqual(await sightOf(instance, "ben+hr"), part);
+  assert.deepEqual(await sightOf(instance, "ben by hr's client"), part);
+  for (const other of ["ben+reporter", "cleo+hr"] as const) assert.equal(await sightOf(instance, other), "403 delegation_inactive", other);
 
   // Filters widen nothing.
   for (const filter of [`agent=${reporter}`, "subject=person:cleo", `subject=person:ben&agent=${reporter}`])
-    assert.deepEqual((await house.ask("ben+hr", `/access/v1/decisions?${filter}`)).body, { decisions: [] }, filter);
+    assert.deepEqual((await instance.ask("ben+hr", `/access/v1/decisions?${filter}`)).body, { decisions: [] }, filter);
 
   const ends = {
     paused: ["status = 'paused', hold = 'manual'", "status = 'active', hold = null"],
@@ -143,17 +143,17 @@ test("of what is a person's an agent sees its own part, while a delegation to it
     revoked: ["status = 'revoked', ended_at = now()", "status = 'active', ended_at = null"],
   } as const;
   for (const [what, [end, begin]] of Object.entries(ends)) {
-    await house.set(end);
+    await instance.set(end);
     for (const holder of ["ben+hr", "ben by hr's client"] as const)
-      assert.equal(await sightOf(house, holder), "403 delegation_inactive", `${what}: ${holder}`);
-    assert.equal(typeof (await sightOf(house, "ben")), "object", what);
-    await house.set(begin);
-    assert.deepEqual(await sightOf(house, "ben+hr"), part, `no more ${what}`);
+      assert.equal(await sightOf(instance, holder), "403 delegation_inactive", `${what}: ${holder}`);
+    assert.equal(typeof (await sightOf(instance, "ben")), "object", what);
+    await instance.set(begin);
+    assert.deepEqual(await sightOf(instance, "ben+hr"), part, `no more ${what}`);
   }
   for (const id of [hr, "person:ben"]) {
-    await house.world.world.sql(`update membership.node set state = 'suspended' where id = '${id}'`);
-    assert.equal(await sightOf(house, "ben+hr"), "403 delegation_inactive", `${id} is suspended`);
-    await house.world.world.sql(`update membership.node set state = 'active' where id = '${id}'`);
+    await instance.world.world.sql(`update membership.node set state = 'suspended' where id = '${id}'`);
+    assert.equal(await sightOf(instance, "ben+hr"), "403 delegation_inactive", `${id} is suspended`);
+    await instance.world.world.sql(`update membership.node set state = 'active' where id = '${id}'`);
   }
 });
 
@@ -167,8 +167,8 @@ test("what a person does about requests no agent does for him", async (t) => {
   ] as const;
   for (const holder of ["ben+hr", "ben by hr's client", "ben+reporter"] as const)
     for (const [path, body] of acts) {
-      const { status, body: told } = await ask(holder, path, body);
-      assert.deepEqual([status, told.code], [403, "person_required"], `${holder} ${path}`);
+      const { status, body: published } = await ask(holder, path, body);
+      assert.deepEqual([status, published.code], [403, "person_required"], `${holder} ${path}`);
     }
   assert.equal((await ask("ben", `${REQUESTS}/${id}`)).body.task.status, "pending");
 });

@@ -57,7 +57,7 @@ export interface Vouched {
 export const vouchesNothing: Vouched = { could: false, toolsScope: false, assigned: false, costMicro: 0, approval: false };
 
 /** A question that the house itself asks: nothing comes with it that a client sent, and whatever it obliges to can be met. */
-export const houseAsk = (asked: Pick<Ask, "pep" | "bound" | "subject" | "agents" | "action" | "resource"> & Partial<Ask>): Ask => ({
+export const internalAsk = (asked: Pick<Ask, "pep" | "bound" | "subject" | "agents" | "action" | "resource"> & Partial<Ask>): Ask => ({
   assurance: {},
   vouched: vouchesNothing,
   props: {},

@@ -1,4 +1,4 @@
-import { isLast } from "#decide/point-answers.ts";
+import { isLast } from "#pdp-client/point-answers.ts";
 import type { DecisionPoint, Verdict } from "./decision-point.ts";
 
 /**

@@ -3,7 +3,7 @@ import type { Properties } from "./ask.ts";
 import type { Policy } from "./bundle/policies.ts";
 import type { Schema, Shape } from "./bundle/schema.ts";
 import { isRoleId } from "#contract/ids.ts";
-import { isHouseTool } from "#decide/pairs.ts";
+import { isBuiltInTool } from "#pdp-client/pairs.ts";
 import { isViaAgent, standingOf, type Question } from "./question.ts";
 
 /** The policies that can apply to one action, and what they read. */
@@ -95,7 +95,7 @@ const parentsOf = (question: Question, slice: PolicySlice | undefined): EntityJs
 /** Whose the resource is. A collection, and what the graph does not hold, belongs to the tenant that asks. */
 const tenantsOf = (question: Question): readonly string[] => {
   if (question.pair.of === "all") return [question.tenant];
-  if (isHouseTool(question.pair, question.resourceId)) return [];
+  if (isBuiltInTool(question.pair, question.resourceId)) return [];
   return question.facts.resource?.tenant_ids ?? [question.tenant];
 };
 
@@ -108,9 +108,9 @@ const ofEveryResource = made<{ readonly question: Question; readonly standing: S
   restricted: ({ standing }) => standing.restricted,
   controlled: ({ standing }) => standing.controlled,
   step_up: ({ standing }) => standing.stepUp,
-  house: ({ question }) => isHouseTool(question.pair, question.resourceId),
+  house: ({ question }) => isBuiltInTool(question.pair, question.resourceId),
   // What a policy set that was activated earlier calls it.
-  health: ({ question }) => isHouseTool(question.pair, question.resourceId),
+  health: ({ question }) => isBuiltInTool(question.pair, question.resourceId),
 });
 
 const resourceEntity = (question: Question, standing: Standing, schema: Schema, slice: PolicySlice | undefined): EntityJson => ({

@@ -1,5 +1,5 @@
-import { isLast } from "#decide/point-answers.ts";
-import { createTurns } from "#http/turns.ts";
+import { isLast } from "#pdp-client/point-answers.ts";
+import { createYielding } from "#http/yielding.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Ask } from "./ask.ts";
 import type { DecidedBatch, DecisionPoint, Verdict } from "./decision-point.ts";
@@ -8,12 +8,12 @@ import type { Engine } from "./engine.ts";
 import type { Version } from "./engines.ts";
 import type { FactSource } from "./facts/fact-source.ts";
 import { informAsks, type Informed } from "./facts/gather.ts";
-import { createPlacing } from "./placing.ts";
+import { createPlacing } from "./resolve.ts";
 import type { Question } from "./question.ts";
 import type { DecisionFacts } from "./records/decision-facts.ts";
 import type { Approvals, CallApprovals } from "./requests/approvals.ts";
-import { answerOf, ruleOn, withInputs, type Ruling } from "./ruling.ts";
-import { houseVocabulary, type Vocabulary } from "./vocabulary.ts";
+import { answerOf, evaluate, withInputs, type Evaluation } from "./evaluation.ts";
+import { builtInVocabulary, type Vocabulary } from "./vocabulary.ts";
 
 export interface CedarParts {
   /** The version that decides now; taken once a call, so that no call sees two. */
@@ -35,7 +35,7 @@ const SLICE_MS = 6;
 
 /** The embedded engine: gathers facts once a batch, asks Cedar for each item, names obligations and reasons. */
 export const createCedar = (parts: CedarParts): DecisionPoint => {
-  const { engines, metrics, now, vocabulary = houseVocabulary } = parts;
+  const { engines, metrics, now, vocabulary = builtInVocabulary } = parts;
 
   const place = createPlacing({ decisions: parts.decisions, vocabulary, mayBeApproved: true, now });
   const decideOne = async (
@@ -49,7 +49,7 @@ export const createCedar = (parts: CedarParts): DecisionPoint => {
     if ("refused" in placed) return placed.refused;
     const { ask, question } = placed;
     const remembering = parts.cache?.over(engine, question, { version, graphVersion });
-    const ruling = ruleOn(remembering?.engine ?? engine, question);
+    const ruling = evaluate(remembering?.engine ?? engine, question);
     const ruled = { ...verdictOf(ask, question, engine, ruling), ...(remembering?.wasHit() === true ? { cached: true } : {}) };
     if (!ask.vouched.approval && !ruling.requestable) return ruled;
     const bound = parts.approvals?.bind(ask, question, { version, engine });
@@ -59,7 +59,7 @@ export const createCedar = (parts: CedarParts): DecisionPoint => {
       return { ...ruled, decision: false, reason: "approval_invalid", obligations: [], policies: [], errors: [], requestable: false };
     if (approval !== undefined && ruling.requestable) {
       const lifted = withInputs(question, { approved: true });
-      const verdict = verdictOf(ask, lifted, engine, ruleOn(engine, lifted));
+      const verdict = verdictOf(ask, lifted, engine, evaluate(engine, lifted));
       if (!verdict.decision) return verdict;
       approvals?.use(approval);
       return { ...verdict, approval };
@@ -72,7 +72,7 @@ export const createCedar = (parts: CedarParts): DecisionPoint => {
     return { ...ruled, request: { name: ruling.template, template, binding: bound.binding, ...call } };
   };
 
-  const verdictOf = (ask: Ask, question: Question, engine: Engine, ruling: Ruling): Verdict => {
+  const verdictOf = (ask: Ask, question: Question, engine: Engine, ruling: Evaluation): Verdict => {
     if (ruling.errors.length > 0) metrics.count("pdp_policy_errors_total", {}, ruling.errors.length);
     return {
       ask,
@@ -94,7 +94,7 @@ export const createCedar = (parts: CedarParts): DecisionPoint => {
     const { graphVersion, items } = await informAsks(asks, parts);
     metrics.observe("pdp_facts_seconds", {}, (performance.now() - started) / 1000);
     const verdicts: Verdict[] = [];
-    const turn = createTurns(SLICE_MS);
+    const turn = createYielding(SLICE_MS);
     for (const informed of items) {
       const verdict = await decideOne(informed, current, graphVersion, approvals);
       verdicts.push(verdict);

@@ -2,8 +2,8 @@ import { readFile } from "node:fs/promises";
 import { z } from "zod";
 import { faultLine } from "#contract/start-faults.ts";
 import type { Fault } from "#contract/problem.ts";
-import { shapeFaults } from "#documents/shape-faults.ts";
-import { readYaml, type YamlLimits } from "#documents/yaml-document.ts";
+import { shapeFaults } from "#parsing/shape-faults.ts";
+import { readYaml, type YamlLimits } from "#parsing/yaml-document.ts";
 import { remoteDecisionPoint } from "./remote/remote-config.ts";
 
 /** The configuration file of authorization. Everything has a default; an unknown key is a fault. */

@@ -9,9 +9,9 @@ import { readBundle } from "./bundle/bundle.ts";
 import { readPolicyFolder } from "./bundle/policy-files.ts";
 import { createDecisionCache } from "./decision-cache.ts";
 import { createEngine, type Engine } from "./engine.ts";
-import { isHouseTool, pairs } from "#decide/pairs.ts";
+import { isBuiltInTool, pairs } from "#pdp-client/pairs.ts";
 import type { Question } from "./question.ts";
-import { ruleOn } from "./ruling.ts";
+import { evaluate } from "./evaluation.ts";
 
 const engine = createEngine(readBundle(await readPolicyFolder(policyFolder)));
 const moment = { version: "v1+000000000000", graphVersion: 1 };
@@ -24,7 +24,7 @@ test("what is remembered is what the policies say, whatever was asked before", (
     fc.property(question, fc.boolean(), (asked, again) => {
       for (let round = 0; round < (again ? 2 : 1); round++) {
         const remembering = cache.over(engine, asked, moment);
-        assert.deepEqual(ruleOn(remembering.engine, asked), ruleOn(engine, asked));
+        assert.deepEqual(evaluate(remembering.engine, asked), evaluate(engine, asked));
         if (remembering.wasHit()) hits += 1;
       }
     }),
@@ -38,7 +38,7 @@ test("no remembered permit crosses a tenant: the same question of another tenant
   fc.assert(
     fc.property(question, (asked) => {
       const { resource } = asked.facts;
-      fc.pre(resource !== null && asked.pair.of !== "all" && !isHouseTool(asked.pair, asked.resourceId));
+      fc.pre(resource !== null && asked.pair.of !== "all" && !isBuiltInTool(asked.pair, asked.resourceId));
       const at = (tenant: string): Question => ({
         ...asked,
         facts: { ...asked.facts, resource: { ...(resource as NonNullable<typeof resource>), tenant_ids: [tenant] } },
@@ -118,7 +118,7 @@ test("nothing is remembered beyond the end of the delegation that it rests on", 
 });
 
 test("it holds so many and no more, the oldest leaving first", () => {
-  const cache = createDecisionCache({ seconds: 60, mostKept: 3, now: () => start });
+  const cache = createDecisionCache({ seconds: 60, maxKept: 3, now: () => start });
   const { counting, asked } = countingEngine();
   const ask = (graphVersion: number) => cache.over(counting, sample(), { ...moment, graphVersion }).engine.judge(sample());
   for (const version of [1, 2, 3, 4]) ask(version);
@@ -131,7 +131,7 @@ test("it holds so many and no more, the oldest leaving first", () => {
 
 test("each answer from memory has an id and a record of its own that says so, and a change of the graph ends it at once", async (t) => {
   const world = await pdpWorld(t);
-  const token = await world.houseToken();
+  const token = await world.serviceToken();
   const ask = async (): Promise<EvaluationReply> =>
     (await (
       await world.ask("/access/v1/evaluation", token, {
@@ -199,7 +199,7 @@ const about = [
 test("whatever changes in between, a decision point with a memory answers as one without", async (t) => {
   const remembering = await pdpWorld(t);
   const forgetful = await pdpWorld(t, { over: remembering, settings: { PDP_CACHE_SECONDS: "0" } });
-  const token = await remembering.houseToken();
+  const token = await remembering.serviceToken();
   let permits = 0;
   const answerOf = async (world: typeof remembering, [login, agent]: (typeof asking)[number], what: (typeof about)[number]) => {
     const [type, action, id] = what;

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { createRecent } from "#http/recent.ts";
+import { createTtlCache } from "#http/ttl-cache.ts";
 import type { Engine, Judgement } from "./engine.ts";
 import type { Question } from "./question.ts";
 
@@ -18,15 +18,15 @@ export interface DecisionCache {
   over(engine: Engine, question: Question, moment: CacheMoment): { readonly engine: Engine; readonly wasHit: () => boolean };
 }
 
-export const MOST_KEPT = 50_000;
+export const MAX_KEPT = 50_000;
 
 /** Keeps judgements for at most so many seconds, and none beyond the end of a delegation that it rests on. */
 export const createDecisionCache = (parts: {
   readonly seconds: number;
-  readonly mostKept?: number;
+  readonly maxKept?: number;
   readonly now: () => Date;
 }): DecisionCache => {
-  const kept = createRecent<Judgement>(parts.mostKept ?? MOST_KEPT, parts.now);
+  const kept = createTtlCache<Judgement>(parts.maxKept ?? MAX_KEPT, parts.now);
 
   return {
     over: (engine, question, { version, graphVersion }) => {

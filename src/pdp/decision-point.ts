@@ -1,7 +1,7 @@
 import type { ShownCall } from "#contract/access-requests.ts";
 import type { Obligation, Reason } from "#contract/authzen.ts";
 import type { Facts } from "#contract/facts.ts";
-import type { Semantic } from "#decide/point-answers.ts";
+import type { Semantic } from "#pdp-client/point-answers.ts";
 import type { Ask, Inputs } from "./ask.ts";
 import type { RequestTemplate } from "./bundle/named-files.ts";
 import type { Question } from "./question.ts";

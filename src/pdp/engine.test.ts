@@ -9,9 +9,9 @@ import { readPolicyFolder } from "./bundle/policy-files.ts";
 import { cedarGeneration, policySetTextToParts } from "./cedar-program.ts";
 import { pathsAbove } from "./cedar-request.ts";
 import { createEngine } from "./engine.ts";
-import { isHouseTool, pairs } from "#decide/pairs.ts";
+import { isBuiltInTool, pairs } from "#pdp-client/pairs.ts";
 import type { Question } from "./question.ts";
-import { ruleOn } from "./ruling.ts";
+import { evaluate } from "./evaluation.ts";
 
 const files = await readPolicyFolder(policyFolder);
 const bundle = readBundle(files);
@@ -50,7 +50,7 @@ test("no permit crosses a tenant, whoever asks and however", () => {
   fc.assert(
     fc.property(question, (asked) => {
       const { resource } = asked.facts;
-      fc.pre(asked.pair.of !== "all" && resource !== null && !isHouseTool(asked.pair, asked.resourceId));
+      fc.pre(asked.pair.of !== "all" && resource !== null && !isBuiltInTool(asked.pair, asked.resourceId));
       const of = (tenant: string): Question => ({ ...asked, facts: { ...asked.facts, resource: { ...resource, tenant_ids: [tenant] } } });
       assert.equal(engine.judge(of(asked.tenant === "tenant:acme" ? "tenant:globex" : "tenant:acme")).permit, false);
       // The same of one's own tenant is permitted often enough to show that it is the wall that denies.
@@ -98,7 +98,7 @@ test("more assurance, approval and limits never permit less, so a list never sho
 test("a denial called step-up or approval is lifted by exactly that", () => {
   fc.assert(
     fc.property(question, (asked) => {
-      const ruling = ruleOn(engine, asked);
+      const ruling = evaluate(engine, asked);
       assert.equal(ruling.permit, ruling.reason === undefined);
       if (ruling.requestable) assert.equal(engine.judge({ ...asked, inputs: { ...asked.inputs, approved: true } }).permit, true);
       if (ruling.reason === "step_up_required") {
@@ -136,7 +136,7 @@ test("a policy that fails to evaluate makes a denial, though Cedar itself would 
   const judged = createEngine(added).judge(direct);
   assert.deepEqual(judged.errors, ["overflow"]);
   assert.equal(judged.permit, false);
-  assert.equal(ruleOn(createEngine(added), direct).reason, "forbidden");
+  assert.equal(evaluate(createEngine(added), direct).reason, "forbidden");
 });
 
 test("more policies of one action than Cedar parses at a time decide as all of them at once", () => {

@@ -27,7 +27,7 @@ export interface Engines {
   follow(next: DecidingVersion): void;
 }
 
-const MOST_KEPT = 4;
+const MAX_KEPT = 4;
 
 export const createEngines = (parts: {
   /** The engine of a stored version, ready to be asked; `undefined`: it is not stored. */
@@ -39,7 +39,7 @@ export const createEngines = (parts: {
   let now = parts.first;
   const pinned = new AsyncLocalStorage<{ deciding?: DecidingVersion }>();
   /** Those under way among them, so that who asks at the same time opens one. */
-  const kept = new LRUCache<string, Promise<Engine | undefined>>({ max: MOST_KEPT });
+  const kept = new LRUCache<string, Promise<Engine | undefined>>({ max: MAX_KEPT });
 
   const keep = (version: string, engine: Promise<Engine | undefined>): Promise<Engine | undefined> => {
     kept.set(version, engine);

@@ -139,7 +139,7 @@ test("a permit obliges to what all deciding permits name, each obligation once i
       )
       .join("\n"),
   );
-  const { decision, context } = await decide(world, await world.houseToken(), page("cleo", "people"));
+  const { decision, context } = await decide(world, await world.serviceToken(), page("cleo", "people"));
   assert.equal(decision, true);
   const byId = new Map(context?.obligations?.map((obligation) => [obligation.id, obligation.properties]));
   assert.deepEqual([...byId.keys()].toSorted(), ["data-scope", "secret-grant"]);
@@ -157,7 +157,7 @@ test("a denial obliges to what the forbids that decided name, and to nothing tha
      when { principal in Group::"group:analysts" };
      @id("more-mfa") @description("x") @obligation("mfa") forbid (principal, action == Action::"pages:view", resource) unless { context.mfa };`,
   );
-  const token = await world.houseToken();
+  const token = await world.serviceToken();
   const denied = await decide(world, token, page("cleo", "people"));
   assert.deepEqual([denied.decision, denied.context?.reason], [false, "forbidden"]);
   assert.deepEqual(
@@ -168,8 +168,8 @@ test("a denial obliges to what the forbids that decided name, and to nothing tha
   const stepUp = await decide(world, token, page("ben", "people"));
   assert.deepEqual([stepUp.context?.reason, stepUp.context?.obligations?.map(({ id }) => id)], ["step_up_required", ["mfa"]]);
 
-  const [told] = (await world.world.told()).filter(({ type }) => type === "decision.notice");
-  assert.deepEqual(told?.data, {
+  const [published] = (await world.world.published()).filter(({ type }) => type === "decision.notice");
+  assert.deepEqual(published?.data, {
     decision_id: denied.context?.decision_id,
     audience: "resource_owner",
     template: "decision",
@@ -177,7 +177,7 @@ test("a denial obliges to what the forbids that decided name, and to nothing tha
     action: "view",
     resource_type: "pages",
   });
-  assert.ok(!JSON.stringify(told?.data).includes("cleo"), "no subject in the event");
+  assert.ok(!JSON.stringify(published?.data).includes("cleo"), "no subject in the event");
 });
 
 test("the resource's owner is told of a permit too, and nobody else sees it on the stream", async (t) => {
@@ -194,8 +194,8 @@ test("the resource's owner is told of a permit too, and nobody else sees it on t
   assert.deepEqual([reply.decision, reply.context?.obligations], [true, undefined], "who asks has nothing to do");
   // A permit to view is written within 50 ms; reading it back waits for that.
   await world.ask(`/access/v1/decisions/${reply.context?.decision_id ?? ""}`, foreign);
-  const [told] = (await world.world.told()).filter(({ type }) => type === "decision.notice");
-  assert.deepEqual([told?.visible_to, told?.kind], [["person:ada"], "notification"]);
+  const [published] = (await world.world.published()).filter(({ type }) => type === "decision.notice");
+  assert.deepEqual([published?.visible_to, published?.kind], [["person:ada"], "notification"]);
 });
 
 test("a permit that needs more than the enforcement point can do is a denial, and no search finds it", async (t) => {
@@ -253,12 +253,12 @@ for (const demand of signInDemands)
        forbid (principal, action in [Action::"pages:view", Action::"policies:view", Action::"decisions:view_all"], resource) unless { context.mfa };`,
     );
     const seconds = Math.floor(world.clock.now.getTime() / 1000);
-    const house = await world.houseToken();
+    const instance = await world.serviceToken();
     const of = ({ acr, age }: DemandedSignIn) => ({ acr, auth_time: seconds - age });
     const ask = async (signIn: object) => {
       const asked = page("ben", "people");
       const subject = { ...asked.subject, properties: { ...asked.subject.properties, ...signIn } };
-      const { decision, context } = await decide(world, house, { ...asked, subject });
+      const { decision, context } = await decide(world, instance, { ...asked, subject });
       return [decision, context?.reason, context?.obligations?.find(({ id }) => id === "mfa")?.properties];
     };
     assert.deepEqual(await ask({}), [false, "step_up_required", demand.obligation.properties]);
@@ -289,7 +289,7 @@ test("the house's own step-up, declared stronger, is as strong as it says for ev
   const signIn = { acr: "strong", auth_time: Math.floor(world.clock.now.getTime() / 1000) };
   const subject = { ...person("ben"), properties: { tenant: "tenant:acme", ...signIn } };
   const call = { subject, action: { name: "tools/call" }, resource: { type: "tool", id: "people.demo.update_salary" } };
-  const { decision, context } = await decide(world, await world.houseToken(), call);
+  const { decision, context } = await decide(world, await world.serviceToken(), call);
   const mfa = context?.obligations?.find(({ id }) => id === "mfa")?.properties;
   assert.deepEqual([decision, mfa], [true, { acr_value: "phishing_resistant", max_age_seconds: 300 }]);
 });

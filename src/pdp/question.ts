@@ -1,6 +1,6 @@
 import { identityKinds, type Facts } from "#contract/facts.ts";
 import type { Ask, Inputs, Properties } from "./ask.ts";
-import type { Pair } from "#decide/pairs.ts";
+import type { Pair } from "#pdp-client/pairs.ts";
 
 /** A question with its facts gathered: all that policies can see, and nothing else. Pure data, so it can be asked again. */
 export interface Question {

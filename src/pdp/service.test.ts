@@ -27,7 +27,7 @@ const read = async <T>(response: Response): Promise<T> => (await response.json()
 
 test("a single evaluation answers 200 with decision and id for permit and deny alike", async () => {
   const world = await shared();
-  const token = await world.houseToken();
+  const token = await world.serviceToken();
   const yes = await world.ask(SINGLE, token, allowed);
   assert.equal(yes.status, 200);
   const permit = await read<EvaluationReply>(yes);
@@ -44,7 +44,7 @@ test("a single evaluation answers 200 with decision and id for permit and deny a
 
 test("bad input of a single evaluation is 400 problem+json, never 422", async () => {
   const world = await shared();
-  const token = await world.houseToken();
+  const token = await world.serviceToken();
   const cases: readonly (readonly [name: string, body: unknown, code: string])[] = [
     ["nothing", "", "invalid_request"],
     ["no JSON", "{", "body_unreadable"],
@@ -86,7 +86,7 @@ test("the longest ids that are taken are recorded, and the decision is found by 
   const world = await shared();
   const subject = { type: "identity", id: "\u8a9e".repeat(682) };
   const resource = { type: "pages", id: "\u8a9e".repeat(1024) };
-  const response = await world.ask(SINGLE, await world.houseToken(), { ...allowed, subject, resource });
+  const response = await world.ask(SINGLE, await world.serviceToken(), { ...allowed, subject, resource });
   assert.equal(response.status, 200);
   const id = (await read<EvaluationReply>(response)).context?.decision_id ?? "";
   const found = statement<{ readonly call_id: string }>("test.by_subject", "select call_id from pdp.call where subject = $1");
@@ -110,7 +110,7 @@ test("who has no fit token is told how, before anything else is looked at", asyn
 
 test("X-Request-ID returns unchanged on every answer; one that is not printable or too long is refused", async () => {
   const world = await shared();
-  const token = await world.houseToken();
+  const token = await world.serviceToken();
   for (const [path, credential, body] of [
     [SINGLE, token, allowed],
     [SINGLE, undefined, allowed],
@@ -127,7 +127,7 @@ test("X-Request-ID returns unchanged on every answer; one that is not printable 
 
 test("a batch answers in order, takes defaults whole, and puts what is wrong with an item in its place", async () => {
   const world = await shared();
-  const token = await world.houseToken();
+  const token = await world.serviceToken();
   const response = await world.ask(BATCH, token, {
     subject: ben,
     action: view,
@@ -170,7 +170,7 @@ test("a batch answers in order, takes defaults whole, and puts what is wrong wit
 
 test("the three semantics of a batch cut where they should", async () => {
   const world = await shared();
-  const token = await world.houseToken();
+  const token = await world.serviceToken();
   const wrong = { resource: 1 };
   const run = async (semantic: string | undefined, items: readonly unknown[]): Promise<boolean[]> => {
     const body = { action: view, evaluations: items, ...(semantic === undefined ? {} : { options: { evaluations_semantic: semantic } }) };
@@ -187,7 +187,7 @@ test("the three semantics of a batch cut where they should", async () => {
 
 test("a batch without items is a single evaluation; one with too many is refused whole", async (t) => {
   const world = await pdpWorld(t, { settings: { PDP_BATCH_MAX_ITEMS: "3" } });
-  const token = await world.houseToken();
+  const token = await world.serviceToken();
   for (const body of [allowed, { ...allowed, evaluations: [] }]) {
     const reply = await read<EvaluationReply>(await world.ask(BATCH, token, body));
     assert.equal(reply.decision, true);
@@ -215,13 +215,13 @@ test("only services of the house vouch for circumstances; from anybody else such
       assert.equal((await read<ProblemBody>(response)).code, "reserved_context_member");
     }
   }
-  const notCrud = await world.ask(SINGLE, await world.houseToken("gateway"), {
+  const notCrud = await world.ask(SINGLE, await world.serviceToken("gateway"), {
     ...allowed,
     action: { name: "tools/list" },
     context: { could: true },
   });
   assert.equal(notCrud.status, 400);
-  const notList = await world.ask(SINGLE, await world.houseToken("crud"), { ...allowed, context: { could: true } });
+  const notList = await world.ask(SINGLE, await world.serviceToken("crud"), { ...allowed, context: { could: true } });
   assert.equal(notList.status, 400);
   const listing = {
     subject: ben,
@@ -229,7 +229,7 @@ test("only services of the house vouch for circumstances; from anybody else such
     resource: { type: "tool", id: "people.demo.update_salary" },
     context: { could: true },
   };
-  assert.equal((await read<EvaluationReply>(await world.ask(SINGLE, await world.houseToken("crud"), listing))).decision, true);
+  assert.equal((await read<EvaluationReply>(await world.ask(SINGLE, await world.serviceToken("crud"), listing))).decision, true);
 
   // Of the secret that a call would use: whether it could, in the tenant that is named, and nobody else asks so.
   const using = (tool: string, tenant: string) => ({
@@ -242,10 +242,10 @@ test("only services of the house vouch for circumstances; from anybody else such
     ["people.demo.get_employee", "tenant:acme", true],
     ["other.system.get_employee", "tenant:acme", false],
   ] as const) {
-    const answer = await read<EvaluationReply>(await world.ask(SINGLE, await world.houseToken("crud"), using(tool, tenant)));
+    const answer = await read<EvaluationReply>(await world.ask(SINGLE, await world.serviceToken("crud"), using(tool, tenant)));
     assert.equal(answer.decision, decision, `${tool} ${tenant} ${JSON.stringify(answer)}`);
   }
-  const notTools = await world.ask(SINGLE, await world.houseToken("secrets"), using("people.demo.get_employee", "tenant:acme"));
+  const notTools = await world.ask(SINGLE, await world.serviceToken("secrets"), using("people.demo.get_employee", "tenant:acme"));
   assert.equal(notTools.status, 400);
 });
 
@@ -272,7 +272,7 @@ test("what the graph could not hold is unresolved, and nothing beside it fails",
   // As membership's own door has it: one ask that is none fails all of them.
   const facts: FactSource = { ...reader, gather: async (asks) => reader.gather(z.array(factAsk).min(1).parse(asks)) };
   const world = await pdpWorld(t, { over: await shared(), parts: { facts } });
-  const token = await world.houseToken();
+  const token = await world.serviceToken();
   const long = (text: string, length: number): string => text.padEnd(length, "x");
   const cases: readonly (readonly [unknown, string | undefined])[] = [
     [{ ...allowed, resource: { type: "page.widget", id: "q" } }, "resource_unresolved"],
@@ -301,7 +301,7 @@ test("what the graph could not hold is unresolved, and nothing beside it fails",
 
 test("reasons before any policy are coarse and closed", async () => {
   const world = await shared();
-  const token = await world.houseToken();
+  const token = await world.serviceToken();
   const cases: readonly (readonly [unknown, string])[] = [
     [{ ...allowed, action: { name: "fly" } }, "unknown_action"],
     [{ ...allowed, resource: { type: "pages", id: "*" } }, "resource_id_required"],
@@ -321,7 +321,7 @@ test("reasons before any policy are coarse and closed", async () => {
 
 test("a tool that needs a strong sign-in says so, and takes only a fresh one", async () => {
   const world = await shared();
-  const token = await world.houseToken("crud");
+  const token = await world.serviceToken("crud");
   const seconds = Math.floor(world.clock.now.getTime() / 1000);
   const call = async (properties: Readonly<Record<string, unknown>>, agent?: string): Promise<EvaluationReply> =>
     read(
@@ -360,7 +360,7 @@ test("a tool that needs a strong sign-in says so, and takes only a fresh one", a
 
 test("an agent's call is refused for the first thing that it lacks", async (t) => {
   const world = await pdpWorld(t);
-  const token = await world.houseToken("crud");
+  const token = await world.serviceToken("crud");
   const call = async (agent: string, tool: string, cost = 0): Promise<string> => {
     const reply = await read<EvaluationReply>(
       await world.ask(SINGLE, token, {
@@ -389,7 +389,7 @@ test("an agent's call is refused for the first thing that it lacks", async (t) =
 
 test("a salary above the limit, or one that is not stated as a number, needs an approval", async () => {
   const world = await shared();
-  const token = await world.houseToken("crud");
+  const token = await world.serviceToken("crud");
   const set = async (context: unknown): Promise<string> => {
     const reply = await read<EvaluationReply>(
       await world.ask(SINGLE, token, {
@@ -423,8 +423,8 @@ test("a foreign enforcement point must say which obligations it can meet; detail
   assert.equal(met.decision, true);
   assert.equal(met.context?.decision_id, undefined);
   assert.equal(met.context?.obligations?.[0]?.id, "data-scope");
-  const house = await read<EvaluationReply>(await world.ask(SINGLE, await world.houseToken(), allowed));
-  assert.notEqual(house.context?.decision_id, undefined);
+  const instance = await read<EvaluationReply>(await world.ask(SINGLE, await world.serviceToken(), allowed));
+  assert.notEqual(instance.context?.decision_id, undefined);
 });
 
 test("services of the house are told the moment at which an endpoint of the tool protocol was decided, which the next graph ends; nobody else is", async (t) => {
@@ -434,17 +434,17 @@ test("services of the house are told the moment at which an endpoint of the tool
   const facts: FactSource = { ...own, gather: async (asks) => ({ ...(await own.gather(asks)), graphVersion }) };
   const world = await pdpWorld(t, { over: plain, parts: { facts } });
   const entry = { subject: ben, action: { name: "tools/list" }, resource: { type: "mcp_server", id: "http://localhost:8080/mcp" } };
-  const house = await world.houseToken("crud");
+  const instance = await world.serviceToken("crud");
   const momentOf = async (token: string, body: object): Promise<unknown> =>
     (await read<EvaluationReply>(await world.ask(SINGLE, token, body))).context?.moment;
-  const moment = await momentOf(house, entry);
+  const moment = await momentOf(instance, entry);
   assert.equal(typeof moment, "string");
-  assert.equal(await momentOf(house, entry), moment);
-  assert.equal(await momentOf(house, allowed), undefined, "of nothing else");
+  assert.equal(await momentOf(instance, entry), moment);
+  assert.equal(await momentOf(instance, allowed), undefined, "of nothing else");
   const foreign = await world.identity.tokenFor({ sub: "service:pep", tenant: "tenant:acme", scopes: ["authzen.pep"] });
   assert.equal(await momentOf(foreign, entry), undefined);
   graphVersion = 2;
-  assert.notEqual(await momentOf(house, entry), moment);
+  assert.notEqual(await momentOf(instance, entry), moment);
 });
 
 test("services of the house are told which policies decided about a secret; nobody else is, and of nothing else", async () => {
@@ -452,9 +452,9 @@ test("services of the house are told which policies decided about a secret; nobo
   const secret = { subject: ben, action: { name: "read" }, resource: { type: "secret", id: "yaml://secret/x" } };
   const versionOf = async (token: string, body: object): Promise<unknown> =>
     (await read<EvaluationReply>(await world.ask(SINGLE, token, body))).context?.policy_version;
-  const house = await world.houseToken("secrets");
-  assert.equal(typeof (await versionOf(house, secret)), "string");
-  assert.equal(await versionOf(house, allowed), undefined);
+  const instance = await world.serviceToken("secrets");
+  assert.equal(typeof (await versionOf(instance, secret)), "string");
+  assert.equal(await versionOf(instance, allowed), undefined);
   const foreign = await world.identity.tokenFor({ sub: "service:pep", tenant: "tenant:acme", scopes: ["authzen.pep"] });
   assert.equal(await versionOf(foreign, secret), undefined);
 });
@@ -468,8 +468,8 @@ test("a foreign enforcement point is limited in rate, services of the house are 
   world.clock.now = new Date(world.clock.now.getTime() + 1000);
   const again = await world.identity.tokenFor({ sub: "service:pep", tenant: "tenant:acme", scopes: ["authzen.pep"] });
   assert.equal((await world.ask(SINGLE, again, allowed)).status, 200);
-  const house = await world.houseToken();
-  for (let n = 0; n < 4; n++) assert.equal((await world.ask(SINGLE, house, allowed)).status, 200);
+  const instance = await world.serviceToken();
+  for (let n = 0; n < 4; n++) assert.equal((await world.ask(SINGLE, instance, allowed)).status, 200);
 });
 
 test("metadata names this decision point and its endpoints, to anybody", async () => {
@@ -536,7 +536,7 @@ test("a batch of a hundred is decided in one call of the facts and recorded once
     resource: { type: "pages", id: index % 2 === 0 ? "people" : "operations" },
   }));
   const reply = await read<{ readonly evaluations: readonly EvaluationReply[] }>(
-    await counted.ask(BATCH, await counted.houseToken(), { subject: ben, action: view, evaluations }),
+    await counted.ask(BATCH, await counted.serviceToken(), { subject: ben, action: view, evaluations }),
   );
   assert.equal(reply.evaluations.length, 100);
   assert.equal(calls, 1);

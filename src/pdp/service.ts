@@ -1,4 +1,4 @@
-import { withOwnPages } from "#http/own-pages.ts";
+import { withOwnPages } from "#http/ops-endpoints.ts";
 import { createRouter, type Router } from "#http/serve.ts";
 import type { Service } from "#http/service.ts";
 import type { ServiceParts } from "#authn/service-parts.ts";
@@ -34,8 +34,8 @@ import { createGuard } from "./lifecycle/rollout/guard-administration.ts";
 import { createMatrixComparer } from "./lifecycle/rollout/matrix-difference.ts";
 import { createRollouts } from "./lifecycle/rollout/rollouts.ts";
 import { createShadow, type Shadow } from "./lifecycle/shadow/shadow.ts";
-import { readSwitches } from "./open/check-start.ts";
-import { openDeciding, type Deciding, type DecidingParts } from "./open/open-deciding.ts";
+import { readSwitches } from "./bootstrap/check-start.ts";
+import { openDeciding, type Deciding, type DecidingParts } from "./bootstrap/open-deciding.ts";
 import { createDecisionIds } from "./records/decision-id.ts";
 import type { ListPosition } from "./records/list-calls.ts";
 import { joinRequests } from "./requests/join-requests.ts";
@@ -52,16 +52,16 @@ const MAX_BODY_BYTES = 2 * 1_048_576;
 /** The way in, and who a caller is as an enforcement point: the house's own are not counted. */
 const openRouter = (parts: PdpParts): { readonly router: Router<Caller>; readonly pepOf: (caller: Caller) => Pep } => {
   const { config, now } = parts;
-  const house = new Set(config.houseClients.map((name) => `service:${name}`));
+  const instance = new Set(config.internalClients.map((name) => `service:${name}`));
   const callRate = createCallRate(config.callsPerSecond, now);
-  const pepOf = (caller: Caller): Pep => ({ caller, isHouse: caller.isHouseService && house.has(caller.sub) });
+  const pepOf = (caller: Caller): Pep => ({ caller, isInternal: caller.isInternalService && instance.has(caller.sub) });
   const router = createRouter<Caller>({
     ...parts,
     name: "pdp",
     shareOf: bodyShareOf,
     authenticate: async (request, endpoint) => {
       const caller = await parts.authenticate(request, endpoint);
-      if (endpoint.auth !== "none" && !pepOf(caller).isHouse) callRate(caller.sub);
+      if (endpoint.auth !== "none" && !pepOf(caller).isInternal) callRate(caller.sub);
       return caller;
     },
     validateReplies: parts.environment !== "production",

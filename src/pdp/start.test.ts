@@ -8,7 +8,7 @@ import type { DecisionRecord } from "#contract/decisions.ts";
 import { createLog } from "#telemetry/log.ts";
 import { policyFolder } from "#testing/decision-matrix.ts";
 import { testDatabase } from "#testing/database.ts";
-import { pdpConfig, pdpRooms, pdpWorld, type PdpWorld } from "#testing/pdp.ts";
+import { pdpConfig, pdpModules, pdpWorld, type PdpWorld } from "#testing/pdp.ts";
 import { BundleRefused } from "./bundle/bundle-refused.ts";
 import { readPolicyFolder } from "./bundle/policy-files.ts";
 import { importBundle } from "./lifecycle/rollout/import-bundle.ts";
@@ -70,7 +70,7 @@ test("a fault of the configuration file is named with line, column and key, an u
 });
 
 test("another profile's policies on the data folder of this one are refused with the advice to take a folder of their own", async (t) => {
-  const database = await testDatabase(t, pdpRooms);
+  const database = await testDatabase(t, pdpModules);
   const { change } = await graphWorld(database);
   const parts = { database, change };
   const { active } = await importBundle(parts, await readPolicyFolder(policyFolder), true);
@@ -127,11 +127,11 @@ test("policies of an own folder decide, and explanations name their file", async
   const file = await fileOf(t, `policy_dir: ${folder}`);
   const world = await pdpWorld(t, { settings: { PDP_CONFIG_FILE: file } });
   const reply = (await (
-    await world.ask("/access/v1/evaluation", await world.houseToken(), dan("view_all", "tools"))
+    await world.ask("/access/v1/evaluation", await world.serviceToken(), dan("view_all", "tools"))
   ).json()) as EvaluationReply;
   assert.equal(reply.decision, true);
-  const told = await world.ask(`/access/v1/decisions/${reply.context?.decision_id}`, await world.personToken("ada"));
-  const { policies } = (await told.json()) as DecisionRecord;
+  const published = await world.ask(`/access/v1/decisions/${reply.context?.decision_id}`, await world.personToken("ada"));
+  const { policies } = (await published.json()) as DecisionRecord;
   const mine = policies?.find(({ id }) => id === "everybody-lists-tools");
   assert.deepEqual([mine?.decided, mine?.file, mine?.line], [true, "policies/mine.cedar", 1]);
 });
@@ -141,7 +141,7 @@ test("authorization switched off permits everything in dev and test, loudly, and
   const lines: string[] = [];
   const log = createLog({ level: "info", service: "pdp", version: "0", environment: "test", write: (line) => lines.push(line) });
   const world = await pdpWorld(t, { settings: { PDP_CONFIG_FILE: file }, parts: { log } });
-  const token = await world.houseToken();
+  const token = await world.serviceToken();
   const response = await world.ask("/access/v1/evaluation", token, dan("activate", "policies"));
   assert.equal(((await response.json()) as EvaluationReply).decision, true);
   assert.equal(response.headers.get("x-authorization-disabled"), "1");
@@ -165,7 +165,7 @@ test("the public address is https, or http on loopback in dev and test", async (
 });
 
 test("changed policies decide at once where they may, elsewhere they wait as a draft; none is ever lost", async (t) => {
-  const database = await testDatabase(t, pdpRooms);
+  const database = await testDatabase(t, pdpModules);
   const { change, entries } = await graphWorld(database);
   const parts = { database, change };
   const files = await readPolicyFolder(policyFolder);
@@ -203,7 +203,7 @@ test("changed policies decide at once where they may, elsewhere they wait as a d
 });
 
 test("policies of whom a case is not met, or that lock everybody out, do not decide at start", async (t) => {
-  const database = await testDatabase(t, pdpRooms);
+  const database = await testDatabase(t, pdpModules);
   const parts = { database, change: (await graphWorld(database)).change };
   const files = await readPolicyFolder(policyFolder);
   const { active } = await importBundle(parts, files, true);
@@ -230,7 +230,7 @@ test("an old decision is explained by the policies that made it", async (t) => {
   const file = await fileOf(t, `policy_dir: ${folder}`);
   const before = await pdpWorld(t, { settings: { PDP_CONFIG_FILE: file } });
   const ask = async (world: PdpWorld) =>
-    (await (await world.ask("/access/v1/evaluation", await world.houseToken(), dan("view_all", "tools"))).json()) as EvaluationReply;
+    (await (await world.ask("/access/v1/evaluation", await world.serviceToken(), dan("view_all", "tools"))).json()) as EvaluationReply;
   const permit = await ask(before);
   assert.equal(permit.decision, true);
   const after = await pdpWorld(t, { over: before });

@@ -1,5 +1,5 @@
 import type { Schema } from "./bundle/schema.ts";
-import { pairOf, pairs, type Pair } from "#decide/pairs.ts";
+import { pairOf, pairs, type Pair } from "#pdp-client/pairs.ts";
 import { principalKinds } from "./question.ts";
 
 /** The words that may be asked, and who may be named as a subject. */
@@ -15,7 +15,7 @@ export interface Vocabulary {
 const inOrder = (found: Iterable<Pair>): readonly Pair[] => [...found].toSorted((a, b) => (a.action < b.action ? -1 : 1));
 
 /** The house's own words (`pairs.ts`): subjects are identities of the graph. */
-export const houseVocabulary: Vocabulary = {
+export const builtInVocabulary: Vocabulary = {
   pairOf,
   pairsOf: (type) => inOrder(pairs.filter((pair) => pair.type === type)),
   isSubject: (type, kind) => type === "identity" && principalKinds.has(kind),

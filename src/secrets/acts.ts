@@ -1,6 +1,6 @@
 import { Problem } from "#contract/problem.ts";
 import { operations } from "./operations.ts";
-import type { SecretAsk } from "./perform.ts";
+import type { SecretAsk } from "./pipeline.ts";
 import type { RemovedSecret, SecretProvider, WrittenSecret } from "./providers/secret-provider.ts";
 import { parseSecretUri } from "./secret-uri.ts";
 import { isSecretMap, parseSecretData } from "./secret-value.ts";

@@ -195,14 +195,14 @@ test("acts on secrets are told as they happen, by operation, and again from wher
 test("acts below a place are told alone, and the place stands in no frame", async (t) => {
   const { at } = await open(t);
   const set = (uri: string) => at.send(ada, "POST", "/api/secrets", { body: { uri, value: { k: 1 } } });
-  for (const [prefix, told, untold] of [
+  for (const [prefix, reported, untold] of [
     ["audit", "yaml://secret/audit/two", "yaml://secret/audit2/two"],
     ["yaml%3A%2F%2Fsecret%2Faudit%2Fdeep%2F", "yaml://secret/audit/deep", "yaml://secret/audit/other"],
     ["yaml://secret", "yaml://secret/anything", ""],
   ] as const) {
     const live = await at.send(ada, "GET", `/api/secrets/events?prefix=${prefix}&op=write`);
     if (untold !== "") await set(untold);
-    await set(told);
+    await set(reported);
     const frames = (await framesOf(live, "secrets.updated.v1", 1)).filter((frame) => frame.includes("secrets.updated"));
     assert.equal(frames.length, 1, prefix);
     const { data } = (await at.events()).at(-1)!;

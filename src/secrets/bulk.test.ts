@@ -25,12 +25,12 @@ const open = async (t: TestContext) => {
     remove: async (...how) => once().then(() => inner.remove(...how)),
   }));
   const [at, outside] = [await testSecrets(t, { providers: meddled }), await testSecrets(t, { providers: stores })];
-  const send = async (path: string, body: unknown, house = at): Promise<Json> =>
-    (await (await house.send(ada, "POST", `/api/secrets${path}`, { body })).json()) as Json;
+  const send = async (path: string, body: unknown, instance = at): Promise<Json> =>
+    (await (await instance.send(ada, "POST", `/api/secrets${path}`, { body })).json()) as Json;
   const set = (uri: string, value: unknown) => send("", { uri, value }, outside);
   const valueOf = async (uri: string) => {
     // A file is looked at four times a second.
-    for (const house of [at, outside]) house.clock += 1000;
+    for (const instance of [at, outside]) instance.clock += 1000;
     const reply = (await (await at.send(ada, "GET", `/api/secrets/value?uri=${encodeURIComponent(uri)}`)).json()) as Json;
     return reply["value"] ?? reply["code"];
   };

@@ -6,7 +6,7 @@ import type { SealedCursors } from "#authn/sealed-cursors.ts";
 import { asProblem } from "#http/problem-body.ts";
 import { createBases, type Bases } from "./bulk-bases.ts";
 import { removeAct, rotateAct, settleAct, writeAct, type Act } from "./acts.ts";
-import { decisionOf, type OperationCorridor, type Who } from "./perform.ts";
+import { decisionOf, type OperationPipeline, type Who } from "./pipeline.ts";
 import type { RemovedSecret, SecretProvider } from "./providers/secret-provider.ts";
 import { formatPrefix, parseSecretUri } from "./secret-uri.ts";
 import { markOf, SecretValue } from "./secret-value.ts";
@@ -53,7 +53,7 @@ const actOf = (schemes: SchemeTable, asked: Item): Act<Done> => {
 };
 
 interface BulkParts {
-  readonly perform: OperationCorridor;
+  readonly perform: OperationPipeline;
   readonly schemes: SchemeTable;
   readonly plans: SealedCursors<string>;
 }

@@ -1,8 +1,8 @@
 import { Problem } from "#contract/problem.ts";
 import { asProblem } from "#http/problem-body.ts";
-import { requireDecided, type SecretPermit } from "./decide-secret.ts";
+import { requireDecided, type SecretPermit } from "./authorize-secret.ts";
 import { operations, type Operation } from "./operations.ts";
-import type { OperationCorridor, Performed, Who } from "./perform.ts";
+import type { OperationPipeline, Performed, Who } from "./pipeline.ts";
 import type { Intend, ReadSecret, SecretChange, SecretProvider, WriteExpectation, WrittenSecret } from "./providers/secret-provider.ts";
 import { formatPrefix, type SecretPrefix, type SecretUri } from "./secret-uri.ts";
 import { isSameData, isSecretMap, SecretValue, type SecretData } from "./secret-value.ts";
@@ -55,7 +55,7 @@ const changeOf = ({ from, to }: Carry, value: SecretData): SecretChange => {
 const writeTo = ({ to, cas, who }: Carry) => ({ operation: operations.write, uri: to, cas, argument: "toUri", ...who });
 
 /** Whether the caller may write the target at all, and what lies there now, before the source is read. */
-export const lookAtTarget = (perform: OperationCorridor, carry: Carry): ReturnType<OperationCorridor["look"]> =>
+export const lookAtTarget = (perform: OperationPipeline, carry: Carry): ReturnType<OperationPipeline["look"]> =>
   perform.look({ ...writeTo(carry), change: changeOf(carry, carry.from.key === undefined ? new Map() : "") });
 
 /** The source's part of a copy or a move. */
@@ -98,7 +98,7 @@ const looking = ({ event: _event, ...operation }: Operation): Operation => ({ ..
 
 /** All that may refuse a copy, or a move, and nothing of it done. `removes`: what else the source must let be done. Throws as they do. */
 export const lookAtCarry = async (
-  perform: OperationCorridor,
+  perform: OperationPipeline,
   operation: Operation,
   carry: Carry,
   removes?: (provider: SecretProvider, ref: SecretRef, permit: SecretPermit, read: ReadSecret) => Promise<void>,
@@ -143,7 +143,7 @@ const verify = async (read: () => Promise<ReadSecret>, ref: SecretRef, change: S
 };
 
 /** Writes what was read to the target, as a write of its own with its decision and record, and reads it back when that is recorded. */
-export const putAtTarget = async (perform: OperationCorridor, carry: Carry, read: ReadSecret): Promise<Performed<WrittenSecret>> => {
+export const putAtTarget = async (perform: OperationPipeline, carry: Carry, read: ReadSecret): Promise<Performed<WrittenSecret>> => {
   const change = changeOf(carry, SecretValue.reveal(read.value));
   let readBack: (() => Promise<ReadSecret>) | undefined;
   const done = await perform({
@@ -168,7 +168,7 @@ export const carriedReply = (carry: Carry, written: WrittenSecret) => ({
 });
 
 /** Copies under two decisions, reading the source and writing the target, neither of which is touched before both. */
-export const copySecretTo = async (perform: OperationCorridor, carry: Carry) => {
+export const copySecretTo = async (perform: OperationPipeline, carry: Carry) => {
   requireCarriable(carry);
   await lookAtTarget(perform, carry);
   const done = await perform({

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { suite, test, type TestContext } from "node:test";
-import { createDecider } from "#decide/decider.ts";
+import { createPdpClient } from "#pdp-client/pdp-client.ts";
 import { testAudiences } from "#testing/identity.ts";
 import { pdpWorld } from "#testing/pdp.ts";
 import { testSecrets, type TestSecrets } from "#testing/secrets.ts";
@@ -22,7 +22,7 @@ interface World {
 /** The real decision point with the demo's graph and policies, asked over its own protocol. */
 const open = async (t: TestContext): Promise<World> => {
   const pdp = await pdpWorld(t);
-  const decider = createDecider({
+  const pdpClient = createPdpClient({
     pdp: pdp.service.fetch,
     pdpAudience: testAudiences.pdp,
     identity: pdp.identity.identityOf("secrets"),
@@ -31,9 +31,9 @@ const open = async (t: TestContext): Promise<World> => {
     timeoutMs: 10_000,
   });
   const settings = { TENANT_ALLOWED_MOUNTS: demoAllowedMounts, TENANT_SALT: "0123456789abcdef0123456789abcdef" };
-  const secrets = await testSecrets(t, { identity: pdp.identity, parts: { decider, peers: { pdp: pdp.service.fetch } }, settings });
+  const secrets = await testSecrets(t, { identity: pdp.identity, parts: { pdpClient, peers: { pdp: pdp.service.fetch } }, settings });
   await seedDemoSecret(secrets.provider);
-  const crud = createDecider({
+  const crud = createPdpClient({
     pdp: pdp.service.fetch,
     pdpAudience: testAudiences.pdp,
     identity: pdp.identity.identityOf("crud"),
@@ -44,8 +44,8 @@ const open = async (t: TestContext): Promise<World> => {
   return {
     secrets,
     decideCall: async (login, tool) => {
-      const asker = { ...person(login), scopes: new Set(["mcp.tools.invoke"]), amr: [] };
-      const decided = await crud.decide(asker, { type: "tool", action: "tools/call", id: tool, meets: ["data_scope"] }, "test");
+      const requester = { ...person(login), scopes: new Set(["mcp.tools.invoke"]), amr: [] };
+      const decided = await crud.decide(requester, { type: "tool", action: "tools/call", id: tool, meets: ["data_scope"] }, "test");
       return { id: decided.decisionId, permitted: decided.decision };
     },
     readForCall: (tool, decisionId) => secrets.send("crud", "GET", path(), { headers: { "x-tool-id": tool, "x-decision-id": decisionId } }),

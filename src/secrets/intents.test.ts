@@ -60,27 +60,27 @@ const open = async (t: Parameters<typeof testSecrets>[0]) => {
     remove: (ref, how) => dying(one.remove(ref, intending(how))),
     settle: (ref, versions, how, more = {}) => dying(one.settle(ref, versions, how, intending(more))),
   }));
-  const house = await testSecrets(t, { providers: mortal, houseSecrets: secrets });
+  const instance = await testSecrets(t, { providers: mortal, instanceSecrets: secrets });
   const parts = {
-    intents: createIntents({ database: house.database, secrets }, 0),
+    intents: createIntents({ database: instance.database, secrets }, 0),
     providers: inner,
     schemes,
-    changes: createChanges(house.database, 30),
-    change: house.change,
+    changes: createChanges(instance.database, 30),
+    change: instance.change,
     resourceRef: undefined,
     log,
-    metrics: house.metrics,
+    metrics: instance.metrics,
   };
   const send = async (method: string, path: string, body?: unknown) => {
-    const response = await house.send(ada, method, `/api/secrets${path}`, body === undefined ? {} : { body });
+    const response = await instance.send(ada, method, `/api/secrets${path}`, body === undefined ? {} : { body });
     return { status: response.status, reply: (await response.json()) as Record<string, unknown> };
   };
   /** Entries of acts that were ended for somebody else. */
   const ended = async () =>
-    (await house.entries()).filter(
+    (await instance.entries()).filter(
       (entry) => "intent_id" in (entry["data"] as object) && (entry["actor"] as { kind: string }).kind === "system",
     );
-  return { store, house, inner, life, send, ended, rows: () => house.database.run(ROWS), settle: () => settleIntents(parts) };
+  return { store, instance, inner, life, send, ended, rows: () => instance.database.run(ROWS), settle: () => settleIntents(parts) };
 };
 
 const stateOf = async (provider: SecretProvider, uri: string): Promise<string> => {
@@ -103,7 +103,7 @@ suite("what is about to be done to a store", () => {
     ["undelete", ["kv"], (uri) => ["POST", "/undelete", { uri, versions: [1] }]],
   ];
   test("is told by the store when its process is gone: each that was done is told as done, no other is", async (t) => {
-    const { house, inner, life, send, ended, rows, settle } = await open(t);
+    const { instance, inner, life, send, ended, rows, settle } = await open(t);
     let count = 0;
     for (const [what, where, request] of acts)
       for (const scheme of where)
@@ -135,13 +135,13 @@ suite("what is about to be done to a store", () => {
             state,
             `${what} of ${scheme}, ${dies}`,
           );
-          const told = (await ended()).slice(known);
+          const reported = (await ended()).slice(known);
           assert.deepEqual(
-            told.map(({ outcome, data }) => [outcome, (data as { intent_id: string }).intent_id]),
+            reported.map(({ outcome, data }) => [outcome, (data as { intent_id: string }).intent_id]),
             [[{ completed: "ok", failed: "refused", superseded: "unknown" }[state], left[0]!.id]],
           );
-          const events = (await house.events()).filter(
-            ({ data }) => data["correlation_id"] === told[0]!["correlation_id"] && data["outcome"] === "ok",
+          const events = (await instance.events()).filter(
+            ({ data }) => data["correlation_id"] === reported[0]!["correlation_id"] && data["outcome"] === "ok",
           );
           const [first, ...more] = events.map(({ type }) => type);
           assert.equal(first !== undefined, state === "completed", `${what} of ${scheme}, ${dies}`);
@@ -158,7 +158,7 @@ suite("what is about to be done to a store", () => {
   });
 
   test("is 504 with its id and the newest version known when the answer and every look are lost, and settled when the store is back", async (t) => {
-    const { store, house, inner, life, send, ended, rows, settle } = await open(t);
+    const { store, instance, inner, life, send, ended, rows, settle } = await open(t);
     const uri = "vaulta+kv2://kv-a/lost";
     assert.equal((await send("POST", "", { uri, value: { k: "old" } })).status, 201);
     for (const [fault, expected] of [
@@ -169,21 +169,21 @@ suite("what is about to be done to a store", () => {
       const { status, reply } = await send("POST", "", { uri, value: { k: "new" } });
       life.intended = undefined;
       assert.equal(await settle(), 1);
-      assert.match(await house.metrics.text(), /^secrets_open_intents 1$/m);
+      assert.match(await instance.metrics.text(), /^secrets_open_intents 1$/m);
       store.faults[fault] = 0;
       assert.deepEqual([status, reply["code"]], [504, "outcome_unknown"]);
       const base = expected === "completed" ? 1 : 2;
       assert.equal(reply["current_version"], base, "as it was before");
       const row = (await rows()).at(-1)!;
       assert.deepEqual([row.id, row.state], [reply["intent_id"], "open"]);
-      const closed = (await house.entries()).at(-1)!;
+      const closed = (await instance.entries()).at(-1)!;
       assert.deepEqual([closed["outcome"], (closed["data"] as { intent_id: string }).intent_id], ["unknown", row.id]);
       await until(
         () => stateOf(inner.get("vaulta+kv2")!, uri),
         (state) => state === "new 2",
       );
       assert.equal(await settle(), 1);
-      assert.match(await house.metrics.text(), /^secrets_open_intents 0$/m);
+      assert.match(await instance.metrics.text(), /^secrets_open_intents 0$/m);
       assert.equal((await rows()).at(-1)!.state, expected);
       assert.equal((await ended()).at(-1)!["outcome"], expected === "completed" ? "ok" : "refused");
       assert.equal((await send("GET", `/metadata/detail?uri=${encodeURIComponent(uri)}`)).reply["updated_by"], "person:ada");
@@ -196,11 +196,11 @@ suite("what is about to be done to a store", () => {
     const bao = await startOpenBao(t, program, { storage: "disk" });
     const kv = kvProvider(kvServer({ URL: bao.url, TOKEN: bao.rootToken, TIMEOUT_MS: "500" }));
     const secrets = [randomBytes(32)] as const;
-    const house = await testSecrets(t, { more: [kv], houseSecrets: secrets });
+    const instance = await testSecrets(t, { more: [kv], instanceSecrets: secrets });
     const uriOf = (n: number): string => `vaulta+kv2://kv-a/n${n}`;
     let acknowledged = 0;
     const write = async (n: number) => {
-      const response = await house.send(ada, "POST", "/api/secrets", { body: { uri: uriOf(n), value: { k: "new" } } });
+      const response = await instance.send(ada, "POST", "/api/secrets", { body: { uri: uriOf(n), value: { k: "new" } } });
       const { intent_id: intentId } = (await response.json()) as { intent_id?: string };
       if (response.status === 201 && ++acknowledged === 60) void bao.kill();
       return { status: response.status, intentId };
@@ -223,22 +223,22 @@ suite("what is about to be done to a store", () => {
     );
     const settle = () =>
       settleIntents({
-        intents: createIntents({ database: house.database, secrets }, 0),
+        intents: createIntents({ database: instance.database, secrets }, 0),
         providers: new Map([["vaulta+kv2", kv]]),
         schemes,
-        changes: createChanges(house.database, 30),
-        change: house.change,
+        changes: createChanges(instance.database, 30),
+        change: instance.change,
         resourceRef: undefined,
         log,
-        metrics: house.metrics,
+        metrics: instance.metrics,
       });
-    const rows = () => house.database.run(ROWS);
+    const rows = () => instance.database.run(ROWS);
     await until(async () => {
       await settle();
       return (await rows()).every(({ state }) => state !== "open");
     });
     const kept = new Map((await rows()).map((row) => [row.uri, row]));
-    const entries = await house.entries();
+    const entries = await instance.entries();
     // Half a second is for those who write: what is there is asked by who waits.
     const patient = kvProvider(kvServer({ URL: bao.url, TOKEN: bao.rootToken }));
     for (const [n, { status, intentId }] of answers) {
@@ -255,13 +255,13 @@ suite("what is about to be done to a store", () => {
   });
 
   test("is not there when the store is never reached or refuses, and is over when it is done", async (t) => {
-    const { house, store, send, rows } = await open(t);
+    const { instance, store, send, rows } = await open(t);
     const uri = "vaulta+kv2://kv-a/plain";
     assert.equal((await send("POST", "", { uri, value: { k: "v" } })).status, 201);
     assert.equal((await send("POST", "", { uri, value: { k: "v" }, cas: 7 })).reply["code"], "cas_mismatch");
-    house.rule = () => false;
+    instance.rule = () => false;
     assert.equal((await send("POST", "", { uri, value: { k: "v" } })).status, 403);
-    house.rule = () => true;
+    instance.rule = () => true;
     store.faults.sealed = true;
     assert.equal((await send("POST", "", { uri, value: { k: "v" } })).status, 503);
     assert.deepEqual(

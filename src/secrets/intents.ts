@@ -1,6 +1,6 @@
 import { createHmac, randomUUID } from "node:crypto";
 import { canonicalJson } from "#contract/canonical-json.ts";
-import { deriveKey, type HouseSecrets } from "#authn/seal.ts";
+import { deriveKey, type InstanceSecrets } from "#authn/seal.ts";
 import { statement, type Database } from "#store/database.ts";
 import type { Intent } from "./providers/secret-provider.ts";
 import { wireOf, type SecretData } from "./secret-value.ts";
@@ -49,7 +49,7 @@ const ABANDONED_SECONDS = 60;
 
 /** What is done to stores, kept from before it is done until somebody knows how it ended. */
 export const createIntents = (
-  parts: { readonly database: Database; readonly secrets: HouseSecrets },
+  parts: { readonly database: Database; readonly secrets: InstanceSecrets },
   abandonedSeconds = ABANDONED_SECONDS,
 ) => {
   const { database } = parts;

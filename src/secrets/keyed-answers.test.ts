@@ -62,13 +62,13 @@ suite("what was sent with an Idempotency-Key and did not end well", () => {
       on.fails = fault;
       const { said, reply } = await rotate();
       assert.equal(said, first);
-      const { correlation_id: _first, ...told } = reply;
+      const { correlation_id: _first, ...reported } = reply;
       const repeated = await rotate();
       assert.deepEqual([repeated.said, on.writes], [again, writes]);
       if (first !== "504 outcome_unknown") return;
       const { correlation_id: _again, ...toldAgain } = repeated.reply;
-      assert.deepEqual(toldAgain, told, "with the id of what was intended, too");
-      assert.deepEqual([typeof told["intent_id"], told["current_version"]], ["string", 7]);
+      assert.deepEqual(toldAgain, reported, "with the id of what was intended, too");
+      assert.deepEqual([typeof reported["intent_id"], reported["current_version"]], ["string", 7]);
     });
 
   test("its repetition is answered to whoever may still do it", async (t) => {

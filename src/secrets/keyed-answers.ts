@@ -3,7 +3,7 @@ import { canonicalJson } from "#contract/canonical-json.ts";
 import { idempotencyKey } from "#contract/ids.ts";
 import { Problem, problemCodes, type ProblemCode } from "#contract/problem.ts";
 import { keyHolderOf, type Caller } from "#authn/caller.ts";
-import { deriveKey, type HouseSecrets } from "#authn/seal.ts";
+import { deriveKey, type InstanceSecrets } from "#authn/seal.ts";
 import { asProblem } from "#http/problem-body.ts";
 import { answer, Answer, type Handler } from "#http/serve.ts";
 import { statement, type Database } from "#store/database.ts";
@@ -48,7 +48,7 @@ const leaveUnknown: ReadonlySet<ProblemCode> = new Set(["outcome_unknown", "inte
  * value, only a MAC under the house's secret is kept. Throws `idempotency_key_required` (400) for a malformed key, `in_progress` (409)
  * while the first one runs, `idempotency_conflict` (409) for another body, `outcome_unknown` (504) where nobody can tell what came of it.
  */
-export const createKeyedAnswers = (parts: { readonly database: Database; readonly secrets: HouseSecrets }) => {
+export const createKeyedAnswers = (parts: { readonly database: Database; readonly secrets: InstanceSecrets }) => {
   const { database } = parts;
   const keys = parts.secrets.map((secret) => deriveKey(secret, "secrets.keyed-answers.v1"));
 

@@ -1,9 +1,9 @@
 import { Problem } from "#contract/problem.ts";
 import type { SecretsPolicy } from "./config.ts";
 import type { Operation } from "./operations.ts";
-import type { OperationCorridor, Who } from "./perform.ts";
+import type { OperationPipeline, Who } from "./pipeline.ts";
 import type { ListedSecret, Listing } from "./providers/secret-provider.ts";
-import type { createSecretDecision } from "./decide-secret.ts";
+import type { createSecretDecision } from "./authorize-secret.ts";
 import type { SealedCursors } from "#authn/sealed-cursors.ts";
 import { formatPrefix, parseSecretPrefix, type SecretPrefix } from "./secret-uri.ts";
 import { isBelow } from "./tenant-guard.ts";
@@ -37,7 +37,7 @@ export interface FoundPage {
 const AT_A_TIME = 50;
 /** All levels: a URI has no more. */
 const ALL_LEVELS = 32;
-const MOST_DECISIONS = 1000;
+const MAX_DECISIONS = 1000;
 
 /** Of a place the URIs that follow one another in the list: it ends before `to`. */
 interface Stretch {
@@ -76,7 +76,7 @@ const matchOf = ({ node, keys }: ListedSecret, q: string | undefined): Found["ma
 export const createListing =
   (parts: {
     readonly policy: SecretsPolicy;
-    readonly perform: OperationCorridor;
+    readonly perform: OperationPipeline;
     readonly decide: ReturnType<typeof createSecretDecision>;
     readonly cursors: SealedCursors<string>;
     readonly serves: (place: SecretPrefix) => boolean;
@@ -107,10 +107,10 @@ export const createListing =
         headers,
         correlationId,
         isPlace: true,
-        act: async (provider, ref, _permit, { asker }) => {
+        act: async (provider, ref, _permit, { requester }) => {
           // Without a text to look for each of them is decided: of more there is no use.
           const depth = to === `${id}/` ? 0 : provider.can.has("versions") ? ask.depth : ALL_LEVELS;
-          const listing = await provider.list(place, depth, after, q === undefined ? MOST_DECISIONS + 1 : undefined);
+          const listing = await provider.list(place, depth, after, q === undefined ? MAX_DECISIONS + 1 : undefined);
           const candidates = listing.items.flatMap((item) => {
             // Whatever a store may answer: what lies beside the place is not the tenant's.
             const isNext = item.node.id > after && item.node.id >= from && isBelow(item.node, place);
@@ -118,7 +118,7 @@ export const createListing =
             return match === undefined ? [] : [{ item, match }];
           });
           for (let at = 0; at < candidates.length && !isMore; at += AT_A_TIME) {
-            if (decisions >= MOST_DECISIONS) {
+            if (decisions >= MAX_DECISIONS) {
               truncatedBy = "decisions";
               isMore = true;
               break;
@@ -126,7 +126,7 @@ export const createListing =
             const batch = candidates.slice(at, at + AT_A_TIME);
             decisions += batch.length;
             const permitted = await parts.decide.filter(
-              asker,
+              requester,
               ref,
               batch.map(({ item }) => item.node),
               correlationId,

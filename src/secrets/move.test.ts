@@ -130,14 +130,15 @@ suite("moving a secret", () => {
       const log = createLog({ level: "silent", service: "secrets", version: "0", environment: "test", write: () => undefined });
       // The service's own rounds have nothing to do with it.
       const life = { steps: Number.POSITIVE_INFINITY, isDead: false };
-      const house = await testSecrets(t, {
+      const instance = await testSecrets(t, {
         providers: on.mortal(life),
         wrap: (database) => dyingDatabase(database, life),
         wrapRecorder: (recorder) => dyingRecorder(recorder, life),
       });
-      house.rule = () => (isDeadNow(life) || isDeadNow(life) ? new Problem("decision_unavailable") : true);
-      const changes = createChanges(house.database, 30);
-      const settledEntries = async () => (await house.entries()).filter(({ data }) => (data as { move_id?: string }).move_id !== undefined);
+      instance.rule = () => (isDeadNow(life) || isDeadNow(life) ? new Problem("decision_unavailable") : true);
+      const changes = createChanges(instance.database, 30);
+      const settledEntries = async () =>
+        (await instance.entries()).filter(({ data }) => (data as { move_id?: string }).move_id !== undefined);
       let settled = 0;
       let ended = false;
       for (let steps = 0; !ended; steps += every) {
@@ -148,7 +149,7 @@ suite("moving a secret", () => {
         const decided = new Set((await source.nodes(refOf(fromUri))).map((node) => node.id));
         await source.write(refOf(fromUri), { value, replace: to !== "itself" }, { decided });
         Object.assign(life, { steps, isDead: false });
-        const response = await house.send(ada, "POST", "/api/secrets/move", { body: { fromUri, toUri } });
+        const response = await instance.send(ada, "POST", "/api/secrets/move", { body: { fromUri, toUri } });
         ended = !life.isDead;
         const places = [await there(source, fromUri), await there(target, toUri)];
         assert.ok(places.includes(true), `nowhere after ${steps} steps`);
@@ -157,18 +158,18 @@ suite("moving a secret", () => {
           assert.deepEqual(places, [false, true]);
         }
         // The database tells milliseconds: what was begun in this one is abandoned, too.
-        const journal = createMoveJournal(house.database, -1);
-        settled += await settleMoves({ journal, providers: inner, schemes, changes, change: house.change, resourceRef: undefined, log });
+        const journal = createMoveJournal(instance.database, -1);
+        settled += await settleMoves({ journal, providers: inner, schemes, changes, change: instance.change, resourceRef: undefined, log });
         const after = [await there(source, fromUri), await there(target, toUri)];
         assert.equal(after.filter(Boolean).length, 1, `settled after ${steps} steps: ${after.join()}`);
-        const told = (await house.database.run(STATES)).find(({ from_uri }) => from_uri === refOf(fromUri).id)?.state;
+        const reported = (await instance.database.run(STATES)).find(({ from_uri }) => from_uri === refOf(fromUri).id)?.state;
         // Whoever died before the journal was begun has touched nothing.
-        assert.deepEqual(told ?? "failed", after[0] ? "failed" : "done", `the journal after ${steps} steps`);
+        assert.deepEqual(reported ?? "failed", after[0] ? "failed" : "done", `the journal after ${steps} steps`);
         assert.equal((await settledEntries()).length, settled, "each that was ended for another is in the audit log");
         assert.ok(steps < 200);
       }
       assert.ok(settled > (every === 1 ? 4 : 0), String(settled));
-      const states = (await house.database.run(STATES)).map(({ state }) => state);
+      const states = (await instance.database.run(STATES)).map(({ state }) => state);
       assert.ok(states.length > 2 && states.every((state) => state === "done" || state === "failed"), states.join());
       assert.equal(states.at(-1), "done");
     });
@@ -197,15 +198,15 @@ suite("moving a secret", () => {
           return provider.remove(...how);
         },
       };
-      const house = await testSecrets(t, { providers: [...on.inner.values()].map((one) => (one === provider ? meddling : one)) });
+      const instance = await testSecrets(t, { providers: [...on.inner.values()].map((one) => (one === provider ? meddling : one)) });
       await put(1);
-      const response = await house.send(ada, "POST", "/api/secrets/move", { body: { fromUri, toUri } });
+      const response = await instance.send(ada, "POST", "/api/secrets/move", { body: { fromUri, toUri } });
       assert.equal(`${response.status} ${((await response.json()) as { code: string }).code}`, "409 source_changed");
       const valueOf = async (uri: string) =>
-        ((await (await house.send(ada, "GET", `/api/secrets/value?uri=${encodeURIComponent(uri)}`)).json()) as { value: unknown }).value;
+        ((await (await instance.send(ada, "GET", `/api/secrets/value?uri=${encodeURIComponent(uri)}`)).json()) as { value: unknown }).value;
       assert.deepEqual([await valueOf(fromUri), await valueOf(toUri)], [isTaken ? undefined : { n: 2 }, { n: 1 }]);
       assert.deepEqual(
-        (await house.database.run(STATES)).map(({ state }) => state),
+        (await instance.database.run(STATES)).map(({ state }) => state),
         ["failed"],
       );
     }
@@ -226,15 +227,15 @@ suite("moving a secret", () => {
           return provider.write(...how);
         },
       };
-      const house = await testSecrets(t, { providers: [meddling] });
+      const instance = await testSecrets(t, { providers: [meddling] });
       place++;
       const uri = `${bases[from]}/m${place}/ren`;
       const send = async (path: string, body: unknown) => {
-        const response = await house.send(ada, "POST", `/api/secrets${path}`, { body });
+        const response = await instance.send(ada, "POST", `/api/secrets${path}`, { body });
         return response.ok ? String(response.status) : `${response.status} ${((await response.json()) as { code: string }).code}`;
       };
       const value = async () =>
-        ((await (await house.send(ada, "GET", `/api/secrets/value?uri=${encodeURIComponent(uri)}`)).json()) as { value: unknown }).value;
+        ((await (await instance.send(ada, "GET", `/api/secrets/value?uri=${encodeURIComponent(uri)}`)).json()) as { value: unknown }).value;
       assert.equal(await send("", { uri, value: { k: "v", beside: 1 } }), "201");
       assert.equal(await send("/move", { fromUri: `${uri}#k`, toUri: `${uri}#j` }), "201");
       assert.deepEqual(await value(), { beside: 1, j: "v" });
@@ -247,14 +248,14 @@ suite("moving a secret", () => {
   });
 
   test("of two nodes of the file of which one holds the other none is carried to the other, whatever it is called; keys beside them are", async (t) => {
-    const house = await testSecrets(t);
+    const instance = await testSecrets(t);
     const send = async (path: string, body: unknown) => {
-      const response = await house.send(ada, "POST", `/api/secrets${path}`, { body });
+      const response = await instance.send(ada, "POST", `/api/secrets${path}`, { body });
       return response.ok ? String(response.status) : `${response.status} ${((await response.json()) as { code: string }).code}`;
     };
     const n = "yaml://secret/n";
     await send("", { uri: n, value: { x: { k: "v", y: { j: "w" } }, m: 1 } });
-    const before = await readFile(house.path, "utf8");
+    const before = await readFile(instance.path, "utf8");
     const pairs = [
       ["/x", "/x/y/z"],
       ["/x", "#x"],
@@ -284,7 +285,7 @@ suite("moving a secret", () => {
         ["/x/y", "/free#k", false, "422 copy_shape"],
       ] as const)
         assert.equal(await send(path, { fromUri: `${n}${from}`, toUri: `${n}${to}`, overwrite, dry_run: true }), said, `${path} ${from}`);
-    assert.equal(await readFile(house.path, "utf8"), before);
+    assert.equal(await readFile(instance.path, "utf8"), before);
     assert.equal(await send("/move", { fromUri: `${n}/x/y#j`, toUri: `${n}/x`, overwrite: true }), "200");
     assert.equal(await send("/move", { fromUri: `${n}/x`, toUri: `${n}/x2` }), "201");
   });
@@ -312,9 +313,9 @@ suite("moving a secret", () => {
     const kv = kvProvider(kvServer({ URL: store.url, TOKEN: store.rootToken }));
     for (const [environment, where, fromUri, toUri, more, said] of refusals) {
       const file = await createYamlProvider({ path, environment, log: silentLog, now: () => new Date() });
-      const house = await testSecrets(t, { providers: [file, kv] });
+      const instance = await testSecrets(t, { providers: [file, kv] });
       const send = async (body: object) => {
-        const response = await house.send(ada, "POST", `/api/secrets${where}`, { body: { fromUri, toUri, ...more, ...body } });
+        const response = await instance.send(ada, "POST", `/api/secrets${where}`, { body: { fromUri, toUri, ...more, ...body } });
         return response.ok ? "20x" : `${response.status} ${((await response.json()) as { code: string }).code}`;
       };
       const name = `${where} ${fromUri} ${toUri} ${JSON.stringify(more)}`;
@@ -322,7 +323,7 @@ suite("moving a secret", () => {
       const before = await touched();
       assert.equal(await send({ dry_run: true }), said, name);
       assert.deepEqual(await touched(), before, name);
-      const [entries, events] = [await house.entries(), await house.events()];
+      const [entries, events] = [await instance.entries(), await instance.events()];
       assert.ok(entries.length > 0 && entries.every(({ data }) => (data as { op: string }).op === "read"), name);
       if (said === "20x")
         assert.deepEqual(
@@ -343,7 +344,7 @@ suite("moving a secret", () => {
   test("names that differ only in case are two resources: one is copied and moved to the other, and neither is the other's", async (t) => {
     const on = await open(t);
     if (on === undefined) return;
-    const house = await testSecrets(t, { providers: [...on.inner.values()] });
+    const instance = await testSecrets(t, { providers: [...on.inner.values()] });
     place++;
     for (const base of Object.values(bases).map((one) => `${one}/m${place}`))
       for (const [name, lower, upper] of [
@@ -352,13 +353,13 @@ suite("moving a secret", () => {
         ["key", `${base}/keys#case`, `${base}/keys#CASE`],
       ] as const) {
         const send = async (path: string, body: unknown) => {
-          const response = await house.send(ada, "POST", `/api/secrets${path}`, { body });
+          const response = await instance.send(ada, "POST", `/api/secrets${path}`, { body });
           return response.ok ? String(response.status) : `${response.status} ${((await response.json()) as { code: string }).code}`;
         };
         const values = () =>
           Promise.all(
             [lower, upper].map(async (uri) => {
-              const response = await house.send(ada, "GET", `/api/secrets/value?uri=${encodeURIComponent(uri)}`);
+              const response = await instance.send(ada, "GET", `/api/secrets/value?uri=${encodeURIComponent(uri)}`);
               const { value, code } = (await response.json()) as { value?: unknown; code?: string };
               return value ?? code;
             }),
@@ -380,11 +381,11 @@ suite("moving a secret", () => {
   test("a target that is there stays unless it may be overwritten, and a key keeps its name at a path", async (t) => {
     const on = await open(t);
     if (on === undefined) return;
-    const house = await testSecrets(t, { providers: [...on.inner.values()] });
+    const instance = await testSecrets(t, { providers: [...on.inner.values()] });
     place++;
     const [one, other] = [`vaulta+kv2://kv-a/m${place}`, `yaml://secret/m${place}`];
     const send = async (path: string, body: unknown) => {
-      const response = await house.send(ada, "POST", `/api/secrets${path}`, { body });
+      const response = await instance.send(ada, "POST", `/api/secrets${path}`, { body });
       return response.ok ? String(response.status) : `${response.status} ${((await response.json()) as { code: string }).code}`;
     };
     assert.equal(await send("", { uri: `${one}/a`, value: { k: "v", l: "w" } }), "201");
@@ -393,7 +394,7 @@ suite("moving a secret", () => {
     assert.equal(await send("/copy", { fromUri: `${one}/a`, toUri: `${other}/b`, overwrite: true }), "200");
     assert.equal(await send("/copy", { fromUri: `${other}/b#l`, toUri: `${one}/c#renamed` }), "201");
     const value = async (uri: string) =>
-      ((await (await house.send(ada, "GET", `/api/secrets/value?uri=${encodeURIComponent(uri)}`)).json()) as { value: unknown }).value;
+      ((await (await instance.send(ada, "GET", `/api/secrets/value?uri=${encodeURIComponent(uri)}`)).json()) as { value: unknown }).value;
     assert.deepEqual([await value(`${other}/b`), await value(`${one}/c`)], [{ k: "v", l: "w" }, { renamed: "w" }]);
     assert.equal(await send("/copy", { fromUri: `${one}/none`, toUri: `${other}/d` }), "404 secret_not_found");
 

@@ -11,10 +11,10 @@ import {
   untilTouched,
   type Carry,
 } from "./copy.ts";
-import { requireDecided } from "./decide-secret.ts";
+import { requireDecided } from "./authorize-secret.ts";
 import type { Move, MoveJournal } from "./move-journal.ts";
 import { operations } from "./operations.ts";
-import type { OperationCorridor } from "./perform.ts";
+import type { OperationPipeline } from "./pipeline.ts";
 import type { ReadSecret, SecretProvider, WrittenSecret } from "./providers/secret-provider.ts";
 import { settledAct, type SettleParts } from "./secret-record.ts";
 import { formatPrefix, parseSecretUri } from "./secret-uri.ts";
@@ -43,7 +43,7 @@ const asCopied = (read: ReadSecret, { oldVersion, version, createdTime }: Writte
  * Copies, verifies, then deletes the source if it is still what was read, else `source_changed` and both stay. Every step is in the
  * journal before it is taken: at no moment is the secret nowhere.
  */
-export const moveSecretTo = async (perform: OperationCorridor, journal: MoveJournal, carry: Carry) => {
+export const moveSecretTo = async (perform: OperationPipeline, journal: MoveJournal, carry: Carry) => {
   requireCarriable(carry);
   await lookAtTarget(perform, carry);
   const { from, to, who } = carry;
@@ -81,7 +81,7 @@ export const moveSecretTo = async (perform: OperationCorridor, journal: MoveJour
 };
 
 /** All that may refuse a move, and nothing of it done. Throws as it does. */
-export const lookAtMove = async (perform: OperationCorridor, carry: Carry) => {
+export const lookAtMove = async (perform: OperationPipeline, carry: Carry) => {
   const looked = await lookAtCarry(perform, operations.move, carry, (provider, ref, permit, onlyIf) =>
     untilTouched((intend) => removeSource(provider, ref, { hard: false, decided: permit.nodes, onlyIf, intend })),
   );

@@ -43,13 +43,13 @@ test("whatever is answered before its audit entry could be closed is marked as p
       return { ...act, close: async (...end) => ((await act.close(...end)) === "closed" && isLate ? "pending" : "closed") };
     },
   });
-  const house = await testSecrets(t, { wrapRecorder, more: [kvProvider(kvServer({ URL: store.url, TOKEN: store.rootToken }))] });
+  const instance = await testSecrets(t, { wrapRecorder, more: [kvProvider(kvServer({ URL: store.url, TOKEN: store.rootToken }))] });
   for (const late of [true, false]) {
     isLate = late;
     for (const [method, path, body] of acts) {
       const headers = { "idempotency-key": `act-${++count}` };
       const send = async () => {
-        const response = await house.send(ada, method, `/api/secrets${path}`, body === undefined ? {} : { body, headers });
+        const response = await instance.send(ada, method, `/api/secrets${path}`, body === undefined ? {} : { body, headers });
         const reply = (await response.json()) as { audit?: string };
         assert.ok(response.ok, `${method} ${path} ${JSON.stringify(reply)}`);
         return reply.audit;
@@ -58,6 +58,7 @@ test("whatever is answered before its audit entry could be closed is marked as p
       // What is answered again is of an act that is long over.
       if (body !== undefined) assert.equal(await send(), undefined, `${method} ${path} again`);
     }
-    for (const name of ["", "-moved"]) await house.send(ada, "DELETE", `/api/secrets?uri=${encodeURIComponent(uri + name)}&destroy=true`);
+    for (const name of ["", "-moved"])
+      await instance.send(ada, "DELETE", `/api/secrets?uri=${encodeURIComponent(uri + name)}&destroy=true`);
   }
 });

@@ -1,7 +1,7 @@
 import type { Endpoint } from "#contract/endpoint.ts";
 import type { Caller } from "#authn/caller.ts";
 import { answer, Answer, type Handler, type Router } from "#http/serve.ts";
-import type { Who } from "./perform.ts";
+import type { Who } from "./pipeline.ts";
 
 /**
  * An answer leaves marked `audit: "pending"` where the audit entry of an act that it tells of could not be closed in time (it is

@@ -1,4 +1,4 @@
-import type { Performed } from "./perform.ts";
+import type { Performed } from "./pipeline.ts";
 import type { CachedRead } from "./value-cache.ts";
 import type { ReadSecret, WrittenSecret } from "./providers/secret-provider.ts";
 import { SecretValue, wireOf } from "./secret-value.ts";
@@ -18,7 +18,7 @@ export const valueReply = (done: Performed<CachedRead>) => ({
   created_time: done.result.createdTime,
   cached: done.result.cached,
   audit_id: done.auditId,
-  keep_seconds: done.asker.purpose === "execute" ? WORKLOAD_KEEP_SECONDS : 0,
+  keep_seconds: done.requester.purpose === "execute" ? WORKLOAD_KEEP_SECONDS : 0,
 });
 
 export const writeReply = (done: Performed<WrittenSecret>) => ({

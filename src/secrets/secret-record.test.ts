@@ -12,7 +12,7 @@ const Y = "yaml://secret/recorded/y";
 const query = encodeURIComponent;
 
 /** Acts one after the other on the same secrets: what is told of each, and the versions that event and record name. */
-const rows: readonly (readonly [what: string, method: string, path: string, body: unknown, told: string, versions: string])[] = [
+const rows: readonly (readonly [what: string, method: string, path: string, body: unknown, reported: string, versions: string])[] = [
   ["a first write", "POST", "", { uri: A, value: { k: 1, l: 1 } }, "updated", "1"],
   ["a read of what is there", "GET", `/value?uri=${query(A)}`, undefined, "read", "1"],
   ["a write of a key", "POST", "", { uri: `${A}#k`, value: 2 }, "updated", "2"],
@@ -39,14 +39,14 @@ test("event and record say which versions were read, made or marked, by which po
   const at = await testSecrets(t, { more: [kvProvider(kvServer({ URL: double.url, TOKEN: double.rootToken }))] });
   at.rule = () => ({ policyVersion: "policies-1" });
   let [events, entries] = [0, 0];
-  for (const [what, method, path, body, told, versions] of rows) {
+  for (const [what, method, path, body, reported, versions] of rows) {
     const response = await at.send(ada, method, `/api/secrets${path}`, body === undefined ? {} : { body });
     assert.ok(response.ok, `${what}: ${response.status} ${await response.text()}`);
     const newEvents = (await at.events()).slice(events);
     const newEntries = (await at.entries()).slice(entries);
     const closed = newEntries.filter(({ phase }) => phase === "close");
     [events, entries] = [events + newEvents.length, entries + newEntries.length];
-    assert.equal(newEvents.map(({ type }) => type.replace("secrets.", "")).join(" "), told, what);
+    assert.equal(newEvents.map(({ type }) => type.replace("secrets.", "")).join(" "), reported, what);
     assert.equal(closed.map(({ data }) => named(data)).join(", "), versions, `${what}, recorded`);
     for (const { data } of [...newEvents, ...closed] as readonly { data: Record<string, unknown> }[])
       assert.equal(data["policy_version"], "policies-1", what);

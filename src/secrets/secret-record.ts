@@ -3,7 +3,7 @@ import type { EventDraft } from "#events/event-draft.ts";
 import type { EntryActor, EntryDraft } from "#events/audit/entry.ts";
 import type { ResourceRef } from "#events/resource-ref.ts";
 import type { Log } from "#telemetry/log.ts";
-import type { SecretAsker } from "./asker.ts";
+import type { SecretRequester } from "./requester.ts";
 import type { Changes } from "./changes.ts";
 import type { Operation } from "./operations.ts";
 import type { Intent, SecretProvider } from "./providers/secret-provider.ts";
@@ -13,7 +13,7 @@ import type { Scheme, SchemeTable } from "./uri-schemes.ts";
 /** What one operation is, for its records: no path, no key, no value, no stated purpose. */
 export interface RecordedOperation {
   readonly operation: Operation;
-  readonly asker: SecretAsker;
+  readonly requester: SecretRequester;
   readonly uri: SecretUri;
   readonly isPlatform?: boolean;
   readonly provider: string;
@@ -25,7 +25,7 @@ export interface RecordedOperation {
   readonly cas?: number;
 }
 
-const actorOf = ({ caller, kind, tool }: SecretAsker): EntryActor => ({
+const actorOf = ({ caller, kind, tool }: SecretRequester): EntryActor => ({
   subject: caller.sub,
   kind: kind === "workload" ? "service" : kind,
   agent_id: caller.agent,
@@ -36,12 +36,12 @@ const actorOf = ({ caller, kind, tool }: SecretAsker): EntryActor => ({
 });
 
 /** The searchable name of the secret; none without a salt, and none where no tenant is known. */
-export const refOf = ({ asker, uri }: RecordedOperation, resourceRef: ResourceRef | undefined): string | undefined =>
-  resourceRef === undefined || asker.tenant === "*" ? undefined : resourceRef(asker.tenant, uri);
+export const refOf = ({ requester, uri }: RecordedOperation, resourceRef: ResourceRef | undefined): string | undefined =>
+  resourceRef === undefined || requester.tenant === "*" ? undefined : resourceRef(requester.tenant, uri);
 
 const about = (recorded: RecordedOperation, ref: string | undefined) => ({
   op: recorded.operation.op,
-  purpose: recorded.asker.purpose,
+  purpose: recorded.requester.purpose,
   provider: recorded.provider,
   resource_ref: ref,
   fragment_present: recorded.uri.key !== undefined,
@@ -56,11 +56,11 @@ const about = (recorded: RecordedOperation, ref: string | undefined) => ({
 /** The audit entry of an operation, but for its outcome. */
 export const entryOf = (recorded: RecordedOperation, resourceRef: ResourceRef | undefined): Omit<EntryDraft, "outcome"> => {
   const ref = refOf(recorded, resourceRef);
-  const { tool } = recorded.asker;
+  const { tool } = recorded.requester;
   return {
-    tenant: recorded.asker.tenant,
+    tenant: recorded.requester.tenant,
     category: "secret",
-    actor: actorOf(recorded.asker),
+    actor: actorOf(recorded.requester),
     via: { service: "secrets" },
     resource: { type: "secret", ref },
     decisionId: recorded.decisionId,
@@ -102,30 +102,30 @@ const placeRefs = (resourceRef: ResourceRef, tenant: string, { scheme, mount, se
 export const eventOf = (
   recorded: RecordedOperation,
   resourceRef: ResourceRef | undefined,
-  end: { readonly type: string; readonly outcome: string; readonly durationMs: number; readonly code?: string; readonly told?: object },
+  end: { readonly type: string; readonly outcome: string; readonly durationMs: number; readonly code?: string; readonly reported?: object },
 ): EventDraft => {
   const ref = refOf(recorded, resourceRef);
-  const { asker, uri } = recorded;
+  const { requester, uri } = recorded;
   return {
     type: end.type,
-    tenant: asker.tenant,
+    tenant: requester.tenant,
     stream: "secret",
     kind: `${end.type}.v1`,
-    key: ref ?? asker.tenant,
+    key: ref ?? requester.tenant,
     data: {
       ...about(recorded, ref),
-      ...end.told,
+      ...end.reported,
       // In the house alone: the type that leaves it does not declare them.
-      places: ref === undefined || resourceRef === undefined ? undefined : placeRefs(resourceRef, asker.tenant, uri),
+      places: ref === undefined || resourceRef === undefined ? undefined : placeRefs(resourceRef, requester.tenant, uri),
       outcome: end.outcome,
       code: end.code,
       decision_id: recorded.decisionId,
       actor: {
-        kind: asker.kind,
-        ...(asker.kind === "workload" || asker.kind === "service" ? { id: asker.caller.sub } : {}),
-        agent_id: asker.caller.agent,
-        ...(asker.tool === undefined ? {} : { tool_id: asker.tool.id }),
-        delegation_id: asker.tool?.delegation_id,
+        kind: requester.kind,
+        ...(requester.kind === "workload" || requester.kind === "service" ? { id: requester.caller.sub } : {}),
+        agent_id: requester.caller.agent,
+        ...(requester.tool === undefined ? {} : { tool_id: requester.tool.id }),
+        delegation_id: requester.tool?.delegation_id,
       },
       correlation_id: recorded.correlationId,
       duration_ms: end.durationMs,
@@ -199,7 +199,7 @@ export const settledAct = (
   if (outcome !== "ok") return { entries: [entry], events: [] };
   const actor = { kind: "service", id: "service:secrets" };
   const places = ref === undefined || resourceRef === undefined ? undefined : placeRefs(resourceRef, tenant, uri);
-  const told = { ...data, places, outcome, decision_id: decisionId, actor, correlation_id: correlationId, duration_ms: 0 };
+  const reported = { ...data, places, outcome, decision_id: decisionId, actor, correlation_id: correlationId, duration_ms: 0 };
   return {
     entries: [entry],
     events: eventTypesOf(operation, uri, wanted).map((type) => ({
@@ -208,7 +208,7 @@ export const settledAct = (
       stream: "secret",
       kind: `${type}.v1`,
       key: ref ?? tenant,
-      data: told,
+      data: reported,
       correlationId,
     })),
   };

@@ -24,13 +24,13 @@ import { copySecretTo, lookAtCarry } from "./copy.ts";
 import { lookAtMove, moveSecretTo } from "./move.ts";
 import type { MoveJournal } from "./move-journal.ts";
 import { operations } from "./operations.ts";
-import { whoOf, type OperationCorridor, type From } from "./perform.ts";
+import { whoOf, type OperationPipeline, type From } from "./pipeline.ts";
 import { writeReply } from "./reply.ts";
 import { parseSecretUri } from "./secret-uri.ts";
 
 export interface ActParts {
   readonly router: Router<Caller>;
-  readonly perform: OperationCorridor;
+  readonly perform: OperationPipeline;
   readonly policy: SecretsPolicy;
   readonly journal: MoveJournal;
   readonly answers: KeyedAnswers;
@@ -43,9 +43,9 @@ const ifMatchOf = ({ request }: From): string | null => request.headers.get("if-
 /** Guard, scope and decision were passed, and nothing was done. */
 class Passed extends Error {}
 
-const onlyPassing = ({ look }: OperationCorridor): OperationCorridor =>
+const onlyPassing = ({ look }: OperationPipeline): OperationPipeline =>
   Object.assign(
-    async (ask: Parameters<OperationCorridor["look"]>[0]): Promise<never> => {
+    async (ask: Parameters<OperationPipeline["look"]>[0]): Promise<never> => {
       await look(ask);
       throw new Passed();
     },
@@ -56,7 +56,7 @@ const onlyPassing = ({ look }: OperationCorridor): OperationCorridor =>
 export const serveActs = ({ router, perform, policy, journal, answers, changes, plans }: ActParts): void => {
   const { schemes } = policy;
   /** A changing POST: with an Idempotency-Key it is done once; whoever has its answer again passes the corridor again, up to the act. */
-  const serveOnce = <E extends Endpoint>(endpoint: E, handlerOf: (perform: OperationCorridor) => Handler<E, Caller>): void => {
+  const serveOnce = <E extends Endpoint>(endpoint: E, handlerOf: (perform: OperationPipeline) => Handler<E, Caller>): void => {
     const passAgain = handlerOf(onlyPassing(perform));
     router.serve(
       endpoint,

@@ -19,7 +19,7 @@ import type { ResourceRef } from "#events/resource-ref.ts";
 import { streamResponse } from "#events/stream.ts";
 import { correlationIdOf } from "#http/correlation-id.ts";
 import type { Router } from "#http/serve.ts";
-import type { Decider } from "#decide/decider.ts";
+import type { PdpClient } from "#pdp-client/pdp-client.ts";
 import type { Database } from "#store/database.ts";
 import type { SecretsPolicy } from "./config.ts";
 import { operations, type Operation } from "./operations.ts";
@@ -30,7 +30,7 @@ export interface AuditParts {
   readonly router: Router<Caller>;
   readonly authenticate: Authenticate;
   readonly policy: SecretsPolicy;
-  readonly decider: Decider;
+  readonly pdpClient: PdpClient;
   readonly database: Database;
   readonly references: Pick<References, "find" | "subjectsOf" | "resolve" | "unseal">;
   readonly bus: LiveBus;
@@ -51,7 +51,7 @@ interface Reader {
 }
 
 const DEFAULT_LIMIT = 100;
-const MOST_OPS = 20;
+const MAX_OPS = 20;
 const IS_REFERENCE = /^sr1\./;
 /** By operation, what is told of it; of what only looks nothing is. */
 const ops: ReadonlyMap<string, string | undefined> = new Map(Object.values<Operation>(operations).map(({ op, event }) => [op, event]));
@@ -98,9 +98,9 @@ const readOps = (url: URL): ReadonlySet<string> | undefined => {
     if (name !== "op" && name !== "prefix" && name !== "last_event_id")
       throw new Problem("query_unknown", { errors: [{ path: `query.${name}`, message: "is not known here" }] });
   const wanted = url.searchParams.getAll("op");
-  if (wanted.length > MOST_OPS || !wanted.every((op) => ops.has(op)))
+  if (wanted.length > MAX_OPS || !wanted.every((op) => ops.has(op)))
     throw new Problem("unprocessable", {
-      errors: [{ path: "query.op", message: `must be at most ${MOST_OPS} of ${[...ops.keys()].join(", ")}` }],
+      errors: [{ path: "query.op", message: `must be at most ${MAX_OPS} of ${[...ops.keys()].join(", ")}` }],
     });
   return wanted.length === 0 ? undefined : new Set(wanted);
 };
@@ -110,7 +110,7 @@ const readOps = (url: URL): ReadonlySet<string> | undefined => {
  * reference, so they are decided for all places of the tenant (`secret/read_audit`).
  */
 export const serveAudit = (parts: AuditParts): void => {
-  const { router, policy, decider, database, resourceRef } = parts;
+  const { router, policy, pdpClient, database, resourceRef } = parts;
 
   /**
    * Asked of each place that the tenant has: the log holds what happened at any of them. Who may not read of the platform's places is told
@@ -133,10 +133,10 @@ export const serveAudit = (parts: AuditParts): void => {
       },
       context,
     }));
-    const answers = await decider.decideMany(caller, asks, correlationId);
+    const answers = await pdpClient.decideMany(caller, asks, correlationId);
     if (answers.length !== asks.length)
       return { refusal: new Problem("decision_unavailable", { cause: "fewer answers than questions" }), seesPlatform: false };
-    const refusals = answers.map((decided) => decider.refusal(caller, decided));
+    const refusals = answers.map((decided) => pdpClient.refusal(caller, decided));
     const own = refusals.filter((_refusal, at) => places[at] !== undefined && !policy.isPlatform(places[at]));
     const refusal = (own.length > 0 ? own : refusals).find((one) => one !== undefined);
     return { refusal, seesPlatform: refusals.every((one) => one === undefined) && own.length < refusals.length };

@@ -11,14 +11,14 @@ import {
 import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { SealedCursors } from "#authn/sealed-cursors.ts";
-import type { Decider } from "#decide/decider.ts";
+import type { PdpClient } from "#pdp-client/pdp-client.ts";
 import type { Router } from "#http/serve.ts";
 import type { Changes } from "./changes.ts";
 import type { SecretsPolicy } from "./config.ts";
-import type { createSecretDecision } from "./decide-secret.ts";
+import type { createSecretDecision } from "./authorize-secret.ts";
 import { createListing } from "./listing.ts";
 import { operations } from "./operations.ts";
-import { whoOf, type OperationCorridor, type From } from "./perform.ts";
+import { whoOf, type OperationPipeline, type From } from "./pipeline.ts";
 import type { SecretDetail, SecretProvider, SecretVersion } from "./providers/secret-provider.ts";
 import { formatPrefix, parseSecretUri, type SecretPrefix } from "./secret-uri.ts";
 import { SecretValue, wireOf } from "./secret-value.ts";
@@ -27,18 +27,18 @@ import { hasVersions } from "./uri-schemes.ts";
 
 export interface ListingParts {
   readonly router: Router<Caller>;
-  readonly perform: OperationCorridor;
+  readonly perform: OperationPipeline;
   readonly policy: SecretsPolicy;
   readonly decide: ReturnType<typeof createSecretDecision>;
   readonly changes: Changes;
-  readonly decider: Decider;
+  readonly pdpClient: PdpClient;
   readonly cursors: SealedCursors<string>;
   /** Whether a place's provider is here and can list. */
   readonly serves: (place: SecretPrefix) => boolean;
   readonly isWritable: (place: SecretPrefix) => boolean;
 }
 
-const MOST_FINGERPRINTS = 10;
+const MAX_FINGERPRINTS = 10;
 const DEFAULT_LIMIT = 100;
 const DEFAULT_DEPTH = 3;
 
@@ -50,7 +50,7 @@ const withFingerprints = async (provider: SecretProvider, ref: SecretRef, versio
     const text = canonicalJson(wireOf(SecretValue.reveal((await provider.read({ ...ref, version })).value))) ?? "";
     return { fingerprint: createHmac("sha256", key).update(text).digest("base64url") };
   };
-  return Promise.all(versions.map(async (one, at) => ({ ...one, ...(at < MOST_FINGERPRINTS ? await fingerprintOf(one) : {}) })));
+  return Promise.all(versions.map(async (one, at) => ({ ...one, ...(at < MAX_FINGERPRINTS ? await fingerprintOf(one) : {}) })));
 };
 
 /** Everything that tells of secrets without their values. */
@@ -68,7 +68,7 @@ export const serveListings = (parts: ListingParts): void => {
   };
 
   router.serve(listSecretMounts, async ({ caller, correlationId }) => {
-    await parts.decider.require(caller, { type: "secrets", action: "view_all" }, correlationId);
+    await parts.pdpClient.require(caller, { type: "secrets", action: "view_all" }, correlationId);
     return {
       mounts: placesOf(caller.tenant).map((place) => ({
         uri: formatPrefix(place),

@@ -237,14 +237,14 @@ suite("secrets service", () => {
       [["person:ada", "explain", "dec-child", { showing: true }]],
     );
     mayKnowWhy = true;
-    const told = await json(await get(at, ada, "yaml://secret/people"));
-    const [failure] = (told["details"] as { failures: Record<string, string>[] }).failures;
+    const reported = await json(await get(at, ada, "yaml://secret/people"));
+    const [failure] = (reported["details"] as { failures: Record<string, string>[] }).failures;
     assert.deepEqual(
       [failure?.["reason"], typeof failure?.["remedy"]],
       ["forbidden", "string"],
       "for whom may have the decision explained",
     );
-    assert.ok(!JSON.stringify(told).includes("demo"));
+    assert.ok(!JSON.stringify(reported).includes("demo"));
     at.rule = () => false;
     const [there, absent] = [await json(await getValue(at, ada, DEMO)), await json(await getValue(at, ada, "yaml://secret/nowhere#k"))];
     const shape = (one: Record<string, unknown>) => [one["code"], one["status"], one["title"], one["detail"]];
@@ -328,7 +328,7 @@ suite("secrets service", () => {
     await at.database.script("alter table events.audit_queue_away rename to audit_queue");
   });
 
-  const corridor: readonly (readonly [what: string, who: Parameters<TestSecrets["send"]>[0], uri: string, expected: string])[] = [
+  const pipeline: readonly (readonly [what: string, who: Parameters<TestSecrets["send"]>[0], uri: string, expected: string])[] = [
     ["no token", "nobody", DEMO, "401 unauthenticated"],
     ["no token, whatever the URI", "nobody", "nonsense", "401 unauthenticated"],
     ["a bad URI before the scope", { ...ada, scopes: [] }, "yaml://secret/..", "400 uri_dot_segment"],
@@ -339,7 +339,7 @@ suite("secrets service", () => {
     ["a missing scope before the decision", { ...ada, scopes: ["secrets.write"] }, DEMO, "403 insufficient_scope"],
     ["an unknown tenant", { ...ada, tenant: "tenant:other" }, DEMO, "403 tenant_mount"],
   ];
-  for (const [what, who, uri, expected] of corridor) {
+  for (const [what, who, uri, expected] of pipeline) {
     test(`the corridor's order: ${what} is ${expected}`, async (t) => {
       const at = await testSecrets(t);
       const response = await getValue(at, who, uri);

@@ -4,23 +4,23 @@ import type { Peer } from "#contract/ask.ts";
 import type { Environment } from "#contract/setting.ts";
 import type { Authenticate } from "#authn/authenticate.ts";
 import { bodyShareOf, type Caller } from "#authn/caller.ts";
-import type { HouseIdentity } from "#authn/house-identity.ts";
+import type { ServiceIdentity } from "#authn/service-identity.ts";
 import { createMetricsReader } from "#authn/metrics-reader.ts";
 import type { Change } from "#events/change.ts";
 import type { Recorder } from "#events/audit/entry.ts";
 import type { References } from "#events/audit/references.ts";
 import type { LiveBus } from "#events/live-bus.ts";
-import { withOwnPages } from "#http/own-pages.ts";
+import { withOwnPages } from "#http/ops-endpoints.ts";
 import { createRouter } from "#http/serve.ts";
 import type { Service } from "#http/service.ts";
-import { boundDecisionPoint } from "#decide/bounded-decision-point.ts";
-import type { Decider } from "#decide/decider.ts";
+import { boundDecisionPoint } from "#pdp-client/bounded-decision-point.ts";
+import type { PdpClient } from "#pdp-client/pdp-client.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Tracing } from "#telemetry/tracing.ts";
-import { createAskers } from "./asker.ts";
+import { createRequesters } from "./requester.ts";
 import { previousRefsOf, readSecretsPolicy, resourceRefOf, type SecretsConfig } from "./config.ts";
-import { createSecretDecision, requireDecided } from "./decide-secret.ts";
+import { createSecretDecision, requireDecided } from "./authorize-secret.ts";
 import { bulkSecrets } from "#contract/secret-acts.ts";
 import { listSecretAudit } from "#contract/secret-audit.ts";
 import { createChanges } from "./changes.ts";
@@ -31,7 +31,7 @@ import { createMoveJournal } from "./move-journal.ts";
 import { settleMoves } from "./move.ts";
 import { operations } from "./operations.ts";
 import { createPendingAudits } from "./pending-audits.ts";
-import { createOperationCorridor, whoOf } from "./perform.ts";
+import { createOperationPipeline, whoOf } from "./pipeline.ts";
 import type { KvServer } from "./providers/kvv2/kv-settings.ts";
 import type { SecretProvider } from "./providers/secret-provider.ts";
 import { plainReply, valueReply } from "./reply.ts";
@@ -44,9 +44,9 @@ import { serveActs } from "./serve-acts.ts";
 import { serveAudit } from "./serve-audit.ts";
 import { serveListings } from "./serve-listings.ts";
 import type { Database } from "#store/database.ts";
-import { startLoop } from "#http/loop.ts";
+import { startInterval } from "#http/interval.ts";
 import { createSealedCursors } from "#authn/sealed-cursors.ts";
-import type { HouseSecrets } from "#authn/seal.ts";
+import type { InstanceSecrets } from "#authn/seal.ts";
 import { anonymousOf } from "./tokenless.ts";
 import { createReadValue } from "./value-cache.ts";
 import { createValueReadLimit } from "./value-read-limit.ts";
@@ -58,8 +58,8 @@ export interface SecretsParts {
   /** One a scheme at most; `createYamlProvider` makes that of the file. */
   readonly providers: readonly SecretProvider[];
   readonly authenticate: Authenticate;
-  readonly identity: HouseIdentity;
-  readonly decider: Decider;
+  readonly identity: ServiceIdentity;
+  readonly pdpClient: PdpClient;
   /** For the decision records that workloads name. */
   readonly peers: { readonly pdp: Peer };
   readonly audiences: { readonly pdp: string };
@@ -70,7 +70,7 @@ export interface SecretsParts {
   /** For the journal of moves. */
   readonly database: Database;
   /** For the cursors of lists. */
-  readonly secrets: HouseSecrets;
+  readonly secrets: InstanceSecrets;
   readonly change: Change;
   readonly publicOrigin: string;
   readonly environment: Environment;
@@ -118,14 +118,14 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
   const journal = createMoveJournal(parts.database);
   const keepSeconds = parts.config.cacheSeconds;
   const changes = createChanges(parts.database, keepSeconds);
-  const decide = createSecretDecision({ decider: parts.decider, resourceRef, changes });
+  const decide = createSecretDecision({ pdpClient: parts.pdpClient, resourceRef, changes });
   const intents = createIntents({ database: parts.database, secrets: parts.secrets });
   const readValue = createReadValue({ changes, keepSeconds, metrics: parts.metrics, now: parts.now });
   const audits = createPendingAudits();
-  const perform = createOperationCorridor({
+  const perform = createOperationPipeline({
     policy,
     providers,
-    recognise: createAskers({
+    recognise: createRequesters({
       policy,
       pdp: boundDecisionPoint(parts.peers.pdp, parts.pdpTimeoutMs),
       pdpAudience: parts.audiences.pdp,
@@ -182,7 +182,7 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
     policy,
     decide,
     changes,
-    decider: parts.decider,
+    pdpClient: parts.pdpClient,
     cursors: createSealedCursors<string>({ secrets: parts.secrets, purpose: "secrets.cursor", now: parts.now, lifeMinutes: 60 }),
     serves: ({ scheme }) => providers.get(scheme)?.can.has("list") === true,
     isWritable: ({ scheme }) => providers.get(scheme)?.isReadOnly !== true,
@@ -193,7 +193,7 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
     router,
     authenticate,
     policy,
-    decider: parts.decider,
+    pdpClient: parts.pdpClient,
     database: parts.database,
     references: parts.recorder.references,
     bus: parts.bus,
@@ -222,13 +222,13 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
         uri: withVersion(parseSecretUri(query.uri, policy.schemes), query.version),
         ...whoOf(from),
         wanted: query.purpose,
-        told: ({ cached }) => ({ cached }),
+        reported: ({ cached }) => ({ cached }),
         act: async (provider, ref, permit) => requireDecided(await readValue(provider, ref, asksForFresh(from.request.headers)), permit),
       }),
     ),
   );
 
-  const settling = startLoop({
+  const settling = startInterval({
     everyMs: SETTLE_EVERY_MS,
     work: async () => {
       await changes.retry();

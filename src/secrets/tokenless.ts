@@ -22,7 +22,7 @@ export const anonymousOf = (request: Request, tenant: string, now: Date): Caller
     actors: [],
     amr: [],
     issuer: "none",
-    isHouseService: false,
+    isInternalService: false,
     token: "",
     expiresAt: Math.floor(now.getTime() / 1000) + 60,
   };

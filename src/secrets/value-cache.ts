@@ -22,8 +22,8 @@ interface Kept {
   readonly sealed: Uint8Array;
 }
 
-const MOST = 1000;
-const MOST_BYTES = 16 * 1024 * 1024;
+const MAX = 1000;
+const MAX_BYTES = 16 * 1024 * 1024;
 
 /**
  * Keeps values of stores with versions for some seconds, sealed under a key that only this process has, the longest unused one dropped
@@ -40,8 +40,8 @@ export const createReadValue = (parts: {
   const { changes, metrics } = parts;
   const sealer = createSealer([randomBytes(32)], "secrets.values");
   const kept = new LRUCache<string, Kept>({
-    max: MOST,
-    maxSize: MOST_BYTES,
+    max: MAX,
+    maxSize: MAX_BYTES,
     sizeCalculation: ({ sealed }) => sealed.length,
     // The library keeps what it holds through the last millisecond.
     ttl: Math.max(1, parts.keepSeconds * 1000 - 1),

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { suite, test, type TestContext } from "node:test";
-import { createDecider } from "#decide/decider.ts";
+import { createPdpClient } from "#pdp-client/pdp-client.ts";
 import { createIntegrator } from "#events/audit/integrator.ts";
 import { putEdge } from "#membership/graph/put-edge.ts";
 import { silentLog } from "#telemetry/log.ts";
@@ -38,7 +38,7 @@ const open = async (t: TestContext) => {
       return { value: undefined };
     });
   const store = await startKvDouble(t, "openbao");
-  const decider = createDecider({
+  const pdpClient = createPdpClient({
     pdp: pdp.service.fetch,
     pdpAudience: testAudiences.pdp,
     identity: pdp.identity.identityOf("secrets"),
@@ -58,7 +58,7 @@ const open = async (t: TestContext) => {
     identity: pdp.identity,
     settings,
     more: [kvProvider(kvServer({ URL: store.url, TOKEN: store.rootToken }))],
-    parts: { decider, peers: { pdp: pdp.service.fetch } },
+    parts: { pdpClient, peers: { pdp: pdp.service.fetch } },
   });
   await at.database.script("delete from events.audit_entry; delete from events.audit_log");
   const send = async (login: Login, method: string, path: string, body?: unknown) => {
@@ -222,18 +222,18 @@ suite("walls between tenants' secrets, and around the platform's", () => {
     assert.equal((await send("cleo", "GET", `/value${query(uri)}`)).status, 403);
     await using integrator = createIntegrator({ database: at.database, log: silentLog, origin: "test" });
     await integrator.integrate();
-    const told = async (who: Login, more = "") => {
+    const reported = async (who: Login, more = "") => {
       const { status, reply } = await send(who, "GET", `/audit${more}`);
       return status === 200
         ? (reply["items"] as { data: Json }[]).map(({ data }) => `${String(data["op"])} ${String(data["platform"])}`)
         : status;
     };
-    assert.deepEqual(await told("ada"), ["value true", "write undefined", "write true"]);
-    assert.deepEqual(await told("cleo"), ["write undefined"]);
-    assert.deepEqual(await told("cleo", query(uri)), []);
-    assert.deepEqual(await told("eve"), []);
-    assert.equal(await told("eve", query(uri)), 403);
-    assert.equal(await told("ben"), 403);
+    assert.deepEqual(await reported("ada"), ["value true", "write undefined", "write true"]);
+    assert.deepEqual(await reported("cleo"), ["write undefined"]);
+    assert.deepEqual(await reported("cleo", query(uri)), []);
+    assert.deepEqual(await reported("eve"), []);
+    assert.equal(await reported("eve", query(uri)), 403);
+    assert.equal(await reported("ben"), 403);
     const streamed = async (who: Login, count: number): Promise<readonly string[]> => {
       const live = await at.send(people[who], "GET", "/api/secrets/events?op=write");
       assert.equal(live.status, 200);

@@ -45,9 +45,9 @@ const serverFaults = (path: string, text: string | undefined, environment: Envir
   const url = text === undefined ? null : URL.parse(text);
   if (environment !== "production" || url === null) return [];
   const query = url.searchParams;
-  const told = [...new Set(query.keys())];
+  const reported = [...new Set(query.keys())];
   // The driver goes by the last of them, and by a parameter rather than by the URL's own part: nobody should have to know that.
-  const twice = told.filter((name) => query.getAll(name).length > 1 || (inUrl.has(name) && partOf(url, name) !== ""));
+  const twice = reported.filter((name) => query.getAll(name).length > 1 || (inUrl.has(name) && partOf(url, name) !== ""));
   if (twice.length > 0) return twice.map((name): Fault => ({ path, message: `says ${name} twice` }));
   const host = query.get("host") ?? url.hostname;
   const isHere = host.startsWith("/") || (host !== "" && isLoopbackHost(host));

@@ -3,8 +3,8 @@ import { forEachDatabase, testDatabase } from "#testing/database.ts";
 import { databaseContract } from "./database.contract.ts";
 
 databaseContract(forEachDatabase);
-databaseContract((name, rooms, work, more) => {
+databaseContract((name, modules, work, more) => {
   void test(`${name} (embedded, in a thread of its own)`, more, async (t) =>
-    work(t, await testDatabase(t, rooms, "own"), { second: undefined }),
+    work(t, await testDatabase(t, modules, "own"), { second: undefined }),
   );
 });

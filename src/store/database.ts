@@ -90,7 +90,7 @@ export interface Database extends Sql {
    * Hints from `notify`; the returned function ends it. Survives reconnects: `regained` is told after each, because what
    * was notified in between was not heard.
    */
-  listen(channel: string, heard: (payload: string) => void, regained?: () => void): Promise<() => Promise<void>>;
+  listen(channel: string, received: (payload: string) => void, regained?: () => void): Promise<() => Promise<void>>;
   /** Whether hints are heard now. */
   isListening(): boolean;
   notify(channel: string, payload: string): Promise<void>;

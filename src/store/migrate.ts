@@ -4,12 +4,12 @@ import { statement, type Database, type Sql, type Transaction } from "./database
 
 /** A room's migrations: `NNN-name.sql`, applied in the order of their numbers. */
 export interface MigrationFolder {
-  readonly room: string;
+  readonly module: string;
   readonly folder: URL;
 }
 
 export interface Migration {
-  readonly room: string;
+  readonly module: string;
   readonly name: string;
   readonly text: string;
   /** SHA-256 of the text, hex. */
@@ -26,26 +26,26 @@ export class MigrationFault extends Error {
 const FILE_NAME = /^\d{3}-[a-z0-9-]+\.sql$/;
 
 /** All migrations of the rooms, rooms in the order given, files in the order of their numbers. */
-export const readMigrations = async (rooms: readonly MigrationFolder[]): Promise<readonly Migration[]> => {
+export const readMigrations = async (modules: readonly MigrationFolder[]): Promise<readonly Migration[]> => {
   const found: Migration[] = [];
-  for (const { room, folder } of rooms) {
+  for (const { module, folder } of modules) {
     const names = (await readdir(folder)).filter((name) => name.endsWith(".sql")).sort();
     const numbers = new Set<string>();
     for (const name of names) {
-      if (!FILE_NAME.test(name)) throw new MigrationFault(`${room}/${name}: a migration is named like 001-name.sql`);
-      if (numbers.has(name.slice(0, 3))) throw new MigrationFault(`${room}/${name}: the number is used twice`);
+      if (!FILE_NAME.test(name)) throw new MigrationFault(`${module}/${name}: a migration is named like 001-name.sql`);
+      if (numbers.has(name.slice(0, 3))) throw new MigrationFault(`${module}/${name}: the number is used twice`);
       numbers.add(name.slice(0, 3));
       const text = await readFile(new URL(name, folder), "utf8");
-      found.push({ room, name, text, digest: createHash("sha256").update(text).digest("hex") });
+      found.push({ module, name, text, digest: createHash("sha256").update(text).digest("hex") });
     }
   }
   return found;
 };
 
 const LOCK = statement("store.migration_lock", "select pg_advisory_xact_lock(7236128451)");
-const APPLIED = statement<{ room: string; name: string; digest: string }>(
+const APPLIED = statement<{ module: string; name: string; digest: string }>(
   "store.migrations_applied",
-  "select room, name, digest from store.migration where room = any($1)",
+  "select room as module, name, digest from store.migration where room = any($1)",
 );
 const THERE = statement<{ there: boolean }>("store.has_table", "select to_regclass($1) is not null as there");
 const RECORD = statement("store.migration_record", "insert into store.migration (room, name, digest) values ($1, $2, $3)");
@@ -62,19 +62,19 @@ create table if not exists store.migration (
 const apply = async (sql: Transaction, migration: Migration): Promise<void> => {
   try {
     await sql.script(migration.text);
-    await sql.run(RECORD, [migration.room, migration.name, migration.digest]);
+    await sql.run(RECORD, [migration.module, migration.name, migration.digest]);
   } catch (cause) {
-    throw new MigrationFault(`${migration.room}/${migration.name}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    throw new MigrationFault(`${migration.module}/${migration.name}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
   }
 };
 
-const compare = async (sql: Sql, migrations: readonly Migration[], rooms: readonly MigrationFolder[]) => {
+const compare = async (sql: Sql, migrations: readonly Migration[], modules: readonly MigrationFolder[]) => {
   const applied = new Map<string, string>();
-  for (const row of await sql.run(APPLIED, [rooms.map(({ room }) => room)])) applied.set(`${row.room}/${row.name}`, row.digest);
+  for (const row of await sql.run(APPLIED, [modules.map(({ module }) => module)])) applied.set(`${row.module}/${row.name}`, row.digest);
   const missing: Migration[] = [];
   const faults: string[] = [];
   for (const migration of migrations) {
-    const path = `${migration.room}/${migration.name}`;
+    const path = `${migration.module}/${migration.name}`;
     const digest = applied.get(path);
     applied.delete(path);
     if (digest === undefined) missing.push(migration);
@@ -91,22 +91,22 @@ const compare = async (sql: Sql, migrations: readonly Migration[], rooms: readon
 export const hasTable = async (sql: Sql, name: string): Promise<boolean> => (await sql.run(THERE, [name]))[0]?.there === true;
 
 /** Why the database does not fit this program; empty where it does, or was never prepared. Changes nothing. */
-export const migrationFaults = async (sql: Sql, rooms: readonly MigrationFolder[]): Promise<readonly string[]> =>
-  (await hasTable(sql, "store.migration")) ? (await compare(sql, await readMigrations(rooms), rooms)).faults : [];
+export const migrationFaults = async (sql: Sql, modules: readonly MigrationFolder[]): Promise<readonly string[]> =>
+  (await hasTable(sql, "store.migration")) ? (await compare(sql, await readMigrations(modules), modules)).faults : [];
 
 /**
  * Brings the database to what this program needs: every file once, all in one transaction, under a lock, so that several
  * processes may start at once. Files that were changed or removed after they had been applied are a `MigrationFault`.
  * Returns the names of the files applied now.
  */
-export const migrate = async (database: Database, rooms: readonly MigrationFolder[]): Promise<readonly string[]> => {
-  const migrations = await readMigrations(rooms);
+export const migrate = async (database: Database, modules: readonly MigrationFolder[]): Promise<readonly string[]> => {
+  const migrations = await readMigrations(modules);
   return database.transaction(async (sql) => {
     await sql.run(LOCK);
     await sql.script(TABLE);
-    const { missing, faults } = await compare(sql, migrations, rooms);
+    const { missing, faults } = await compare(sql, migrations, modules);
     if (faults.length > 0) throw new MigrationFault(faults.join("\n"));
     for (const migration of missing) await apply(sql, migration);
-    return missing.map(({ room, name }) => `${room}/${name}`);
+    return missing.map(({ module, name }) => `${module}/${name}`);
   });
 };

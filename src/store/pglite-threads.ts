@@ -8,7 +8,7 @@ interface Server {
   ask(request: ServerRequest): void;
   stop(): Promise<unknown>;
 }
-export interface ThreadAsker {
+export interface ThreadClient {
   hear(reply: ServerReply): void;
   /** It ended unasked. */
   lose(cause: unknown): void;
@@ -17,17 +17,17 @@ export interface ThreadAsker {
 export class NotStarted extends Error {}
 
 /** In a thread of its own: it would starve the event loop of whoever asks it. Throws `NotStarted`. */
-export const inThread = async (start: ServerStart, asker: ThreadAsker, log: StoreLog): Promise<Server> => {
+export const inThread = async (start: ServerStart, requester: ThreadClient, log: StoreLog): Promise<Server> => {
   const worker = new Worker(new URL("./pglite-worker.ts", import.meta.url), { workerData: start, name: "pglite", execArgv: [] });
   await new Promise<void>((resolve, reject) => {
-    const lose = (cause: unknown, told = cause): void => {
-      asker.lose(cause);
-      reject(told);
+    const lose = (cause: unknown, reported = cause): void => {
+      requester.lose(cause);
+      reject(reported);
     };
     worker.on("message", (reply: WorkerReply) => {
       if ("ready" in reply) resolve();
       else if ("failed" in reply) reject(new NotStarted(reply.failed));
-      else asker.hear(reply);
+      else requester.hear(reply);
     });
     worker.on("error", (error) => {
       log.error("store_worker_failed", { cause: error });
@@ -44,11 +44,11 @@ export const inThread = async (start: ServerStart, asker: ThreadAsker, log: Stor
 };
 
 /** On the thread that calls this. */
-export const onThisThread = async (start: ServerStart, asker: ThreadAsker): Promise<Server> => {
+export const onThisThread = async (start: ServerStart, requester: ThreadClient): Promise<Server> => {
   const { servePglite } = await import("./pglite-server.ts");
   // What is asked within somebody's transaction or span is served within none.
   const outside = AsyncLocalStorage.snapshot();
-  const serve = await servePglite(start, (reply) => asker.hear(reply));
+  const serve = await servePglite(start, (reply) => requester.hear(reply));
   // Between two questions others have their turn, as they have beside a thread.
   return { ask: (request) => outside(() => void setImmediate(serve, request)), stop: async () => {} };
 };

@@ -3,9 +3,9 @@ import { holdDataFolder } from "./data-folder-lock.ts";
 import type { Database, Sql, StoreLog, Transaction } from "./database.ts";
 import { brokenFolder, prepareFolder } from "./pglite-folder.ts";
 import type { ServerReply, ServerStart } from "./pglite-protocol.ts";
-import { inThread, NotStarted, onThisThread, type ThreadAsker } from "./pglite-threads.ts";
+import { inThread, NotStarted, onThisThread, type ThreadClient } from "./pglite-threads.ts";
 import { askFor, createPgliteTransaction, rowsOf, type Ask } from "./pglite-transaction.ts";
-import { createUpkeep } from "./pglite-upkeep.ts";
+import { createUpkeep } from "./pglite-vacuum.ts";
 import { isUnavailable, SqlFault, storeUnavailable } from "./sql-fault.ts";
 import { beginText, createNestingGuard, rolledBack, withFreshPlan, withRetries } from "./transaction.ts";
 
@@ -59,7 +59,7 @@ export const createPglite = async (options: PgliteOptions): Promise<PgliteDataba
   };
 
   const waiting = new Map<number, Waiting>();
-  const heard = new Map<string, Set<(payload: string) => void>>();
+  const received = new Map<string, Set<(payload: string) => void>>();
   const guard = createNestingGuard();
   let gone: unknown;
   let lastId = 0;
@@ -80,15 +80,15 @@ export const createPglite = async (options: PgliteOptions): Promise<PgliteDataba
     held.reject(isUnavailable(fault.code) ? storeUnavailable(fault) : fault);
   };
 
-  const asker: ThreadAsker = {
+  const requester: ThreadClient = {
     hear: (reply) => {
       if ("id" in reply) settle(reply);
-      else for (const tell of heard.get(reply.channel) ?? []) tell(reply.payload);
+      else for (const tell of received.get(reply.channel) ?? []) tell(reply.payload);
     },
     lose: fail,
   };
   const open = "memory" in options && options.thread === "caller" ? onThisThread : inThread;
-  const server = await open(start, asker, options.log).catch(async (error: unknown) => {
+  const server = await open(start, requester, options.log).catch(async (error: unknown) => {
     await lock?.release();
     if (!(error instanceof NotStarted)) throw error;
     throw folder === undefined ? new Error(`the embedded database did not start: ${error.message}`) : brokenFolder(folder, error.message);
@@ -139,8 +139,8 @@ export const createPglite = async (options: PgliteOptions): Promise<PgliteDataba
       return withRetries(() => once(work, begin));
     },
     listen: async (channel, hear) => {
-      const hearers = heard.get(channel) ?? new Set();
-      heard.set(channel, hearers);
+      const hearers = received.get(channel) ?? new Set();
+      received.set(channel, hearers);
       if (hearers.size === 0) await script(`listen ${quoted(channel)}`);
       // A hearer of its own for each call, so that the same function may listen twice.
       const hearer = (payload: string): void => hear(payload);

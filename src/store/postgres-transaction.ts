@@ -1,5 +1,5 @@
 import { statement, type SqlValue, type Statement, type Transaction } from "./database.ts";
-import type { Flight, Step } from "./postgres-flight.ts";
+import type { Flight, Step } from "./postgres-pipeline.ts";
 import { rolledBack, transactionOver } from "./transaction.ts";
 import { decodeRows, encodeValue } from "./values.ts";
 

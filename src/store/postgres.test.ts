@@ -163,11 +163,11 @@ forPostgres("listening notices a server that says nothing, and hears again when 
   const relay = await relayTo(t, url);
   const database = await createPostgres({ url: relay.url, poolSize: 2, log });
   cleanUp(t, () => database[Symbol.asyncDispose]());
-  const heard: string[] = [];
+  const received: string[] = [];
   let regained = 0;
   await database.listen(
     "hints",
-    (payload) => heard.push(payload),
+    (payload) => received.push(payload),
     () => (regained += 1),
   );
   relay.hush();
@@ -175,7 +175,7 @@ forPostgres("listening notices a server that says nothing, and hears again when 
   relay.restore();
   await until(() => database.isListening() && regained === 1);
   await database.notify("hints", "after");
-  await until(() => heard.includes("after"));
+  await until(() => received.includes("after"));
 });
 
 forPostgres("a statement and a pause in a transaction may not take for ever", [], async (t, url) => {
@@ -212,14 +212,14 @@ forPostgres("a statement may have a time of its own, and whoever comes next on t
 forPostgres("listening survives the loss of its connection", [], async (t, url) => {
   const database = await createPostgres({ url, poolSize: 2, log });
   cleanUp(t, () => database[Symbol.asyncDispose]());
-  const heard: string[] = [];
-  await database.listen("hints", (payload) => heard.push(payload));
+  const received: string[] = [];
+  await database.listen("hints", (payload) => received.push(payload));
   await database.notify("hints", "before");
-  await until(() => heard.length === 1);
+  await until(() => received.length === 1);
   await database.run(KILL, ["sallyport listen"]);
   await until(async () => {
     await database.notify("hints", "after");
-    return heard.includes("after");
+    return received.includes("after");
   });
 });
 

@@ -1,9 +1,9 @@
 import pg from "pg";
 import { Problem } from "#contract/problem.ts";
 import { statement, type Database, type Sql, type StoreLog, type Transaction } from "./database.ts";
-import { createPostgresEar } from "./postgres-ear.ts";
-import { createPatience, type Patience } from "./patience.ts";
-import { Flight, type Step } from "./postgres-flight.ts";
+import { createPostgresEar } from "./postgres-listener.ts";
+import { createDeadline, type Deadline } from "./deadline.ts";
+import { Flight, type Step } from "./postgres-pipeline.ts";
 import { createPostgresTransaction, type Flown } from "./postgres-transaction.ts";
 import { isLateAnswer, isSilent, isStalePlan, isUnavailable, ServerSilent, SqlFault, storeUnavailable } from "./sql-fault.ts";
 import { beginText, createNestingGuard, withFreshPlan, withRetries } from "./transaction.ts";
@@ -66,7 +66,7 @@ const setUp: TimedQuery = { text: SESSION, query_timeout: CONNECT_MS };
  */
 export const createPostgres = async (options: PostgresOptions): Promise<Database> => {
   const statementMs = options.statementTimeoutMs ?? 30_000;
-  const longestMs = statementMs + GRACE_MS;
+  const maxMs = statementMs + GRACE_MS;
   const pool = new pg.Pool({
     connectionString: options.url,
     max: options.poolSize,
@@ -88,13 +88,13 @@ export const createPostgres = async (options: PostgresOptions): Promise<Database
   });
   const guard = createNestingGuard();
 
-  const heard = (client: pg.PoolClient, fault: unknown): unknown => {
+  const received = (client: pg.PoolClient, fault: unknown): unknown => {
     if (isSilent(fault)) silent.add(client);
     return fault;
   };
   /** Together the steps may take as long as one statement. */
-  const fly = async (client: pg.PoolClient, steps: readonly Step[], patience: Patience): Promise<Flown> => {
-    const longest = Math.min(...steps.map(({ statement }) => statement.withinMs ?? longestMs), longestMs);
+  const fly = async (client: pg.PoolClient, steps: readonly Step[], patience: Deadline): Promise<Flown> => {
+    const longest = Math.min(...steps.map(({ statement }) => statement.withinMs ?? maxMs), maxMs);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const flight = new Flight(steps.flatMap(timed), patience.left(longest), (error) => (error === undefined ? resolve() : reject(error)));
     client.query(flight);
@@ -102,7 +102,7 @@ export const createPostgres = async (options: PostgresOptions): Promise<Database
       await promise;
       return { flight };
     } catch (error) {
-      return { flight, fault: heard(client, faultOf(error, flight.name)) };
+      return { flight, fault: received(client, faultOf(error, flight.name)) };
     }
   };
   const scriptOn = async (client: pg.PoolClient, text: string, longest?: number): Promise<string> => {
@@ -111,12 +111,12 @@ export const createPostgres = async (options: PostgresOptions): Promise<Database
       const results = (await client.query(query)) as pg.QueryResult | readonly pg.QueryResult[];
       return (Array.isArray(results) ? results.at(-1)?.command : (results as pg.QueryResult).command) ?? "";
     } catch (error) {
-      throw heard(client, faultOf(error));
+      throw received(client, faultOf(error));
     }
   };
 
   /** Lends a connection; one that failed in itself is thrown away, not lent again. */
-  const withClient = async <T>(work: (client: pg.PoolClient) => Promise<T>, patience?: Patience): Promise<T> => {
+  const withClient = async <T>(work: (client: pg.PoolClient) => Promise<T>, patience?: Deadline): Promise<T> => {
     if (closing !== undefined) throw storeUnavailable(new Error("the database is closed"));
     const lent = pool.connect();
     const client = await (patience === undefined ? lent : patience.waitFor(lent, (late) => late.release())).catch((error: unknown) => {
@@ -139,13 +139,13 @@ export const createPostgres = async (options: PostgresOptions): Promise<Database
     }
   };
 
-  const once = <T>(work: (sql: Transaction) => Promise<T>, begin: string, patience: Patience): Promise<T> =>
+  const once = <T>(work: (sql: Transaction) => Promise<T>, begin: string, patience: Deadline): Promise<T> =>
     withClient(async (client) => {
       const transaction = createPostgresTransaction({
         begin,
         fly: (steps) => fly(client, steps, patience),
         script: (text) => scriptOn(client, text),
-        end: (word) => scriptOn(client, word, patience.left(longestMs)),
+        end: (word) => scriptOn(client, word, patience.left(maxMs)),
       });
       try {
         const result = await guard.run(() => work(transaction.sql));
@@ -159,7 +159,7 @@ export const createPostgres = async (options: PostgresOptions): Promise<Database
       }
     }, patience);
 
-  const runAlone = async <Row>(step: Step, patience: Patience): Promise<readonly Row[]> => {
+  const runAlone = async <Row>(step: Step, patience: Deadline): Promise<readonly Row[]> => {
     const flight = await withClient(async (client) => {
       const flown = await fly(client, [step], patience);
       if ("fault" in flown) throw flown.fault;
@@ -170,7 +170,7 @@ export const createPostgres = async (options: PostgresOptions): Promise<Database
 
   const run: Sql["run"] = async (statement, values = []) => {
     guard.check(statement.name);
-    const patience = createPatience(statement.withinMs);
+    const patience = createDeadline(statement.withinMs);
     const step = { statement, values: values.map(encodeValue) };
     return withFreshPlan(() => runAlone(step, patience));
   };
@@ -186,10 +186,10 @@ export const createPostgres = async (options: PostgresOptions): Promise<Database
     transaction: (work, choices) => {
       guard.check("transaction");
       const begin = beginText(choices);
-      const patience = createPatience(choices?.withinMs);
+      const patience = createDeadline(choices?.withinMs);
       return withRetries(() => once(work, begin, patience));
     },
-    listen: (channel, heard, regained) => ear.listen(channel, heard, regained),
+    listen: (channel, received, regained) => ear.listen(channel, received, regained),
     isListening: () => ear.isConnected(),
     notify: async (channel, payload) => void (await run({ name: "store.notify", text: "select pg_notify($1, $2)" }, [channel, payload])),
     ready: async () => void (await run({ name: "store.ready", text: "select 1", withinMs: READY_MS })),

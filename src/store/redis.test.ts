@@ -57,26 +57,26 @@ test("what one process publishes another hears, until it stops listening", async
   const made = await world(t);
   if (made === undefined) return;
   const [one, other] = [await made.open(), await made.open()];
-  const heard: string[] = [];
-  const stop = await other.subscribe("news", (message) => heard.push(message));
+  const received: string[] = [];
+  const stop = await other.subscribe("news", (message) => received.push(message));
   await one.publish("news", "first");
-  await until(() => heard.length === 1);
+  await until(() => received.length === 1);
   await stop();
   await one.publish("news", "second");
   await one.ready();
   await other.ready();
-  assert.deepEqual(heard, ["first"]);
+  assert.deepEqual(received, ["first"]);
 });
 
 test("a killed server fails at once and comes back by itself, its subscriptions with it", async (t) => {
   const made = await world(t);
   if (made === undefined) return;
   const redis = await made.open();
-  const heard: string[] = [];
+  const received: string[] = [];
   let regained = 0;
   await redis.subscribe(
     "news",
-    (message) => heard.push(message),
+    (message) => received.push(message),
     () => void (regained += 1),
   );
   await redis.run("put", ["SET", "kept", "1"]);
@@ -89,7 +89,7 @@ test("a killed server fails at once and comes back by itself, its subscriptions 
   await until(() => regained > 0);
   await until(async () => {
     await redis.publish("news", "again");
-    return heard.includes("again");
+    return received.includes("again");
   });
   assert.ok(made.lines.some((line) => line.includes("redis_lost")) && made.lines.some((line) => line.includes("redis_back")));
 });

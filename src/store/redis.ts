@@ -43,7 +43,7 @@ export interface Redis {
    * Hears what is published on a channel until the returned function is called. `regained` is told each time that the
    * connection was lost and is back: what was published in between was not heard.
    */
-  subscribe(channel: string, heard: (message: string) => void, regained?: () => void): Promise<() => Promise<void>>;
+  subscribe(channel: string, received: (message: string) => void, regained?: () => void): Promise<() => Promise<void>>;
   /** Whether what is published is heard now; true before anybody listens. */
   isListening(): boolean;
   publish(channel: string, message: string): Promise<void>;
@@ -63,7 +63,7 @@ const redisPlace = (url: string): string => new URL(url).host;
 const ANSWER_MS = 1000;
 const OPEN_MS = 5000;
 const PING_MS = 1000;
-const LONGEST_PAUSE_MS = 1000;
+const MAX_PAUSE_MS = 1000;
 
 const textOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause));
 
@@ -90,7 +90,7 @@ export const openRedis = async (options: RedisOptions): Promise<Redis> => {
         connectTimeout: 2000,
         // A server that is there and silent is as good as gone: its connection is given up and made anew.
         socketTimeout: PING_MS + 2 * answerMs,
-        reconnectStrategy: (retries: number) => Math.min(50 * 2 ** Math.min(retries, 5), LONGEST_PAUSE_MS),
+        reconnectStrategy: (retries: number) => Math.min(50 * 2 ** Math.min(retries, 5), MAX_PAUSE_MS),
       },
       pingInterval: PING_MS,
       // What cannot be sent now is refused now: the caller knows better than a queue what to do.
@@ -161,7 +161,7 @@ export const openRedis = async (options: RedisOptions): Promise<Redis> => {
       const made = makeClient("changes");
       await open(made);
       made.on("ready", () => {
-        for (const told of regain) told();
+        for (const reported of regain) reported();
       });
       hearing = made;
       return made;
@@ -185,8 +185,8 @@ export const openRedis = async (options: RedisOptions): Promise<Redis> => {
           return send(["EVAL", text, ...rest]);
         }
       }),
-    subscribe: async (channel, heard, regained) => {
-      const listener = (message: string): void => heard(message);
+    subscribe: async (channel, received, regained) => {
+      const listener = (message: string): void => received(message);
       const back = (): void => regained?.();
       const listening = await openEar();
       await listening.subscribe(channel, listener).catch((cause: unknown) => {

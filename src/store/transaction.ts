@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { isStalePlan, SqlFault } from "./sql-fault.ts";
 import type { TransactionOptions } from "./database.ts";
 
-const MOST_RETRIES = 3;
+const MAX_RETRIES = 3;
 
 /** Serialization failure and deadlock: the same work may well succeed when tried again. */
 const isRetriable = (error: unknown): boolean => error instanceof SqlFault && (error.code === "40001" || error.code === "40P01");
@@ -14,7 +14,7 @@ export const withRetries = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
       return await work();
     } catch (error) {
-      if (attempt === MOST_RETRIES || !isRetriable(error)) throw error;
+      if (attempt === MAX_RETRIES || !isRetriable(error)) throw error;
       await sleep(Math.random() * 10 * 2 ** attempt);
     }
   }

@@ -51,7 +51,7 @@ export const openOtlp = (parts: TelemetryParts & { readonly endpoint: string }):
   });
   let isDown = false;
   /** Said once when the collector goes, once when it is back. */
-  const heard = (signal: "traces" | "metrics", count: number, cause: unknown): void => {
+  const received = (signal: "traces" | "metrics", count: number, cause: unknown): void => {
     if (cause === undefined) {
       if (isDown) parts.log.info("telemetry_back", { signal });
       isDown = false;
@@ -63,7 +63,7 @@ export const openOtlp = (parts: TelemetryParts & { readonly endpoint: string }):
   };
   const connection = { url: parts.endpoint, timeoutMillis: EXPORT_TIMEOUT_MS, concurrencyLimit: 4 };
   const spans = createSpanQueue(
-    tellOutcome(new OTLPTraceExporter(connection), (batch, cause) => heard("traces", batch.length, cause)),
+    tellOutcome(new OTLPTraceExporter(connection), (batch, cause) => received("traces", batch.length, cause)),
     {
       everyMs: parts.everyMs ?? SPANS_EVERY_MS,
       timeoutMs: EXPORT_TIMEOUT_MS,
@@ -80,7 +80,7 @@ export const openOtlp = (parts: TelemetryParts & { readonly endpoint: string }):
     resource,
     readers: [
       new PeriodicExportingMetricReader({
-        exporter: tellOutcome(new OTLPMetricExporter(connection), (_batch, cause) => heard("metrics", 1, cause)),
+        exporter: tellOutcome(new OTLPMetricExporter(connection), (_batch, cause) => received("metrics", 1, cause)),
         exportIntervalMillis: everyMs,
         exportTimeoutMillis: Math.min(EXPORT_TIMEOUT_MS, everyMs),
       }),

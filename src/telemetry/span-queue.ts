@@ -2,7 +2,7 @@ import { TraceFlags } from "@opentelemetry/api";
 import { BatchSpanProcessor, type ReadableSpan, type SpanExporter, type SpanProcessor } from "@opentelemetry/sdk-trace-base";
 
 /** Spans that wait for the collector; what comes while it is full is dropped. */
-const MOST_WAITING = 2048;
+const MAX_WAITING = 2048;
 const BATCH = 512;
 
 /** An exporter as both SDKs have it: success is code 0. */
@@ -11,11 +11,11 @@ interface Exporter<B> {
 }
 
 /** The same exporter, heard: `told` gets each batch, and why it did not arrive. */
-export const tellOutcome = <B, E extends Exporter<B>>(exporter: E & Exporter<B>, told: (batch: B, cause: unknown) => void): E => {
+export const tellOutcome = <B, E extends Exporter<B>>(exporter: E & Exporter<B>, reported: (batch: B, cause: unknown) => void): E => {
   const send = exporter.export.bind(exporter);
   exporter.export = (batch, done) =>
     send(batch, (result) => {
-      told(batch, result.code === 0 ? undefined : (result.error ?? new Error("not exported")));
+      reported(batch, result.code === 0 ? undefined : (result.error ?? new Error("not exported")));
       done(result);
     });
   return exporter;
@@ -37,7 +37,7 @@ export const createSpanQueue = (
       forceFlush: async () => exporter.forceFlush?.(),
     },
     {
-      maxQueueSize: MOST_WAITING,
+      maxQueueSize: MAX_WAITING,
       maxExportBatchSize: BATCH,
       scheduledDelayMillis: options.everyMs,
       exportTimeoutMillis: options.timeoutMs,
@@ -47,7 +47,7 @@ export const createSpanQueue = (
     onStart: (span, context) => batches.onStart(span, context),
     onEnd: (span: ReadableSpan) => {
       if ((span.spanContext().traceFlags & TraceFlags.SAMPLED) === 0) return;
-      if (waiting >= MOST_WAITING) {
+      if (waiting >= MAX_WAITING) {
         options.onFull();
         return;
       }

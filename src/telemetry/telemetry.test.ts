@@ -50,8 +50,8 @@ test("a parent is continued, its decision not to sample too; what is malformed i
   const collector = await startCollector(t);
   const { tracing } = await open(t, collector.url);
   const trace = "0af7651916cd43dd8448eb211c80319c";
-  let told: string | undefined;
-  await tracing.span("continued", { parent: `00-${trace}-b7ad6b7169203331-01` }, async () => void (told = tracing.traceparent()));
+  let reported: string | undefined;
+  await tracing.span("continued", { parent: `00-${trace}-b7ad6b7169203331-01` }, async () => void (reported = tracing.traceparent()));
   await tracing.span("unsampled", { parent: `00-${trace}-b7ad6b7169203331-00` }, async () => {
     assert.match(tracing.traceparent() ?? "", new RegExp(`^00-${trace}-[0-9a-f]{16}-00$`));
   });
@@ -62,7 +62,7 @@ test("a parent is continued, its decision not to sample too; what is malformed i
   await until(() => collector.spans.length === 3);
   const [continued, alone, linked] = ["continued", "alone", "linked"].map((name) => collector.spans.find((span) => span.name === name));
   assert.deepEqual([continued?.traceId, continued?.parentSpanId], [trace, "b7ad6b7169203331"]);
-  assert.equal(told, `00-${trace}-${continued?.spanId}-01`);
+  assert.equal(reported, `00-${trace}-${continued?.spanId}-01`);
   assert.notEqual(alone?.traceId, trace);
   assert.deepEqual([linked?.kind, linked?.parentSpanId, linked?.links], [4, "", ["b7ad6b7169203331"]]);
 });
@@ -109,7 +109,7 @@ test("without an endpoint nothing is opened, and a trace is carried on all the s
   assert.equal(tracing.isRecording, false);
   assert.equal(tracing.traceparent(), undefined, "no request is under way");
   const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-  const told = (options: SpanOptions) =>
+  const reported = (options: SpanOptions) =>
     tracing.span("asked", options, async () => {
       await new Promise((resolve) => setTimeout(resolve, 1));
       const before = tracing.traceId();
@@ -123,8 +123,8 @@ test("without an endpoint nothing is opened, and a trace is carried on all the s
       return { before, inside, traceparent: tracing.traceparent(), traceId: tracing.traceId() };
     });
   const id = "0af7651916cd43dd8448eb211c80319c";
-  assert.deepEqual(await told({ kind: "server", parent }), { before: id, inside: [parent, parent], traceparent: parent, traceId: id });
-  const made = await Promise.all([told({ kind: "server" }), told({ kind: "server", parent: "00-zz-b7ad6b7169203331-01" })]);
+  assert.deepEqual(await reported({ kind: "server", parent }), { before: id, inside: [parent, parent], traceparent: parent, traceId: id });
+  const made = await Promise.all([reported({ kind: "server" }), reported({ kind: "server", parent: "00-zz-b7ad6b7169203331-01" })]);
   for (const { before, inside, traceparent = "", traceId } of made) {
     assert.equal(before, undefined, "made when first wanted");
     assert.match(traceparent, /^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/);
@@ -132,7 +132,7 @@ test("without an endpoint nothing is opened, and a trace is carried on all the s
     assert.deepEqual([inside, traceId], [[traceparent, traceparent], traceparent.slice(3, 35)]);
   }
   assert.notEqual(made[0]?.traceparent, made[1]?.traceparent);
-  assert.equal((await told({ kind: "client" })).traceparent, undefined, "the house's own rounds are nobody's request");
+  assert.equal((await reported({ kind: "client" })).traceparent, undefined, "the house's own rounds are nobody's request");
 });
 
 test("a collector that is away, or silent, is never waited for; what is lost is counted and said once", async (t) => {

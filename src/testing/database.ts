@@ -10,13 +10,13 @@ import { createPglite } from "#store/pglite.ts";
 import { cleanUp } from "./clean-up.ts";
 import { borrowDatabase } from "./embedded-pool.ts";
 import { freshDatabase, openPostgres, testServer, type TestServer } from "./postgres-database.ts";
-import { migrationFolders, schemaDigest, type Rooms } from "./schema.ts";
+import { migrationFolders, schemaDigest, type Modules } from "./schema.ts";
 
-export type { Rooms } from "./schema.ts";
+export type { Modules } from "./schema.ts";
 
 const CACHE = fileURLToPath(new URL("../../.cache/test-database/", import.meta.url));
 /** More than there are sets of rooms in all tests: where one run makes more than are kept, the next finds none of them. */
-const MOST_SNAPSHOTS = 32;
+const MAX_SNAPSHOTS = 32;
 
 /** PostgreSQL copies new databases from these; no test makes one inside of the embedded database, and they are half of what each start of it reads. */
 const dropTemplates = ["update pg_database set datistemplate = false", "drop database template1", "drop database template0"];
@@ -27,7 +27,7 @@ const forgetOld = async (): Promise<void> => {
   const files = await Promise.all(
     (await readdir(CACHE)).map(async (name) => ({ name, at: (await stat(`${CACHE}${name}`).catch(() => undefined))?.mtimeMs ?? 0 })),
   );
-  const old = files.sort((one, other) => other.at - one.at).slice(MOST_SNAPSHOTS);
+  const old = files.sort((one, other) => other.at - one.at).slice(MAX_SNAPSHOTS);
   await Promise.all(old.map(({ name }) => rm(`${CACHE}${name}`, { force: true })));
 };
 
@@ -63,10 +63,10 @@ export const snapshotOf = async (folders: readonly MigrationFolder[]): Promise<s
  * Lays an embedded database with the migrations of these rooms, and no more, into a data folder that has none yet: half of the processor time
  * of a first start is spent on that.
  */
-export const layDatabase = async (dataFolder: string, rooms: Rooms): Promise<void> => {
+export const layDatabase = async (dataFolder: string, modules: Modules): Promise<void> => {
   const folder = join(dataFolder, "pg");
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const tar = ["--no-same-owner", "--no-same-permissions", "-xf", await snapshotOf(migrationFolders(rooms)), "-C", folder];
+  const tar = ["--no-same-owner", "--no-same-permissions", "-xf", await snapshotOf(migrationFolders(modules)), "-C", folder];
   await promisify(execFile)("tar", tar);
 };
 
@@ -81,10 +81,14 @@ const holdProgram = (): Promise<object> =>
  * A fresh embedded database with the migrations of these rooms; closed when the test ends. It computes on the thread of the test, for a tenth
  * less of processor time in all; the house has it in a thread of its own, and both pass the same contract.
  */
-export const testDatabase = async (t: Pick<TestContext, "after">, rooms: Rooms, thread: "own" | "caller" = "caller"): Promise<Database> => {
-  const database = await borrowDatabase(`${await schemaDigest(rooms)} ${thread}`, async () => {
+export const testDatabase = async (
+  t: Pick<TestContext, "after">,
+  modules: Modules,
+  thread: "own" | "caller" = "caller",
+): Promise<Database> => {
+  const database = await borrowDatabase(`${await schemaDigest(modules)} ${thread}`, async () => {
     await holdProgram();
-    return createPglite({ memory: true, log, snapshot: await snapshotOf(migrationFolders(rooms)), thread });
+    return createPglite({ memory: true, log, snapshot: await snapshotOf(migrationFolders(modules)), thread });
   });
   cleanUp(t, () => database[Symbol.asyncDispose]());
   return database;
@@ -106,7 +110,7 @@ interface TestMore {
 /** Declares a test that needs PostgreSQL and is given the url of a fresh migrated database. See `forEachDatabase`. */
 export const forPostgres = (
   name: string,
-  rooms: Rooms,
+  modules: Modules,
   work: (t: TestContext, url: string) => void | Promise<void>,
   more: TestMore = {},
 ): void => {
@@ -115,7 +119,7 @@ export const forPostgres = (
   const { url, why } = server;
   void test(name, more, async (t) => {
     const address = await url();
-    if (address !== undefined) return work(t, await freshDatabase(t, address, rooms));
+    if (address !== undefined) return work(t, await freshDatabase(t, address, modules));
     if (process.env["REQUIRE_REAL"] === "1") throw new Error(`PostgreSQL is required: ${why()}`);
     process.stderr.write(`SKIPPED, no PostgreSQL: ${name}: ${why()}\n`);
     t.skip(why());
@@ -128,11 +132,11 @@ export const forPostgres = (
  */
 export const forEachDatabase = (
   name: string,
-  rooms: Rooms,
+  modules: Modules,
   work: (t: TestContext, database: Database, more: EachDatabase) => void | Promise<void>,
   more: TestMore = {},
 ): void => {
-  void test(`${name} (embedded)`, more, async (t) => work(t, await testDatabase(t, rooms), { second: undefined }));
+  void test(`${name} (embedded)`, more, async (t) => work(t, await testDatabase(t, modules), { second: undefined }));
   const onServer = async (t: TestContext, url: string): Promise<void> => {
     const open = async (): Promise<Database> => {
       const opened = await openPostgres(url);
@@ -141,5 +145,5 @@ export const forEachDatabase = (
     };
     await work(t, await open(), { second: open });
   };
-  forPostgres(`${name} (PostgreSQL)`, rooms, onServer, more);
+  forPostgres(`${name} (PostgreSQL)`, modules, onServer, more);
 };

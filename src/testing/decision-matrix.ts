@@ -14,7 +14,7 @@ import { askMatrix, drawMatrix } from "#pdp/lifecycle/matrix/matrix.ts";
 import { matrixDecisionFacts, matrixDecisions, writeMatrixFacts } from "#pdp/lifecycle/matrix/matrix-facts.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { testDatabase } from "./database.ts";
-import { graphRooms, graphWorld, type GraphWorld } from "./membership.ts";
+import { graphModules, graphWorld, type GraphWorld } from "./membership.ts";
 import { readerFacts } from "./pdp.ts";
 
 const shipped = fileURLToPath(new URL("../pdp/policies/", import.meta.url));
@@ -52,7 +52,7 @@ const demoDecisionPoint = async (
   t: Pick<TestContext, "after">,
   wrap: (facts: FactSource) => FactSource = (facts) => facts,
 ): Promise<{ readonly decisionPoint: DecisionPoint; readonly world: GraphWorld }> => {
-  const world = await graphWorld(await testDatabase(t, graphRooms));
+  const world = await graphWorld(await testDatabase(t, graphModules));
   const engine = createEngine(readBundle(await readPolicyFolder(policyFolder)));
   const decisionPoint = createCedar({
     engines: { current: () => ({ version: "v1", epoch: 1n, engine }) },

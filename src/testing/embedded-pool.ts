@@ -11,7 +11,7 @@ import { atEndOfProcess } from "./shared.ts";
  */
 
 /** How many of one schema wait for the next test. */
-const MOST_IDLE = 2;
+const MAX_IDLE = 2;
 
 interface Kept {
   readonly database: PgliteDatabase;
@@ -35,7 +35,7 @@ atEndOfProcess(async () => {
 const giveBack = async (key: string, kept: Kept): Promise<void> => {
   const waiting = idle.get(key) ?? [];
   idle.set(key, waiting);
-  if (!isOver && waiting.length < MOST_IDLE && (await restoreFirstState(kept.database, kept.first).catch(() => false))) waiting.push(kept);
+  if (!isOver && waiting.length < MAX_IDLE && (await restoreFirstState(kept.database, kept.first).catch(() => false))) waiting.push(kept);
   else await kept.database[Symbol.asyncDispose]();
 };
 
@@ -61,9 +61,9 @@ const lend = (key: string, kept: Kept): Database => {
     run: (one, values) => track(() => database.run(one, values)),
     transaction: (work, options) => track(() => database.transaction(work, options)),
     script: (text) => track(() => database.script(text)),
-    listen: (channel, heard, regained) =>
+    listen: (channel, received, regained) =>
       track(async () => {
-        const stop = await database.listen(channel, (payload) => closed || heard(payload), regained);
+        const stop = await database.listen(channel, (payload) => closed || received(payload), regained);
         listening.add(stop);
         return () => (listening.delete(stop) ? stop() : Promise.resolve());
       }),

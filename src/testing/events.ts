@@ -30,7 +30,7 @@ export interface TestEventsOptions {
 }
 
 /** A sink that is configured; nothing relays to it. */
-export const kafkaInUse: SinkInUse = { name: "kafka", requireRoom: () => undefined, told: () => undefined };
+export const kafkaInUse: SinkInUse = { name: "kafka", requireCapacity: () => undefined, notify: () => undefined };
 
 /** An event of the live stream and of Kafka. */
 export const graphChanged = (key: string, version: number): EventDraft => ({

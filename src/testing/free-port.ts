@@ -13,7 +13,7 @@ const isFree = async (port: number): Promise<boolean> => {
   return new Promise((resolve) => void server.close(() => resolve(true)));
 };
 
-const MOST_TRIES = 50;
+const MAX_TRIES = 50;
 const noneFree = (): Error => new Error("no free ports were found");
 
 /**
@@ -21,7 +21,7 @@ const noneFree = (): Error => new Error("no free ports were found");
  * range from which `listen(0)` and outgoing connections take theirs, so that none of them takes it before the server does.
  */
 export const freePort = async (): Promise<number> => {
-  for (let attempt = 0; attempt < MOST_TRIES; attempt++) {
+  for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
     const port = 10_000 + Math.floor(Math.random() * 9_000);
     if (await isFree(port)) return port;
   }
@@ -38,7 +38,7 @@ const CLAIM = 19;
  * block, or looks whether its ports are free, while this process lives.
  */
 export const findFreePorts = async (): Promise<number> => {
-  for (let attempt = 0; attempt < MOST_TRIES; attempt++) {
+  for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
     const first = 20_000 + Math.floor(Math.random() * 600) * 20;
     const claim = await listen(first + CLAIM);
     const free = claim === undefined ? [false] : await Promise.all(TAKEN.map((offset) => isFree(first + offset)));

@@ -33,10 +33,10 @@ export const wideRates = "login=1000000/s,anonymous=1000000/s,ingest=1000000/s,s
 /** The same of what one address may hold at once. */
 const wideShares = { MAX_CONNECTIONS_PER_ADDRESS: "100000", MAX_IN_FLIGHT_PER_ADDRESS: "100000" };
 
-export const gatewayRooms = ["events", "gateway"] as const;
+export const gatewayModules = ["events", "gateway"] as const;
 
 /** One embedded database for all tests of a file; call it while they are being declared. Sessions of a test are its own. */
-export const sharedDatabase = (): (() => Promise<Database>) => sharedInFile((t) => testDatabase(t, gatewayRooms));
+export const sharedDatabase = (): (() => Promise<Database>) => sharedInFile((t) => testDatabase(t, gatewayModules));
 
 /** A request as a recording upstream saw it. */
 export interface Seen {
@@ -161,7 +161,7 @@ export interface SignedInBrowser {
 }
 
 export const testGateway = async (t: TestContext, options: TestGatewayOptions = {}): Promise<TestGateway> => {
-  const database = options.database ?? (await testDatabase(t, gatewayRooms));
+  const database = options.database ?? (await testDatabase(t, gatewayModules));
   const now = options.now ?? (() => new Date());
   const metrics = createMetrics();
   const lines = options.lines;
@@ -201,14 +201,14 @@ export const testGateway = async (t: TestContext, options: TestGatewayOptions = 
     schemaActions,
     verifierFor: (audiences) => identity.verifierFor(audiences),
     identity: identity.identityOf("gateway"),
-    jwks: () => identity.houseKeys.jwks(),
+    jwks: () => identity.serviceKeys.jwks(),
     oidc: absentProvider(),
     checkLogoutToken: () => Promise.reject(new Problem("identity_provider_unavailable")),
     tokenExchange: async () => Response.json({ error: "invalid_client" }, { status: 401 }),
     firstPartyClients: ["sallyport-web"],
     secrets: identity.secrets,
     audiences: testAudiences,
-    houseAudiences: Object.values(testAudiences),
+    internalAudiences: Object.values(testAudiences),
     serviceUrls: testAudiences,
     log,
     metrics,

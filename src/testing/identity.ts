@@ -6,10 +6,10 @@ import type { LivingDelegations } from "#authn/agent-rule.ts";
 import { createAuthenticate, type Authenticate } from "#authn/authenticate.ts";
 import { defaultAssuranceMap, type Assurance } from "#authn/assurance.ts";
 import { createBearerVerifier } from "#authn/bearer.ts";
-import type { HouseIdentity, VerifyBearer } from "#authn/house-identity.ts";
-import type { HouseKeyRow, HouseKeyStore } from "#authn/house-key-store.ts";
-import { createHouseKeys, type HouseKeys } from "#authn/house-keys.ts";
-import type { HouseSecrets } from "#authn/seal.ts";
+import type { ServiceIdentity, VerifyBearer } from "#authn/service-identity.ts";
+import type { ServiceKeyRow, ServiceKeyStore } from "#authn/service-key-store.ts";
+import { createServiceKeys, type ServiceKeys } from "#authn/service-keys.ts";
+import type { InstanceSecrets } from "#authn/seal.ts";
 
 /** Audience of each service as in the all-in-one house. */
 export const testAudiences = {
@@ -43,21 +43,21 @@ export interface TestIdentity {
   /** Accepts tokens for this audience alone. */
   authenticateFor(audience: string): Authenticate;
   verifierFor(audience: string | readonly string[]): VerifyBearer;
-  identityOf(service: ServiceName): HouseIdentity;
+  identityOf(service: ServiceName): ServiceIdentity;
   /** An access token as the issuer signs it (ES256, `at+jwt`); the audience is all of the house unless given. */
   tokenFor(who: TestTokenOf, audience?: string | readonly string[]): Promise<string>;
   /** Any claims and header, rightly signed by the issuer: for tokens that a good issuer would not write. */
   sign(claims: Readonly<Record<string, unknown>>, header: Readonly<Record<string, unknown>>): Promise<string>;
   /** The issuer's key, as everybody may read it. */
   publicJwk(): Promise<JWK>;
-  readonly houseKeys: HouseKeys;
+  readonly serviceKeys: ServiceKeys;
   readonly issuer: string;
-  readonly secrets: HouseSecrets;
+  readonly secrets: InstanceSecrets;
 }
 
 /** A key store that lives as long as the test. */
-export const memoryKeyStore = (): HouseKeyStore => {
-  const rows: HouseKeyRow[] = [];
+export const memoryKeyStore = (): ServiceKeyStore => {
+  const rows: ServiceKeyRow[] = [];
   return {
     list: async (now) => rows.filter((row) => row.retireAt > now).toSorted((a, b) => b.createdAt.getTime() - a.createdAt.getTime()),
     add: async (row) => {
@@ -81,8 +81,8 @@ export const testIdentity = (
 ): TestIdentity => {
   const now = options.now ?? (() => new Date());
   const metrics = options.metrics ?? createMetrics();
-  const secrets: HouseSecrets = [randomBytes(32)];
-  const houseKeys = createHouseKeys({ store: memoryKeyStore(), secrets, issuer: testAudiences.gateway, now });
+  const secrets: InstanceSecrets = [randomBytes(32)];
+  const serviceKeys = createServiceKeys({ store: memoryKeyStore(), secrets, issuer: testAudiences.gateway, now });
   let made: Promise<{ key: CryptoKey; jwk: JWK; keys: ReturnType<typeof createLocalJWKSet> }> | undefined;
   const issuerKey = () => {
     made ??= generateKeyPair("ES256").then(async (pair) => {
@@ -96,7 +96,7 @@ export const testIdentity = (
       audience,
       issuers: [{ issuer: ISSUER, keys: async (header, token) => (await issuerKey()).keys(header, token) }],
       mapping: { subjectPrefix: "", subjectClaim: "sub", tenantClaim: "tenant", assurance: defaultAssuranceMap },
-      houseKeys,
+      serviceKeys,
       now,
       metrics,
       ...(options.agentOfClient === undefined ? {} : { agentOfClient: options.agentOfClient }),
@@ -126,8 +126,8 @@ export const testIdentity = (
     verify,
     authenticateFor: (audience) => createAuthenticate({ verify: verifierFor(audience), lives }),
     verifierFor,
-    identityOf: (service) => houseKeys.identityFor(service),
-    houseKeys,
+    identityOf: (service) => serviceKeys.identityFor(service),
+    serviceKeys,
     issuer: ISSUER,
     secrets,
     sign: async (claims, header) => new SignJWT(claims).setProtectedHeader({ ...header, alg: "ES256" }).sign((await issuerKey()).key),

@@ -2,12 +2,12 @@ import { randomBytes } from "node:crypto";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { TestContext } from "node:test";
-import { createHouseKeys, type HouseKeys } from "#authn/house-keys.ts";
-import { createHouseKeyStore } from "#authn/house-key-store.ts";
+import { createServiceKeys, type ServiceKeys } from "#authn/service-keys.ts";
+import { createServiceKeyStore } from "#authn/service-key-store.ts";
 import { createIssuer, type Issuer } from "#issuer/issuer.ts";
 import { deriveClientSecret } from "#authn/client-secret.ts";
 import type { FindClient } from "#authn/registered-clients.ts";
-import type { HouseSecrets } from "#authn/seal.ts";
+import type { InstanceSecrets } from "#authn/seal.ts";
 import type { Database } from "#store/database.ts";
 import { silentLog, type Log } from "#telemetry/log.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
@@ -17,8 +17,8 @@ import { testAudiences } from "./identity.ts";
 export interface TestIssuer {
   readonly issuer: Issuer;
   readonly url: string;
-  readonly houseKeys: HouseKeys;
-  readonly secrets: HouseSecrets;
+  readonly serviceKeys: ServiceKeys;
+  readonly secrets: InstanceSecrets;
   readonly clientId: string;
   readonly clientSecret: string;
   readonly audiences: readonly [string, ...string[]];
@@ -32,20 +32,20 @@ export const testIssuer = async (
   more: {
     readonly now?: () => Date;
     readonly log?: Log;
-    readonly secrets?: HouseSecrets;
+    readonly secrets?: InstanceSecrets;
     readonly server?: Server;
     readonly publicOrigin?: string;
     readonly findClient?: FindClient | undefined;
   } = {},
 ): Promise<TestIssuer> => {
   const now = more.now ?? (() => new Date());
-  const secrets: HouseSecrets = more.secrets ?? [randomBytes(32)];
+  const secrets: InstanceSecrets = more.secrets ?? [randomBytes(32)];
   const server = more.server ?? createServer();
   if (!server.listening) await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const url = `http://localhost:${(server.address() as AddressInfo).port}`;
   const publicOrigin = more.publicOrigin ?? testAudiences.gateway;
   const audiences = [publicOrigin, `${publicOrigin}/mcp`, ...Object.values(testAudiences).slice(1)] as const;
-  const houseKeys = createHouseKeys({ store: createHouseKeyStore(database), secrets, issuer: publicOrigin, now });
+  const serviceKeys = createServiceKeys({ store: createServiceKeyStore(database), secrets, issuer: publicOrigin, now });
   const clientId = "sallyport-web";
   const clientSecret = deriveClientSecret(secrets, clientId);
   const issuer = await createIssuer({
@@ -56,7 +56,7 @@ export const testIssuer = async (
     web: { clientId, clientSecret, publicOrigins: [publicOrigin] },
     signIns: demoSignIns,
     audiences,
-    houseKeys,
+    serviceKeys,
     findClient: more.findClient,
     metrics: createMetrics(),
     log: more.log ?? silentLog,
@@ -69,5 +69,5 @@ export const testIssuer = async (
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   });
-  return { issuer, url, houseKeys, secrets, clientId, clientSecret, audiences, publicOrigin };
+  return { issuer, url, serviceKeys, secrets, clientId, clientSecret, audiences, publicOrigin };
 };

@@ -166,8 +166,8 @@ export const startKvDouble = async (t: { after(end: () => unknown): void }, flav
       data: data as Json,
     };
     entry.versions.set(entry.current, version);
-    const most = entry.settings.max_versions === 0 ? 10 : entry.settings.max_versions;
-    for (const number of entry.versions.keys()) if (number <= entry.current - most) entry.versions.delete(number);
+    const max = entry.settings.max_versions === 0 ? 10 : entry.settings.max_versions;
+    for (const number of entry.versions.keys()) if (number <= entry.current - max) entry.versions.delete(number);
     secrets.set(path, entry);
     return [200, { data: metadataOf(entry.current, version, entry) }];
   };
@@ -336,10 +336,10 @@ export const startKvDouble = async (t: { after(end: () => unknown): void }, flav
         const at = isWrite ? ++writes : writes;
         const place = flavour === "openbao" ? JSON.stringify({ cluster: clusterId, value: String(at) }) : `v1:${clusterId}:${at}:0:mac`;
         // OpenBao says it of reads too.
-        const isTold = isWrite || flavour === "openbao";
+        const isReported = isWrite || flavour === "openbao";
         const index = Buffer.from(place).toString("base64");
         response
-          .writeHead(status, { "content-type": "application/json", ...(isTold ? { "x-vault-index": index } : {}) })
+          .writeHead(status, { "content-type": "application/json", ...(isReported ? { "x-vault-index": index } : {}) })
           .end(body === undefined ? "" : typeof body === "string" ? body : JSON.stringify(body) + " ".repeat(faults.moreBytes));
       }, faults.slowMs);
     });

@@ -7,7 +7,7 @@ import type { LiveBus } from "#events/live-bus.ts";
 import type { Service } from "#http/service.ts";
 import { seedDemo } from "#demo/world.ts";
 import { membershipSettings } from "#membership/config.ts";
-import { seedHouse } from "#membership/graph/house-nodes.ts";
+import { seedBuiltIns } from "#membership/graph/built-in-nodes.ts";
 import type { GraphReader } from "#membership/graph/graph-reader.ts";
 import { putEdge, type EdgeDraft } from "#membership/graph/put-edge.ts";
 import { putNode, type NodeDraft } from "#membership/graph/put-node.ts";
@@ -16,8 +16,8 @@ import { createWriteGraph, type WriteGraph } from "#membership/graph/write.ts";
 import type { SignInRules } from "#membership/sign-ins/settle-person.ts";
 import { createMembership } from "#membership/service.ts";
 import type { Obligation } from "#contract/authzen.ts";
-import type { Decider } from "#decide/decider.ts";
-import { whyRefused } from "#decide/obligations.ts";
+import type { PdpClient } from "#pdp-client/pdp-client.ts";
+import { whyRefused } from "#pdp-client/obligations.ts";
 import { statement, type Database } from "#store/database.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { createMetrics, type Metrics } from "#telemetry/metrics.ts";
@@ -28,9 +28,9 @@ import { testAudiences, testIdentity, type TestIdentity } from "./identity.ts";
 import { sharedInFile } from "./shared.ts";
 
 /** Rooms whose tables a graph needs. */
-export const graphRooms = ["events", "membership"] as const;
+export const graphModules = ["events", "membership"] as const;
 
-export interface ToldEvent {
+export interface PublishedEvent {
   readonly type: string;
   readonly tenant: string;
   readonly kind: string | null;
@@ -47,13 +47,13 @@ export interface GraphWorld {
   readonly metrics: Metrics;
   readonly entries: readonly EntryDraft[];
   /** Events of live streams, oldest first. */
-  told(): Promise<readonly ToldEvent[]>;
+  published(): Promise<readonly PublishedEvent[]>;
   put(...drafts: readonly (NodeDraft | EdgeDraft)[]): Promise<void>;
   /** SQL as a test needs it, e.g. to let time pass for a row. */
   sql<Row>(text: string): Promise<readonly Row[]>;
 }
 
-const TOLD = statement<ToldEvent>(
+const PUBLISHED = statement<PublishedEvent>(
   "testing.told",
   "select type, tenant, kind, visible_to, data from events.outbox where stream is not null order by seq",
 );
@@ -75,7 +75,7 @@ export const graphWorld = async (database: Database, options: { readonly demo?: 
   });
   const write = createWriteGraph({ change, metrics });
   const seeded = await doneOnce(database, options.demo === false ? "house" : "demo", async () => {
-    await seedHouse(write);
+    await seedBuiltIns(write);
     if (options.demo !== false) await seedDemo({ change, metrics, now: () => new Date() });
     return [...entries];
   });
@@ -88,7 +88,7 @@ export const graphWorld = async (database: Database, options: { readonly demo?: 
     metrics,
     reader: createSqlReader({ database, dataScope: { unknownType: "tenants", refused: () => {} } }),
     entries,
-    told: () => database.run(TOLD),
+    published: () => database.run(PUBLISHED),
     put: async (...drafts) => {
       await write({ actor: "person:ada", source: "api", correlationId: "test", tenantId: null, roles: "platform" }, async (tx) => {
         for (const draft of drafts) await ("src" in draft ? putEdge(tx, draft) : putNode(tx, draft));
@@ -110,15 +110,15 @@ export interface Asked {
 export type Rule = (asked: Asked) => boolean | string | { readonly obligations: readonly Obligation[] };
 
 /** As the decider of the house refuses, for a caller of the present. */
-export const refusalBy: Decider["refusal"] = (asker, decided, { publicOrigin = "http://localhost:8080", ...here } = {}) =>
-  whyRefused(decided, asker, { ...here, publicOrigin, now: new Date() });
+export const refusalBy: PdpClient["refusal"] = (principal, decided, { publicOrigin = "http://localhost:8080", ...here } = {}) =>
+  whyRefused(decided, principal, { ...here, publicOrigin, now: new Date() });
 
 /** A decider that answers by a rule (text = a denial with that reason, obligations = a permit with them) and remembers what it was asked. */
-const deciderBy = (rule: Rule): { readonly decider: Decider; readonly asked: readonly Asked[] } => {
+const deciderBy = (rule: Rule): { readonly pdpClient: PdpClient; readonly asked: readonly Asked[] } => {
   const asked: Asked[] = [];
-  const decideMany: Decider["decideMany"] = async (asker, asks) =>
+  const decideMany: PdpClient["decideMany"] = async (principal, asks) =>
     asks.map((ask) => {
-      const seen = { sub: asker.sub, agent: asker.agent, type: ask.type, action: ask.action, id: ask.id };
+      const seen = { sub: principal.sub, agent: principal.agent, type: ask.type, action: ask.action, id: ask.id };
       asked.push(seen);
       const said = rule(seen);
       return {
@@ -128,22 +128,22 @@ const deciderBy = (rule: Rule): { readonly decider: Decider; readonly asked: rea
         obligations: typeof said === "object" ? said.obligations : [],
       };
     });
-  const decide: Decider["decide"] = async (asker, ask, correlationId) => {
-    const [decided] = await decideMany(asker, [ask], correlationId);
+  const decide: PdpClient["decide"] = async (principal, ask, correlationId) => {
+    const [decided] = await decideMany(principal, [ask], correlationId);
     if (decided === undefined) throw new Error("one ask, one decision");
     return decided;
   };
   return {
     asked,
-    decider: {
+    pdpClient: {
       decide,
       decideMany,
       refusal: refusalBy,
       gained: async () => new Set(),
       replayTools: async () => undefined,
-      require: async (asker, ask, correlationId) => {
-        const decided = await decide(asker, ask, correlationId);
-        const refusal = refusalBy(asker, decided);
+      require: async (principal, ask, correlationId) => {
+        const decided = await decide(principal, ask, correlationId);
+        const refusal = refusalBy(principal, decided);
         if (refusal !== undefined) throw refusal;
         return decided;
       },
@@ -182,7 +182,7 @@ const settings = (environment: Record<string, string>): SettingsOf<typeof member
 export interface ServeOptions {
   readonly rule?: Rule;
   /** In place of the rule: one that asks a decision point of the test. */
-  readonly decider?: Decider;
+  readonly pdpClient?: PdpClient;
   readonly environment?: Record<string, string>;
   readonly signIns?: SignInRules;
   readonly now?: () => Date;
@@ -195,7 +195,7 @@ export interface ServeOptions {
 export const servedWorld = async (t: Pick<TestContext, "after">, database: Database, options: ServeOptions = {}): Promise<ServedWorld> => {
   const world = await graphWorld(database);
   const identity = options.identity ?? testIdentity();
-  const { decider, asked } = deciderBy(options.rule ?? (({ type }) => type !== "deployment"));
+  const { pdpClient, asked } = deciderBy(options.rule ?? (({ type }) => type !== "deployment"));
   const service = await createMembership({
     config: settings(options.environment ?? {}),
     ...(options.signIns === undefined ? {} : { signIns: options.signIns }),
@@ -204,7 +204,7 @@ export const servedWorld = async (t: Pick<TestContext, "after">, database: Datab
     change: world.change,
     ...(options.bus === undefined ? {} : { bus: options.bus }),
     authenticate: identity.authenticateFor(testAudiences.membership),
-    decider: options.decider ?? decider,
+    pdpClient: options.pdpClient ?? pdpClient,
     secrets: identity.secrets,
     log: silentLog,
     metrics: world.metrics,
@@ -256,4 +256,4 @@ export const servedWorld = async (t: Pick<TestContext, "after">, database: Datab
 
 /** One for all tests of a file that change nothing in it. Call it while they are being declared. */
 export const sharedWorld = (options: ServeOptions = {}): (() => Promise<ServedWorld>) =>
-  sharedInFile(async (t) => servedWorld(t, await testDatabase(t, graphRooms), options));
+  sharedInFile(async (t) => servedWorld(t, await testDatabase(t, graphModules), options));

@@ -10,7 +10,7 @@ import { cleanUp } from "./clean-up.ts";
 import { testDatabase } from "./database.ts";
 import { testEvents } from "./events.ts";
 import { testAudiences, type TestIdentity } from "./identity.ts";
-import { pdpConfig, pdpRooms } from "./pdp.ts";
+import { pdpConfig, pdpModules } from "./pdp.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
@@ -22,7 +22,7 @@ export const profileFile = (name: string): string => join(root, "config", name, 
  * embedded database; closed when the test ends. Its audience and address are those of the all-in-one house.
  */
 export const profilePdp = async (t: Pick<TestContext, "after">, name: string, identity: TestIdentity): Promise<Service> => {
-  const database = await testDatabase(t, pdpRooms);
+  const database = await testDatabase(t, pdpModules);
   const { change } = await testEvents(t, database);
   const service = await createPdp({
     config: pdpConfig({ PDP_CONFIG_FILE: profileFile(name), PDP_PUBLIC_URL: testAudiences.pdp }),

@@ -25,7 +25,7 @@ import { graphWorld, type GraphWorld } from "./membership.ts";
 import { atEndOfProcess, sharedInFile } from "./shared.ts";
 
 /** Rooms whose tables a decision point over the demo world needs. */
-export const pdpRooms = ["events", "membership", "pdp"] as const;
+export const pdpModules = ["events", "membership", "pdp"] as const;
 
 /** Facts by the graph reader itself, without membership's door between. */
 export const readerFacts = (world: GraphWorld): FactSource => ({
@@ -57,7 +57,7 @@ export interface PdpWorld {
   readonly clock: { now: Date };
   /** POST of a body, or GET without one, with a token of this holder. */
   ask(path: string, token: string | undefined, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Response>;
-  houseToken(service?: "gateway" | "crud" | "secrets" | "membership"): Promise<string>;
+  serviceToken(service?: "gateway" | "crud" | "secrets" | "membership"): Promise<string>;
   personToken(login: string, more?: { readonly agent?: string; readonly acr?: Assurance; readonly authTime?: number }): Promise<string>;
 }
 
@@ -100,7 +100,7 @@ export interface PdpWorldOptions {
 
 /** The decision point over the real graph of the demo world, on an embedded database; closed when the test ends. */
 export const pdpWorld = async (t: Pick<TestContext, "after">, options: PdpWorldOptions = {}): Promise<PdpWorld> => {
-  const database = options.over?.database ?? options.database ?? (await testDatabase(t, pdpRooms));
+  const database = options.over?.database ?? options.database ?? (await testDatabase(t, pdpModules));
   const world = options.over?.world ?? (await graphWorld(database));
   const clock = options.over?.clock ?? { now: new Date() };
   const now = () => clock.now;
@@ -148,7 +148,7 @@ export const pdpWorld = async (t: Pick<TestContext, "after">, options: PdpWorldO
           ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
         }),
       ),
-    houseToken: (from = "gateway") => identity.identityOf(from).asService(testAudiences.pdp, ["authzen.pep"]),
+    serviceToken: (from = "gateway") => identity.identityOf(from).asService(testAudiences.pdp, ["authzen.pep"]),
     personToken: (login, more = {}) =>
       identity.tokenFor({
         sub: `person:${login}`,

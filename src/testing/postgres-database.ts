@@ -5,7 +5,7 @@ import { migrate, type MigrationFolder } from "#store/migrate.ts";
 import { createPostgres } from "#store/postgres.ts";
 import { cleanUp } from "./clean-up.ts";
 import { readFirstState, restoreFirstState, type FirstState } from "./first-state.ts";
-import { migrationFolders, schemaDigest, type Rooms } from "./schema.ts";
+import { migrationFolders, schemaDigest, type Modules } from "./schema.ts";
 import { startPostgresServer, type PostgresServer } from "./postgres-server.ts";
 import { atEndOfProcess } from "./shared.ts";
 
@@ -90,10 +90,10 @@ const makeTemplate = (url: string, name: string, folders: readonly MigrationFold
 
 const templates = new Map<string, Promise<void>>();
 /** Name of a migrated database to copy from: made once a server and schema, whichever process comes first. */
-const template = async (url: string, rooms: Rooms): Promise<string> => {
-  const name = templateName(await schemaDigest(rooms));
+const template = async (url: string, modules: Modules): Promise<string> => {
+  const name = templateName(await schemaDigest(modules));
   const at = urlOf(url, name);
-  const made = templates.get(at) ?? makeTemplate(url, name, migrationFolders(rooms));
+  const made = templates.get(at) ?? makeTemplate(url, name, migrationFolders(modules));
   templates.set(at, made);
   await made.catch((error: unknown) => {
     // The next test tries anew.
@@ -111,8 +111,8 @@ interface Lent {
 }
 
 /** One that a test has given back, whichever process it ran in; else a copy of the template. */
-const borrow = async (url: string, rooms: Rooms): Promise<Lent> => {
-  const from = await template(url, rooms);
+const borrow = async (url: string, modules: Modules): Promise<Lent> => {
+  const from = await template(url, modules);
   return withMaintenance(url, async (client) => {
     const { rows } = await client.query<Lent>(
       `delete from idle_databases where name = (select name from idle_databases where schema = $1 limit 1 for update skip locked)
@@ -145,9 +145,9 @@ const giveBack = async (url: string, schema: string, lent: Lent): Promise<void> 
 };
 
 /** A fresh migrated database on the server; its url. Given back, or dropped, when the test ends. */
-export const freshDatabase = async (t: Pick<TestContext, "after">, url: string, rooms: Rooms): Promise<string> => {
-  const lent = await borrow(url, rooms);
-  const schema = templateName(await schemaDigest(rooms));
+export const freshDatabase = async (t: Pick<TestContext, "after">, url: string, modules: Modules): Promise<string> => {
+  const lent = await borrow(url, modules);
+  const schema = templateName(await schemaDigest(modules));
   cleanUp(t, () => giveBack(url, schema, lent));
   return urlOf(url, lent.name);
 };

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import type { Facts } from "#contract/facts.ts";
-import { pairs } from "#decide/pairs.ts";
+import { pairs } from "#pdp-client/pairs.ts";
 import type { Question } from "#pdp/question.ts";
 
 const groups = [

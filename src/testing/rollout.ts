@@ -59,5 +59,5 @@ export const askFor = async (world: PdpWorld, login: string, type: string, actio
     action: { name: action },
     resource: { type, id },
   };
-  return readJson(await world.ask("/access/v1/evaluation", await world.houseToken(), body));
+  return readJson(await world.ask("/access/v1/evaluation", await world.serviceToken(), body));
 };

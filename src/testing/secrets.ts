@@ -14,8 +14,8 @@ import type { Change } from "#events/change.ts";
 import { createChange } from "#events/create-change.ts";
 import { createRouter } from "#http/serve.ts";
 import type { Service } from "#http/service.ts";
-import type { DecideAsk, Decider } from "#decide/decider.ts";
-import { whyRefused, type Decided } from "#decide/obligations.ts";
+import type { EvaluationQuery, PdpClient } from "#pdp-client/pdp-client.ts";
+import { whyRefused, type Decision } from "#pdp-client/obligations.ts";
 import { secretsSettings } from "#secrets/config.ts";
 import type { Environment } from "#contract/setting.ts";
 import type { SecretProvider } from "#secrets/providers/secret-provider.ts";
@@ -33,9 +33,9 @@ export interface Asked {
   readonly sub: string;
   readonly tenant: string;
   readonly agent: string | undefined;
-  readonly ask: DecideAsk;
+  readonly ask: EvaluationQuery;
 }
-export type Rule = (asked: Asked) => boolean | Partial<Decided> | Problem;
+export type Rule = (asked: Asked) => boolean | Partial<Decision> | Problem;
 
 export interface TestSecrets {
   readonly metrics: Metrics;
@@ -89,12 +89,12 @@ export const testSecrets = async (
     readonly settings?: Readonly<Record<string, string>>;
     readonly environment?: Environment;
     /** In place of the rule: a real decision point, and the identity whose tokens it knows. */
-    readonly parts?: Partial<Pick<SecretsParts, "decider" | "peers" | "pdpTimeoutMs" | "tracing">>;
+    readonly parts?: Partial<Pick<SecretsParts, "pdpClient" | "peers" | "pdpTimeoutMs" | "tracing">>;
     readonly identity?: TestIdentity;
     /** What an earlier service of this file has left stays. */
     readonly keepsRecords?: boolean;
     /** Random unless given. */
-    readonly houseSecrets?: SecretsParts["secrets"];
+    readonly instanceSecrets?: SecretsParts["secrets"];
     /** Providers beside the file's. */
     readonly more?: readonly SecretProvider[];
     /** Around the service's own database, for what a test does between two statements. */
@@ -129,10 +129,10 @@ export const testSecrets = async (
   t.after(() => bus[Symbol.asyncDispose]());
   const change = createChange({ database, recorder, bus });
 
-  const decideMany: Decider["decideMany"] = async (asker, asks, _correlationId, semantic) => {
-    const answers: Decided[] = [];
+  const decideMany: PdpClient["decideMany"] = async (principal, asks, _correlationId, semantic) => {
+    const answers: Decision[] = [];
     for (const [index, ask] of asks.entries()) {
-      const one = { sub: asker.sub, tenant: asker.tenant, agent: asker.agent, ask };
+      const one = { sub: principal.sub, tenant: principal.tenant, agent: principal.agent, ask };
       asked.push(one);
       const said = made.rule(one);
       if (said instanceof Problem) throw said;
@@ -147,14 +147,14 @@ export const testSecrets = async (
     }
     return answers;
   };
-  const decider: Decider = {
+  const pdpClient: PdpClient = {
     decideMany,
-    decide: async (asker, ask, correlationId) => (await decideMany(asker, [ask], correlationId))[0]!,
-    refusal: (asker, decided, { publicOrigin = "http://localhost:8080", ...here } = {}) =>
-      whyRefused(decided, asker, { ...here, publicOrigin, now: now() }),
-    require: async (asker, ask, correlationId) => {
-      const decided = await decider.decide(asker, ask, correlationId);
-      const refusal = decider.refusal(asker, decided);
+    decide: async (principal, ask, correlationId) => (await decideMany(principal, [ask], correlationId))[0]!,
+    refusal: (principal, decided, { publicOrigin = "http://localhost:8080", ...here } = {}) =>
+      whyRefused(decided, principal, { ...here, publicOrigin, now: now() }),
+    require: async (principal, ask, correlationId) => {
+      const decided = await pdpClient.decide(principal, ask, correlationId);
+      const refusal = pdpClient.refusal(principal, decided);
       if (refusal !== undefined) throw refusal;
       return decided;
     },
@@ -172,7 +172,7 @@ export const testSecrets = async (
     validateReplies: true,
   });
   pdp.serve(getDecision, async ({ params, caller }) => {
-    if (caller.sub !== "service:secrets" || !caller.isHouseService) throw new Problem("access_denied");
+    if (caller.sub !== "service:secrets" || !caller.isInternalService) throw new Problem("access_denied");
     const record = records.get(params.id);
     if (record === undefined) throw new Problem("not_found");
     return {
@@ -214,11 +214,11 @@ export const testSecrets = async (
   const service = await createSecrets({
     config: values,
     database: options.wrap?.(database) ?? database,
-    secrets: options.houseSecrets ?? [randomBytes(32)],
+    secrets: options.instanceSecrets ?? [randomBytes(32)],
     providers: options.providers ?? [provider, ...(options.more ?? [])],
     authenticate: identity.authenticateFor(testAudiences.secrets),
     identity: identity.identityOf("secrets"),
-    decider,
+    pdpClient,
     peers: { pdp: pdp.fetch },
     audiences: testAudiences,
     pdpTimeoutMs: 10_000,

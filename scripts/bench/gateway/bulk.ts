@@ -35,14 +35,14 @@ const move = async (world: GatewayWorld, path: string, up: number): Promise<numb
 
 /** The most resident memory while work is under way. */
 const highWater = async (pid: number, work: () => Promise<unknown>): Promise<number> => {
-  let most = residentBytes(pid);
-  const timer = setInterval(() => (most = Math.max(most, residentBytes(pid))), 20);
+  let max = residentBytes(pid);
+  const timer = setInterval(() => (max = Math.max(max, residentBytes(pid))), 20);
   try {
     await work();
   } finally {
     clearInterval(timer);
   }
-  return Math.max(most, residentBytes(pid));
+  return Math.max(max, residentBytes(pid));
 };
 
 /** 1 GiB through the gateway in each direction: nothing of it may stay, and little may be under way. */
@@ -52,13 +52,13 @@ export const measureBulk = async (world: GatewayWorld): Promise<readonly Figure[
   const idle = residentBytes(world.gateway.pid);
   const figure = async (what: string, work: () => Promise<unknown>): Promise<Figure> => {
     const started = performance.now();
-    const most = await highWater(world.gateway.pid, work);
+    const max = await highWater(world.gateway.pid, work);
     const seconds = (performance.now() - started) / 1000;
-    const growth = (most - idle) / MIB;
+    const growth = (max - idle) / MIB;
     say(`bulk: ${what}, ${growth.toFixed(0)} MiB more, ${(1024 / seconds).toFixed(0)} MiB/s`);
     return {
       what: `${what}: most resident memory beside the idle gateway`,
-      own: `${(most / MIB).toFixed(0)} MiB (at ${(1024 / seconds).toFixed(0)} MiB/s)`,
+      own: `${(max / MIB).toFixed(0)} MiB (at ${(1024 / seconds).toFixed(0)} MiB/s)`,
       reference: `${(idle / MIB).toFixed(0)} MiB`,
       ratio: `+${growth.toFixed(0)} MiB`,
       target: "<= 64 MiB",

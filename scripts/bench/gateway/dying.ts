@@ -55,14 +55,14 @@ export const measureDying = async (world: GatewayWorld): Promise<readonly Figure
   agent.destroy();
 
   const sum = ({ faults }: Tally): number => [...faults.values()].reduce((total, count) => total + count, 0);
-  const told = ({ faults }: Tally): string => [...faults].map(([fault, count]) => `${count} x ${fault}`).join(", ") || "none";
+  const reported = ({ faults }: Tally): string => [...faults].map(([fault, count]) => `${count} x ${fault}`).join(", ") || "none";
   const { GET: gets, POST: posts } = tallies;
   const isTruthful = [...posts.faults.keys()].every(isOutcomeUnknown) && sum(posts) <= CLIENTS;
-  say(`dying: GET ${gets.answered}, faults ${told(gets)}; POST ${posts.answered}, faults ${told(posts)}`);
+  say(`dying: GET ${gets.answered}, faults ${reported(gets)}; POST ${posts.answered}, faults ${reported(posts)}`);
   return [
     {
       what: `one of two instances killed under ${CLIENTS} clients: 5xx answers to ${gets.answered} GETs`,
-      own: told(gets),
+      own: reported(gets),
       reference: "",
       ratio: "",
       target: "none",
@@ -70,7 +70,7 @@ export const measureDying = async (world: GatewayWorld): Promise<readonly Figure
     },
     {
       what: `the same: 5xx answers to ${posts.answered} POSTs`,
-      own: told(posts),
+      own: reported(posts),
       reference: "",
       ratio: "",
       target: `502 for those in flight alone (<= ${CLIENTS})`,

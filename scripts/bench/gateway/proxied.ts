@@ -12,12 +12,12 @@ const CONNECTIONS = 32;
 
 /** So many requests until V8 has compiled what it will: in seconds that differs with the machine's other work. */
 const WARM_REQUESTS = 60_000;
-const MOST_WARM_ROUNDS = 30;
+const MAX_WARM_ROUNDS = 30;
 
 /** Runs a candidate until it is as fast as it gets, and no longer than some rounds. */
 export const warmUp = async (run: () => Promise<WrkResult>): Promise<void> => {
   let requests = 0;
-  for (let round = 0; round < MOST_WARM_ROUNDS && requests < WARM_REQUESTS; round++) requests += (await run()).requests;
+  for (let round = 0; round < MAX_WARM_ROUNDS && requests < WARM_REQUESTS; round++) requests += (await run()).requests;
 };
 
 /** With the same checks, so that its latency is worth a row too. */

@@ -1,6 +1,6 @@
 import { createSessionKeys } from "#gateway/sessions/session-keys.ts";
 import { createDatabaseSessionStore } from "#gateway/sessions/database-session-store.ts";
-import type { HouseSecrets } from "#authn/seal.ts";
+import type { InstanceSecrets } from "#authn/seal.ts";
 import { createPostgres } from "#store/postgres.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { makeSession } from "#testing/session.ts";
@@ -12,7 +12,7 @@ export interface BrowserSession {
 }
 
 /** Keeps so many living sessions in the gateway's own table, as sign-in leaves them. */
-export const makeSessions = async (databaseUrl: string, secrets: HouseSecrets, count: number): Promise<readonly BrowserSession[]> => {
+export const makeSessions = async (databaseUrl: string, secrets: InstanceSecrets, count: number): Promise<readonly BrowserSession[]> => {
   await using database = await createPostgres({ url: databaseUrl, poolSize: 4, log: silentLog });
   const store = createDatabaseSessionStore(database);
   const keys = createSessionKeys(secrets);

@@ -32,6 +32,6 @@ export const spread = (taken: readonly number[]) => {
   return {
     text: `p50 ${part(0.5).toFixed(1)} ms, p90 ${part(0.9).toFixed(1)} ms, p99 ${part(0.99).toFixed(1)} ms, most ${(taken.at(-1) ?? Number.NaN).toFixed(1)} ms`,
     p99: part(0.99),
-    most: taken.at(-1) ?? Number.NaN,
+    max: taken.at(-1) ?? Number.NaN,
   };
 };

@@ -61,9 +61,9 @@ export const loadGraph = async (server: string, name: string, scale: number): Pr
   await migrate(database, migrationFolders(["events", "membership"]));
   const nodes: unknown[] = [];
   const edges: unknown[] = [];
-  const flush = async (most: number): Promise<void> => {
-    if (nodes.length > most) await database.run(NODES, [JSON.stringify(nodes.splice(0))]);
-    if (edges.length > most && nodes.length === 0) await database.run(EDGES, [JSON.stringify(edges.splice(0))]);
+  const flush = async (max: number): Promise<void> => {
+    if (nodes.length > max) await database.run(NODES, [JSON.stringify(nodes.splice(0))]);
+    if (edges.length > max && nodes.length === 0) await database.run(EDGES, [JSON.stringify(edges.splice(0))]);
   };
   for (const part of generateGraph({ scale, seed: 42, hostile: false })) {
     for (const line of part) {

@@ -11,7 +11,7 @@ import type { LoadedGraph } from "./load.ts";
 export type ToReplica =
   | { readonly do: "revoke"; readonly delegationId: string }
   | { readonly do: "watch" | "ask"; readonly delegationId: string; readonly userId: string };
-interface Heard {
+interface Received {
   /** Microseconds of the machine's clock. */
   readonly at: number;
   readonly source: "index" | "sql";
@@ -35,10 +35,10 @@ const startReplicas = (url: string, word: "hearing" | "deaf", count: keyof typeo
     ),
   );
 
-const told = async (replica: Program, message: ToReplica): Promise<Heard> => {
-  const heard = once(replica.process, "message");
+const reported = async (replica: Program, message: ToReplica): Promise<Received> => {
+  const received = once(replica.process, "message");
   replica.process.send(message);
-  return ((await heard) as [Heard])[0];
+  return ((await received) as [Received])[0];
 };
 
 /** Milliseconds from the commit's answer on the first to the first right answer on each of the others, in order. */
@@ -48,12 +48,12 @@ const revokeMany = async (replicas: readonly Program[], numbers: readonly number
   for (const number of numbers) {
     const delegationId = `delegation:b${number}`;
     const watching = others.map(async (other) => {
-      await told(other, { do: "watch", delegationId, userId: `person:p${number}` });
-      return ((await once(other.process, "message")) as [Heard])[0];
+      await reported(other, { do: "watch", delegationId, userId: `person:p${number}` });
+      return ((await once(other.process, "message")) as [Received])[0];
     });
     await pause(Math.random() * POLL_MS);
-    const { at } = await told(writer, { do: "revoke", delegationId });
-    for (const heard of await Promise.all(watching)) taken.push(Math.max(0, heard.at - at) / 1000);
+    const { at } = await reported(writer, { do: "revoke", delegationId });
+    for (const received of await Promise.all(watching)) taken.push(Math.max(0, received.at - at) / 1000);
   }
   return taken.sort((one, other) => one - other);
 };
@@ -72,14 +72,14 @@ export const measureReplicas = async (graph: LoadedGraph, revocations: number, s
     say(`${count} replicas, ${word} ...`);
     const replicas = await startReplicas(graph.url, word, count);
     try {
-      const { text, p99, most } = spread(await revokeMany(replicas, numbers(revocations)));
+      const { text, p99, max } = spread(await revokeMany(replicas, numbers(revocations)));
       figures.push({
         what: `revoked on one of ${count} replicas, refused on the other${count === "three" ? "s" : ""}${word === "deaf" ? ", every hint lost" : ""}`,
         own: text,
         reference: `${POLL_MS} ms between two looks`,
         ratio: (p99 / POLL_MS).toFixed(2),
         target: `<= ${farthest}, never over ${BOUND_MS} ms`,
-        isMet: p99 / POLL_MS <= farthest && most <= BOUND_MS,
+        isMet: p99 / POLL_MS <= farthest && max <= BOUND_MS,
       });
       if (word === "deaf" || count === "two") continue;
       const [writer, stopped] = replicas as [Program, Program];
@@ -87,12 +87,12 @@ export const measureReplicas = async (graph: LoadedGraph, revocations: number, s
       const delegationId = `delegation:b${number}`;
       process.kill(stopped.pid, "SIGSTOP");
       await pause(stopMs / 2);
-      await told(writer, { do: "revoke", delegationId });
+      await reported(writer, { do: "revoke", delegationId });
       await pause(stopMs / 2);
       stopped.process.send({ do: "ask", delegationId, userId: `person:p${number}` } satisfies ToReplica);
       process.kill(stopped.pid, "SIGCONT");
       await once(stopped.process, "message");
-      const [first] = (await once(stopped.process, "message")) as [Heard];
+      const [first] = (await once(stopped.process, "message")) as [Received];
       figures.push({
         what: `a replica stopped for ${stopMs / 1000} s, revoked meanwhile: its first answer`,
         own: `right, by ${first.source}`,

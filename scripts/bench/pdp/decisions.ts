@@ -21,7 +21,7 @@ export interface Effort {
 }
 
 /** Both sides answer the first questions alike, or the figures compare different things. */
-const compare = async (house: Candidate, cerbos: Candidate, rules: number): Promise<void> => {
+const compare = async (instance: Candidate, cerbos: Candidate, rules: number): Promise<void> => {
   const ask = async ({ port, token }: Candidate, body: unknown): Promise<unknown> => {
     const response = await fetch(`http://127.0.0.1:${port}/access/v1/evaluation`, {
       method: "POST",
@@ -33,7 +33,7 @@ const compare = async (house: Candidate, cerbos: Candidate, rules: number): Prom
   let permits = 0;
   for (let number = 0; number < 200; number++) {
     const body = question(number, rules, number % 2 === 0 ? "view" : "act", "check");
-    const [own, other] = [await ask(house, body), await ask(cerbos, body)];
+    const [own, other] = [await ask(instance, body), await ask(cerbos, body)];
     if (typeof own !== "boolean" || own !== other)
       throw new Error(`${JSON.stringify(body)}: ${String(own)} here, ${String(other)} by Cerbos`);
     if (own) permits += 1;
@@ -51,12 +51,12 @@ export const measureDecisions = async (bench: Bench, effort: Effort): Promise<re
   const figures: Figure[] = [];
   for (const rules of effort.sizes) {
     const folders = await writeRules(bench.folder, rules);
-    const house = await bench.startHouse(["--serve", "pdp,issuer", "--config", folders.house, "--no-demo"]);
+    const instance = await bench.startInstance(["--serve", "pdp,issuer", "--config", folders.instance, "--no-demo"]);
     const cerbos = await bench.startCerbos(folders.cerbos);
     const recording = await bench.startCerbos(folders.cerbos, "decisions");
     try {
-      await compare(house, cerbos, rules);
-      await compare(house, recording, rules);
+      await compare(instance, cerbos, rules);
+      await compare(instance, recording, rules);
       let run = 0;
       const measure = async (candidate: Candidate, kind: Kind, batch: number, isRepeated = false): Promise<WrkResult> =>
         runWrk({
@@ -77,7 +77,7 @@ export const measureDecisions = async (bench: Bench, effort: Effort): Promise<re
         const own: WrkResult[] = [];
         const reference: WrkResult[] = [];
         for (let round = 0; round < effort.rounds; round++) {
-          own.push(await measure(house, kind, batch, isRepeated));
+          own.push(await measure(instance, kind, batch, isRepeated));
           reference.push(await measure(beside, kind, batch, isRepeated));
         }
         return { own, reference };
@@ -95,7 +95,7 @@ export const measureDecisions = async (bench: Bench, effort: Effort): Promise<re
         });
       };
       // Neither side is measured cold.
-      await measure(house, "view", 1);
+      await measure(instance, "view", 1);
       await measure(cerbos, "view", 1);
       await measure(recording, "view", 1);
       const target = rules === 1000 ? 0.8 : undefined;
@@ -111,10 +111,10 @@ export const measureDecisions = async (bench: Bench, effort: Effort): Promise<re
         add(`${rules} policies, single, the same 500 again and again, looking`, 1, await rounds("view", 1, true));
       }
       const batches = () => rounds("view", BATCH);
-      house.program.process.send("watch");
+      instance.program.process.send("watch");
       add(`${rules} policies, items of batches of ${BATCH}, looking`, BATCH, await batches());
-      house.program.process.send("delay");
-      const [delay] = (await once(house.program.process, "message")) as [{ p50: number; p99: number; max: number }];
+      instance.program.process.send("delay");
+      const [delay] = (await once(instance.program.process, "message")) as [{ p50: number; p99: number; max: number }];
       figures.push({
         what: `${rules} policies, delay of the event loop meanwhile, p99`,
         own: `${delay.p99.toFixed(1)} ms (most ${delay.max.toFixed(1)})`,
@@ -124,7 +124,7 @@ export const measureDecisions = async (bench: Bench, effort: Effort): Promise<re
         isMet: delay.p99 <= 10,
       });
     } finally {
-      await house.stop();
+      await instance.stop();
       await cerbos.stop();
       await recording.stop();
     }

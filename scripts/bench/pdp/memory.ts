@@ -17,7 +17,7 @@ const WARMING_DECISIONS = 100_000;
 const WARMING_ACTIVATIONS = 20;
 /** A strong sign-in counts for 300 s, and its one-time code for one sign-in. */
 const TOKEN_MS = 120_000;
-const MOST = 1.2;
+const MAX = 1.2;
 
 export interface MemoryEffort {
   readonly decisions: number;
@@ -66,35 +66,35 @@ const figuresOf = (what: string, before: string, after: Memory, warm: Memory): r
     target: "",
   });
   return [
-    { ...row(`memory after ${what}`, ({ held }) => held), target: `<= ${MOST} x`, isMet: ratio <= MOST },
+    { ...row(`memory after ${what}`, ({ held }) => held), target: `<= ${MAX} x`, isMet: ratio <= MAX },
     row("of it Cedar's own", ({ cedar }) => cedar),
     row("resident then, what V8 keeps for itself included", ({ resident }) => resident),
   ];
 };
 
 /** Asks the questions of these numbers, each once; throws unless every one is decided. */
-const askRow = async (house: Candidate, from: number, count: number): Promise<void> => {
+const askRow = async (instance: Candidate, from: number, count: number): Promise<void> => {
   const numbers = Array.from({ length: count }, (_none, index) => from + index);
   const singles = numbers.slice(-SINGLE);
   const evaluations = numbers.slice(0, -SINGLE).map((number) => question(number, RULES, "view", "memory"));
   if (evaluations.length > 0) {
-    const { evaluations: answers } = (await call(house, "evaluations", { evaluations })) as { evaluations?: readonly unknown[] };
+    const { evaluations: answers } = (await call(instance, "evaluations", { evaluations })) as { evaluations?: readonly unknown[] };
     if (answers?.length !== evaluations.length) throw new Error(`${evaluations.length} questions, ${answers?.length} answers`);
   }
   for (const number of singles) {
-    const { decision } = await call(house, "evaluation", question(number, RULES, number % 2 === 0 ? "view" : "act", "memory"));
+    const { decision } = await call(instance, "evaluation", question(number, RULES, number % 2 === 0 ? "view" : "act", "memory"));
     if (typeof decision !== "boolean") throw new Error("no decision");
   }
 };
 
-const askAll = async (house: Candidate, from: number, count: number): Promise<void> => {
+const askAll = async (instance: Candidate, from: number, count: number): Promise<void> => {
   let next = from;
   const end = from + count;
   const lane = async (): Promise<void> => {
     while (next < end) {
       const start = next;
       next = Math.min(end, start + ROW);
-      await askRow(house, start, next - start);
+      await askRow(instance, start, next - start);
       if (next % 100_000 < ROW) say(`${next - from} of ${count} decisions`);
     }
   };
@@ -103,27 +103,27 @@ const askAll = async (house: Candidate, from: number, count: number): Promise<vo
 
 const measureAsking = async (bench: Bench, decisions: number): Promise<readonly Figure[]> => {
   const folders = await writeRules(bench.folder, RULES);
-  const house = await bench.startHouse(["--serve", "pdp,issuer", "--config", folders.house, "--no-demo"]);
+  const instance = await bench.startInstance(["--serve", "pdp,issuer", "--config", folders.instance, "--no-demo"]);
   try {
-    await askAll(house, 0, WARMING_DECISIONS);
-    const warm = await measure(house);
-    await askAll(house, WARMING_DECISIONS, decisions);
-    const after = await measure(house);
+    await askAll(instance, 0, WARMING_DECISIONS);
+    const warm = await measure(instance);
+    await askAll(instance, WARMING_DECISIONS, decisions);
+    const after = await measure(instance);
     const count = (number: number): string => number.toLocaleString("en-US");
     return figuresOf(`${count(decisions)} decisions, none asked twice`, `${count(WARMING_DECISIONS)}`, after, warm);
   } finally {
-    await house.stop();
+    await instance.stop();
   }
 };
 
 const measureActivating = async (bench: Bench, activations: number): Promise<readonly Figure[]> => {
-  const house = await bench.startHouse([]);
+  const instance = await bench.startInstance([]);
   try {
-    let ada = { port: house.port, token: "", until: 0 };
+    let ada = { port: instance.port, token: "", until: 0 };
     /** As a person does it: a draft with one policy changed, a look at the matrix, and from then on it decides. */
     const activate = async (number: number): Promise<void> => {
       if (performance.now() > ada.until)
-        ada = { ...ada, token: await fetchToken(house.base, { user: "ada", acr: "strong" }), until: performance.now() + TOKEN_MS };
+        ada = { ...ada, token: await fetchToken(instance.base, { user: "ada", acr: "strong" }), until: performance.now() + TOKEN_MS };
       const policy = `@id("bench-activation")
 @description("Activation ${number}")
 permit (principal in Group::"group:bench-${number}", action == Action::"pages:view_all", resource);
@@ -138,15 +138,15 @@ permit (principal in Group::"group:bench-${number}", action == Action::"pages:vi
         action: { name: "view" },
         resource: { type: "page.widget", id: `people:grid:${number}-${index}` },
       }));
-      await call(house, "evaluations", { evaluations });
+      await call(instance, "evaluations", { evaluations });
       if (number % 20 === 0) say(`${number} activations`);
     };
     for (let number = 1; number <= WARMING_ACTIVATIONS; number++) await activate(number);
-    const warm = await measure(house);
+    const warm = await measure(instance);
     for (let number = 1; number <= activations; number++) await activate(WARMING_ACTIVATIONS + number);
-    return figuresOf(`${activations} activations of policies`, `${WARMING_ACTIVATIONS}`, await measure(house), warm);
+    return figuresOf(`${activations} activations of policies`, `${WARMING_ACTIVATIONS}`, await measure(instance), warm);
   } finally {
-    await house.stop();
+    await instance.stop();
   }
 };
 

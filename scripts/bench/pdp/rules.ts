@@ -19,10 +19,10 @@ const groupsOfUser = (user: number): readonly string[] => [0, 7, 13].map((step) 
 const numbers = (count: number): readonly number[] => Array.from({ length: count }, (_none, index) => index);
 
 /** One rule an action: members of one group, for things of one department. The same rules in both languages. */
-export const writeRules = async (folder: string, count: number): Promise<{ readonly house: string; readonly cerbos: string }> => {
-  const house = join(folder, `house-${count}`);
+export const writeRules = async (folder: string, count: number): Promise<{ readonly instance: string; readonly cerbos: string }> => {
+  const instance = join(folder, `house-${count}`);
   const cerbos = join(folder, `cerbos-${count}`);
-  await mkdir(join(house, "policies"), { recursive: true });
+  await mkdir(join(instance, "policies"), { recursive: true });
   await mkdir(cerbos, { recursive: true });
   const types = numbers(Math.ceil(count / ACTIONS));
   const schema = [
@@ -34,23 +34,23 @@ export const writeRules = async (folder: string, count: number): Promise<{ reado
         `action "${typeName(rule)}:${actionName(rule % ACTIONS)}" appliesTo { principal: [User], resource: [Thing${Math.floor(rule / ACTIONS)}], context: { props?: { department?: String } } };`,
     ),
   ];
-  await writeFile(join(house, "policies", "schema.cedarschema"), schema.join("\n"));
+  await writeFile(join(instance, "policies", "schema.cedarschema"), schema.join("\n"));
   const cedar = numbers(count).map(
     (rule) => `@id("rule-${rule}")
 @description("Members of one group, things of one department")
 permit (principal in Group::"${groupOf(rule)}", action == Action::"${typeName(rule)}:${actionName(rule % ACTIONS)}", resource)
 when { context has props && context.props has department && context.props.department == "${departmentOf(rule)}" };`,
   );
-  await writeFile(join(house, "policies", "rules.cedar"), cedar.join("\n\n"));
+  await writeFile(join(instance, "policies", "rules.cedar"), cedar.join("\n\n"));
   const subjects = numbers(USERS).map((user) => ({ id: `u${user}`, types: ["user"], kind: "User", groups: groupsOfUser(user) }));
-  await writeFile(join(house, "facts.yaml"), JSON.stringify({ tenant: "tenant:interop", subjects, resources: [] }));
+  await writeFile(join(instance, "facts.yaml"), JSON.stringify({ tenant: "tenant:interop", subjects, resources: [] }));
   const switches = {
     decision_point: { kind: "cedar" },
     policy_dir: "policies",
     facts: { kind: "file", path: "facts.yaml" },
     answer_detail: "none",
   };
-  await writeFile(join(house, "pdp.yaml"), JSON.stringify(switches));
+  await writeFile(join(instance, "pdp.yaml"), JSON.stringify(switches));
   for (const type of types) {
     const rules = numbers(count)
       .filter((rule) => Math.floor(rule / ACTIONS) === type)
@@ -63,7 +63,7 @@ when { context has props && context.props has department && context.props.depart
     const policy = { apiVersion: "api.cerbos.dev/v1", resourcePolicy: { resource: `thing${type}`, version: "default", rules } };
     await writeFile(join(cerbos, `thing${type}.yaml`), JSON.stringify(policy));
   }
-  return { house, cerbos };
+  return { instance, cerbos };
 };
 
 /** The `number`th question about so many rules, unlike every other; both sides get the same bytes. */

@@ -1,7 +1,7 @@
 import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { signInPerson } from "../../../e2e/sign-in.ts";
-import { pairs } from "#decide/pairs.ts";
+import { pairs } from "#pdp-client/pairs.ts";
 import type { Figure } from "../kit/report.ts";
 import { microsecondHistogram } from "../kit/statistics.ts";
 import { root, type Bench } from "./world.ts";
@@ -38,9 +38,9 @@ when { context.mfa };`,
 
 /** What a page costs that asks for all its widgets at once, with a session: all new, and again. */
 export const measureWidgets = async (bench: Bench): Promise<readonly Figure[]> => {
-  const house = await bench.startHouse(["--config", await writeConfig(bench.folder)]);
+  const instance = await bench.startInstance(["--config", await writeConfig(bench.folder)]);
   try {
-    const origin = `http://localhost:${house.base}`;
+    const origin = `http://localhost:${instance.base}`;
     const person = await signInPerson(origin, "ben");
     const ask = async (run: string): Promise<number> => {
       const body = JSON.stringify({
@@ -79,6 +79,6 @@ export const measureWidgets = async (bench: Bench): Promise<readonly Figure[]> =
       figure("100 widgets through the gateway, the same again", await measure(() => "same"), 10),
     ];
   } finally {
-    await house.stop();
+    await instance.stop();
   }
 };

@@ -31,14 +31,14 @@ export const openBench = async () => {
   stack.defer(() => postgres.stop());
   await writeFile(join(folder, "kek"), randomBytes(32).toString("base64"), { mode: 0o600 });
   const kept = stack.move();
-  let houses = 0;
+  let instances = 0;
 
   /** The house as `npm start` runs it, on a database of its own, pinned to the measured core. */
-  const startHouse = async (
+  const startInstance = async (
     args: readonly string[],
     environment: Readonly<Record<string, string>> = {},
   ): Promise<Candidate & { readonly base: number; readonly data: string }> => {
-    const name = `bench_${(houses += 1)}`;
+    const name = `bench_${(instances += 1)}`;
     const { createPostgres } = await import("#store/postgres.ts");
     const { silentLog } = await import("#telemetry/log.ts");
     const { statement } = await import("#store/database.ts");
@@ -116,7 +116,7 @@ export const openBench = async () => {
     await waitForPort(http);
     return { port: http, program, token: "none", stop: () => program.stop() };
   };
-  return { folder, startHouse, startCerbos, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+  return { folder, startInstance, startCerbos, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 };
 
 export type Bench = Awaited<ReturnType<typeof openBench>>;

@@ -18,7 +18,7 @@ import { createSqlReader } from "#membership/graph/sql-reader.ts";
 import { scopeOfTenant, wholeGraph } from "#membership/graph/tenant-scope.ts";
 import { statement } from "#store/database.ts";
 import { createPostgres } from "#store/postgres.ts";
-import { createTurns } from "#http/turns.ts";
+import { createYielding } from "#http/yielding.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { createMembership } from "#membership/service.ts";
@@ -58,8 +58,8 @@ for (let round = 0; round < 3; round++) {
   reads.push(await readRows(client));
   collect();
   const started = performance.now();
-  const graph = await buildGraph(database, createTurns(5), new AbortController().signal);
-  await graph.settle(createTurns(5));
+  const graph = await buildGraph(database, createYielding(5), new AbortController().signal);
+  await graph.settle(createYielding(5));
   builds.push(performance.now() - started);
 }
 // Processor time from turn to turn of the loop: what others do on a busy machine is not the build's.
@@ -74,8 +74,8 @@ let longest = 0;
     if (isBuilding) setImmediate(turn);
   };
   setImmediate(turn);
-  const graph = await buildGraph(database, createTurns(5), new AbortController().signal);
-  await graph.settle(createTurns(5));
+  const graph = await buildGraph(database, createYielding(5), new AbortController().signal);
+  await graph.settle(createYielding(5));
   isBuilding = false;
 }
 const middle = (three: number[]): number => three.toSorted((one, other) => one - other)[1] ?? Number.NaN;
@@ -151,7 +151,7 @@ await using service = await createMembership({
   database,
   change,
   authenticate,
-  decider: undefined as never,
+  pdpClient: undefined as never,
   secrets: identity.secrets,
   log: silentLog,
   metrics,
@@ -234,8 +234,8 @@ const busy = await askFor(overSeconds);
 let isRebuilding = true;
 const rebuilding = (async () => {
   while (isRebuilding) {
-    const graph = await buildGraph(database, createTurns(5), new AbortController().signal);
-    await graph.settle(createTurns(5));
+    const graph = await buildGraph(database, createYielding(5), new AbortController().signal);
+    await graph.settle(createYielding(5));
   }
 })();
 const rebuilt = await askFor(overSeconds);
@@ -254,7 +254,7 @@ const path = {
 const figures: GraphFigures = {
   readMs: middle(reads),
   buildMs: middle(builds),
-  longestMs: longest,
+  maxMs: longest,
   startMs,
   heldBytes: held,
   edgeBytes: seen.graph.edges.bytes,

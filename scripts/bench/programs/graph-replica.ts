@@ -33,23 +33,23 @@ const revoke = async (delegationId: string): Promise<void> => {
     return { value: undefined };
   });
 };
-process.on("message", (told: ToReplica) => {
+process.on("message", (message: ToReplica) => {
   const work = async (): Promise<void> => {
-    if (told.do === "revoke") {
-      await revoke(told.delegationId);
+    if (message.do === "revoke") {
+      await revoke(message.delegationId);
       process.send?.({ at: now() });
       return;
     }
     process.send?.({ watching: true });
     let answers = 0;
     for (;;) {
-      const { value, source = "sql" } = await reader.delegations(wholeGraph, { userId: told.userId, limit: 500, offset: 0 });
+      const { value, source = "sql" } = await reader.delegations(wholeGraph, { userId: message.userId, limit: 500, offset: 0 });
       answers++;
-      if (value.some((one) => one.delegation_id === told.delegationId && one.status === "revoked")) {
+      if (value.some((one) => one.delegation_id === message.delegationId && one.status === "revoked")) {
         process.send?.({ at: now(), source, answers });
         return;
       }
-      if (told.do === "ask") throw new Error("it was told of a delegation that is revoked");
+      if (message.do === "ask") throw new Error("it was told of a delegation that is revoked");
       await new Promise((resolve) => setTimeout(resolve, 1));
     }
   };

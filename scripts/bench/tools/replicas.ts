@@ -1,9 +1,9 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { printJson } from "#documents/yaml-document.ts";
+import { printJson } from "#parsing/yaml-document.ts";
 import { startPostgresServer } from "#testing/postgres-server.ts";
-import type { TestHouse } from "../../../e2e/test-house.ts";
+import type { TestInstance } from "../../../e2e/test-instance.ts";
 import { fetchToken } from "../../../e2e/tokens.ts";
-import { startTwoHouses } from "../../../e2e/two-houses.ts";
+import { startTwoInstances } from "../../../e2e/two-instances.ts";
 import { say } from "../kit/progress.ts";
 import type { Figure } from "../kit/report.ts";
 import { spread } from "../kit/statistics.ts";
@@ -13,7 +13,7 @@ const TOOL = "flip.tools.show";
 const SYSTEM = "/config/systems/flip.tools";
 const SWITCH = `/config/kill-switches/${encodeURIComponent(`tool:${TOOL}`)}`;
 /** What every node must have kept, milliseconds. */
-const MOST_MS = 1_000;
+const MAX_MS = 1_000;
 /** Longest wait for a node that does not hear. */
 const PATIENCE_MS = 30_000;
 
@@ -31,11 +31,11 @@ const systemOf = (turn: number): string =>
     operations: { show: { description: `Shows what was published in turn ${turn}.`, request: { method: "GET", path: "/" } } },
   });
 
-const crudOf = ({ port }: TestHouse, path: string): string => `http://localhost:${port + 3}${path}`;
+const crudOf = ({ port }: TestInstance, path: string): string => `http://localhost:${port + 3}${path}`;
 
 /** The text of the tool as this house lists it; undefined: it does not. */
-const listed = async (house: TestHouse, token: string): Promise<string | undefined> => {
-  const answer = await fetch(crudOf(house, "/mcp/flip/tools/list"), { headers: { authorization: `Bearer ${token}` } });
+const listed = async (instance: TestInstance, token: string): Promise<string | undefined> => {
+  const answer = await fetch(crudOf(instance, "/mcp/flip/tools/list"), { headers: { authorization: `Bearer ${token}` } });
   if (!answer.ok) return undefined;
   const { tools } = (await answer.json()) as { readonly tools: readonly { readonly name: string; readonly description: string }[] };
   return tools.find(({ name }) => name === TOOL)?.description;
@@ -55,19 +55,19 @@ const seenAfter = async (change: () => Promise<void>, isSeen: () => Promise<bool
 };
 
 const figure = (what: string, taken: readonly number[]): Figure => {
-  const { text, most } = spread(taken.toSorted((one, other) => one - other));
-  return { what, own: text, reference: "", ratio: "", target: `<= ${MOST_MS} ms`, isMet: most <= MOST_MS };
+  const { text, max } = spread(taken.toSorted((one, other) => one - other));
+  return { what, own: text, reference: "", ratio: "", target: `<= ${MAX_MS} ms`, isMet: max <= MAX_MS };
 };
 
 /** A publish and a turn of a kill switch at one of two houses on one PostgreSQL, seen in the lists of the other. */
-export const measureTwoHouses = async (stack: AsyncDisposableStack, turns: number): Promise<readonly Figure[]> => {
+export const measureTwoInstances = async (stack: AsyncDisposableStack, turns: number): Promise<readonly Figure[]> => {
   say("two houses on one PostgreSQL ...");
   const postgres = await startPostgresServer();
   stack.defer(() => postgres.stop());
   const ends = { after: (end: () => unknown) => stack.defer(async () => void (await end())) };
-  const two = await startTwoHouses(ends as Parameters<typeof startTwoHouses>[0], { url: async () => postgres.url, why: () => "" });
+  const two = await startTwoInstances(ends as Parameters<typeof startTwoInstances>[0], { url: async () => postgres.url, why: () => "" });
   if (two === undefined) throw new Error("there is a PostgreSQL");
-  const [one, other] = two.houses;
+  const [one, other] = two.instances;
   const ada = await fetchToken(one.port, { user: "ada", acr: "strong" });
   const ben = await fetchToken(other.port, { user: "ben" });
   await send(crudOf(one, "/config/systems"), ada, "POST", systemOf(0));

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
-import { MOST_CONFIG_BYTES } from "#contract/configs.ts";
+import { MAX_CONFIG_BYTES } from "#contract/configs.ts";
 import { Problem } from "#contract/problem.ts";
 import { packArchive, unpackArchive } from "./archive.ts";
 
@@ -119,7 +119,7 @@ const refused: readonly (readonly [what: string, archive: Buffer, fault: RegExp]
     /has more than 2000 files and directories/,
   ],
   ["a file with NUL", packArchive([{ path: SYSTEM, text: "a\0b" }]), /is no UTF-8 text/],
-  ["a file too large", packArchive([{ path: SYSTEM, text: "x".repeat(MOST_CONFIG_BYTES + 1) }]), /has more than 262144 bytes/],
+  ["a file too large", packArchive([{ path: SYSTEM, text: "x".repeat(MAX_CONFIG_BYTES + 1) }]), /has more than 262144 bytes/],
 ];
 function packHead(records: string): Buffer {
   const one = packArchive([{ path: SYSTEM, text: records }]).subarray(0, 1024);

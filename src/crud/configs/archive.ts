@@ -1,6 +1,6 @@
-import { MOST_CONFIG_BYTES, MOST_SYSTEM_BYTES, systemName } from "#contract/configs.ts";
-import { MOST_FAULTS, Problem, type Fault } from "#contract/problem.ts";
-import { atOnce, inTurns, type Turn } from "#http/turns.ts";
+import { MAX_CONFIG_BYTES, MAX_SYSTEM_BYTES, systemName } from "#contract/configs.ts";
+import { MAX_FAULTS, Problem, type Fault } from "#contract/problem.ts";
+import { atOnce, yielding, type Yield } from "#http/yielding.ts";
 import { plainText } from "#crud/documents/plain-text.ts";
 
 /** A file of an archive of configuration, as it lies in a configuration folder: `tools.yaml`, `systems/<name>.yaml`, and below `systems/` what systems refer to. */
@@ -18,7 +18,7 @@ const TYPE = 156;
 const MAGIC = { at: 257, length: 5 };
 const PREFIX = { at: 345, length: 155 };
 /** Heads, whatever they are of: directories too are looked at. */
-const MOST_MEMBERS = 2_000;
+const MAX_MEMBERS = 2_000;
 const END = Buffer.alloc(BLOCK);
 
 const blocksOf = (bytes: number): number => Math.ceil(bytes / BLOCK) * BLOCK;
@@ -93,8 +93,8 @@ const nameFault = (path: string): string | undefined => {
 };
 
 /** As of one document: JSON may be larger, as an import of a large API writes it. */
-const mostOf = (path: string, bytes: Uint8Array): number =>
-  path.startsWith("systems/") && bytes[0] === 0x7b ? MOST_SYSTEM_BYTES : MOST_CONFIG_BYTES;
+const maxOf = (path: string, bytes: Uint8Array): number =>
+  path.startsWith("systems/") && bytes[0] === 0x7b ? MAX_SYSTEM_BYTES : MAX_CONFIG_BYTES;
 
 /** Reads member by member: between two of them it yields. */
 function* readMembers(archive: Buffer): Generator<void, readonly ArchivedFile[]> {
@@ -105,7 +105,7 @@ function* readMembers(archive: Buffer): Generator<void, readonly ArchivedFile[]>
     const head = archive.subarray(at, at + BLOCK);
     if (head.length < BLOCK) throw broken(at === 0 ? "is no tar archive" : "is a tar archive that was cut off");
     if (head.equals(END)) break;
-    if (members > MOST_MEMBERS) throw broken(`has more than ${MOST_MEMBERS} files and directories`);
+    if (members > MAX_MEMBERS) throw broken(`has more than ${MAX_MEMBERS} files and directories`);
     if (textAt(head, MAGIC) !== "ustar" || numberAt(head, SUM) !== sumOf(head))
       throw broken("is no tar archive: a head is not what its sum says");
     const size = numberAt(head, SIZE);
@@ -126,10 +126,10 @@ function* readMembers(archive: Buffer): Generator<void, readonly ArchivedFile[]>
     if (type !== "0" && type !== "\0") tell("is no plain file");
     else if (name !== undefined) tell(name);
     else if (files.has(path)) tell("is there twice");
-    else if (size > mostOf(path, bytes)) tell(`has more than ${mostOf(path, bytes)} bytes`);
+    else if (size > maxOf(path, bytes)) tell(`has more than ${maxOf(path, bytes)} bytes`);
     else if (text === undefined) tell("is no UTF-8 text");
     else files.set(path, { path, text });
-    if (faults.length >= MOST_FAULTS) break;
+    if (faults.length >= MAX_FAULTS) break;
   }
   if (faults.length > 0) throw new Problem("unprocessable", { errors: faults });
   return [...files.values()];
@@ -142,4 +142,4 @@ function* readMembers(archive: Buffer): Generator<void, readonly ArchivedFile[]>
 export const unpackArchive = (archive: Buffer): readonly ArchivedFile[] => atOnce(readMembers(archive));
 
 /** As `unpackArchive`; others have their turn between two files. */
-export const unpackInTurns = (archive: Buffer, pause: Turn): Promise<readonly ArchivedFile[]> => inTurns(readMembers(archive), pause);
+export const unpackYielding = (archive: Buffer, pause: Yield): Promise<readonly ArchivedFile[]> => yielding(readMembers(archive), pause);

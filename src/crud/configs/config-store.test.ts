@@ -5,16 +5,16 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { test, type TestContext } from "node:test";
 import type { ConfigWritten } from "#contract/configs.ts";
-import { agent, crudHouse, replayed, type CrudHouse } from "#testing/crud-house.ts";
+import { agent, crudInstance, replayed, type CrudInstance } from "#testing/crud-instance.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { startChild } from "#testing/child.ts";
-import { printJson } from "#documents/yaml-document.ts";
+import { printJson } from "#parsing/yaml-document.ts";
 import { statement } from "#store/database.ts";
 import { createPglite } from "#store/pglite.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { until } from "#testing/until.ts";
 
-const STATES_TOLD = statement<{ type: string; data: Record<string, unknown> }>(
+const STATES_REPORTED = statement<{ type: string; data: Record<string, unknown> }>(
   "testing.states_told",
   "select type, data from events.outbox where tenant = 'tenant:acme' and type in ('config.degraded', 'config.repaired') order by seq",
 );
@@ -52,7 +52,7 @@ interface Answer {
 }
 
 const client =
-  (house: CrudHouse) =>
+  (instance: CrudInstance) =>
   async (
     method: string,
     path: string,
@@ -60,7 +60,7 @@ const client =
   ): Promise<Answer> => {
     const type: Record<string, string> = more.raw === undefined ? {} : { "content-type": "application/yaml" };
     const { headers, ...rest } = more;
-    const response = await house.request(path, { method, as: ada, ...rest, headers: { ...type, ...headers } });
+    const response = await instance.request(path, { method, as: ada, ...rest, headers: { ...type, ...headers } });
     const text = await response.text();
     return {
       status: response.status,
@@ -69,13 +69,13 @@ const client =
     };
   };
 
-const callOf = (house: CrudHouse, name: string, as: object = agent) =>
-  house.rpc({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: { id: "e1" } } }, { as });
+const callOf = (instance: CrudInstance, name: string, as: object = agent) =>
+  instance.rpc({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: { id: "e1" } } }, { as });
 
 test("a document written by hand is tried, published, called at once, changed, rolled back and taken away", async (t) => {
-  const house = await crudHouse(t, { realEvents: true, settings: { TOOLS_NETWORK_CEILING: "127.0.0.0/8,::1/128,10.0.0.0/8" } });
-  const ask = client(house);
-  house.membership.capabilities = ["staff.book.get_one"];
+  const instance = await crudInstance(t, { realEvents: true, settings: { TOOLS_NETWORK_CEILING: "127.0.0.0/8,::1/128,10.0.0.0/8" } });
+  const ask = client(instance);
+  instance.membership.capabilities = ["staff.book.get_one"];
   const text = document();
 
   const tried = await ask("POST", "/config/systems?dryRun=true", { raw: text });
@@ -84,13 +84,13 @@ test("a document written by hand is tried, published, called at once, changed, r
   assert.deepEqual(tried.body.diff.secrets_added, ["yaml://secret/people/demo#api_key"]);
   assert.deepEqual(tried.body.diff.views_changed, ["staff", "staff-book"]);
   assert.equal((await ask("GET", "/config/systems/staff.book")).status, 404);
-  assert.equal((await callOf(house, "staff.book.get_one")).body.error?.data.code, "unknown_tool");
+  assert.equal((await callOf(instance, "staff.book.get_one")).body.error?.data.code, "unknown_tool");
 
   const made = await ask("POST", "/config/systems?reason=first+try", { raw: text });
   assert.deepEqual([made.status, made.body.name, made.body.version, made.headers.get("etag")], [201, "staff.book", 1, made.body.etag]);
   assert.match(made.body.etag, /^"1-[0-9a-f]{12}"$/);
   // The graph knows service and tool, in the publisher's own name and approved by whom the policies let approve.
-  const registered = house.asked.membership.filter(({ path }) => path.includes("/mcp/services"));
+  const registered = instance.asked.membership.filter(({ path }) => path.includes("/mcp/services"));
   assert.deepEqual(
     registered.map(({ path, headers }) => [decodeURIComponent(path), headers.get("authorization") !== null]),
     [
@@ -104,11 +104,11 @@ test("a document written by hand is tried, published, called at once, changed, r
   assert.deepEqual(draft, {
     ...draft,
     name: "staff.book.get_one",
-    definition_digest: house.crud.catalogue.snapshot.digests.get("staff.book.get_one"),
+    definition_digest: instance.crud.catalogue.snapshot.digests.get("staff.book.get_one"),
     state: "approved",
   });
   assert.deepEqual(made.body.warnings, []);
-  const called = await callOf(house, "staff.book.get_one");
+  const called = await callOf(instance, "staff.book.get_one");
   assert.equal(called.body.error, undefined, JSON.stringify(called.body));
   assert.match(called.body.result.content[0]?.text ?? "", /"e1"/);
 
@@ -205,12 +205,12 @@ test("a document written by hand is tried, published, called at once, changed, r
 
   const gone = await ask("DELETE", "/config/systems/staff.book?reason=no+more", { headers: { "if-match": back.body.etag } });
   assert.deepEqual([gone.status, gone.body.version, gone.body.diff.tools_removed], [200, 4, ["staff.book.get_one"]]);
-  const retiring = house.asked.membership.at(-1);
+  const retiring = instance.asked.membership.at(-1);
   assert.deepEqual(
     [retiring?.path, retiring?.body],
     ["/api/v1/mcp/tools/retire", { tool_ids: ["staff.book.get_one"], reason: "Published by its system" }],
   );
-  assert.equal((await callOf(house, "staff.book.get_one")).body.error?.data.code, "unknown_tool");
+  assert.equal((await callOf(instance, "staff.book.get_one")).body.error?.data.code, "unknown_tool");
   assert.equal((await ask("GET", "/config/systems/staff.book")).status, 404);
   assert.equal((await ask("DELETE", "/config/systems/staff.book")).status, 404);
   // What was taken away is listed only where it is asked for, and to whom it was there.
@@ -222,30 +222,30 @@ test("a document written by hand is tried, published, called at once, changed, r
   for (const query of ["", "?state=serving", "?state=off"]) assert.deepEqual(await deleted(query), [], query);
   assert.deepEqual(await deleted("?state=deleted", { as: eve }), []);
   assert.equal((await ask("POST", "/config/systems/staff.book/rollback", { body: { version: 1 } })).body.version, 5);
-  assert.equal((await callOf(house, "staff.book.get_one")).body.error, undefined);
+  assert.equal((await callOf(instance, "staff.book.get_one")).body.error, undefined);
 
   const stop = new AbortController();
-  const stream = await house.crud.fetch(
+  const stream = await instance.crud.fetch(
     new Request("http://house.internal/events/config?last_event_id=0&kind=config", {
-      headers: { authorization: `Bearer ${await house.token({ sub: "person:ada" })}` },
+      headers: { authorization: `Bearer ${await instance.token({ sub: "person:ada" })}` },
       signal: stop.signal,
     }),
   );
-  let told = "";
+  let reported = "";
   for await (const chunk of stream.body ?? []) {
-    told += Buffer.from(chunk as Uint8Array).toString();
-    if (told.includes('"version":5')) break;
+    reported += Buffer.from(chunk as Uint8Array).toString();
+    if (reported.includes('"version":5')) break;
   }
   stop.abort();
   assert.deepEqual(
-    [...told.matchAll(/"op":"([a-z_]+)"/g)].map(([, op]) => op),
+    [...reported.matchAll(/"op":"([a-z_]+)"/g)].map(([, op]) => op),
     ["created", "updated", "rolled_back", "deleted", "rolled_back"],
   );
 });
 
 test("what does not fit is refused with every fault at its place, and changes nothing", async (t) => {
-  const house = await crudHouse(t);
-  const ask = client(house);
+  const instance = await crudInstance(t);
+  const ask = client(instance);
   const good = document();
   const lineOf = (text: string, needle: string): number => text.split("\n").findIndex((line) => line.includes(needle)) + 1;
   const replaced = (from: string, to: string): string => good.replace(from, to);
@@ -313,7 +313,7 @@ test("what does not fit is refused with every fault at its place, and changes no
   assert.equal((await ask("GET", "/config/systems?cursor=x")).body.code, "invalid_cursor");
   const now = (await ask("GET", "/config/systems")).body;
   assert.equal(now.set_version, before.set_version);
-  assert.ok(!house.crud.catalogue.snapshot.views.has("staff"));
+  assert.ok(!instance.crud.catalogue.snapshot.views.has("staff"));
   // JSON is taken too.
   const asJson = await ask("POST", "/config/systems", {
     raw: JSON.stringify({
@@ -334,8 +334,8 @@ test("what does not fit is refused with every fault at its place, and changes no
 });
 
 test("each right is asked for, each scope needed, and another tenant's system is not there", async (t) => {
-  const house = await crudHouse(t);
-  const ask = client(house);
+  const instance = await crudInstance(t);
+  const ask = client(instance);
   assert.equal((await ask("POST", "/config/systems", { raw: document() })).status, 201);
   const requests: readonly (readonly [method: string, path: string, pair: string, scope: string, body?: object])[] = [
     ["GET", "/config/systems", "system:view", "config.read"],
@@ -355,9 +355,9 @@ test("each right is asked for, each scope needed, and another tenant's system is
   ];
   for (const [method, path, pair, scope, body] of requests) {
     const sent = body === undefined ? (method === "POST" || method === "PUT" ? { raw: document() } : {}) : { body };
-    house.verdicts.set(pair, false);
+    instance.verdicts.set(pair, false);
     assert.equal((await ask(method, path, sent)).body.code, "access_denied", `${method} ${path}`);
-    house.verdicts.delete(pair);
+    instance.verdicts.delete(pair);
     const without = { ...ada, scopes: scopes.filter((one) => one !== scope) };
     assert.equal((await ask(method, path, { ...sent, as: without })).body.code, "insufficient_scope", `${method} ${path}`);
     assert.equal((await ask(method, path, { ...sent, as: { ...ada, ...agent } })).body.code, "person_required", `${method} ${path}`);
@@ -390,7 +390,7 @@ test("each right is asked for, each scope needed, and another tenant's system is
   }
   const own = await ask("PUT", "/config/tools", { raw: views("tenants: [tenant:acme],") });
   assert.deepEqual([own.status, own.body.diff.views_changed], [200, ["mine"]], JSON.stringify(own.body));
-  assert.equal((await house.request("/mcp/mine/tools/list")).status, 200);
+  assert.equal((await instance.request("/mcp/mine/tools/list")).status, 200);
   assert.equal(
     (
       await ask("PUT", "/config/tools", {
@@ -401,12 +401,12 @@ test("each right is asked for, each scope needed, and another tenant's system is
     "cross_tenant",
   );
   assert.equal((await ask("POST", "/config/tools/rollback", { body: { version: 1 } })).status, 200);
-  assert.equal((await house.request("/mcp/mine/tools/list")).status, 404);
+  assert.equal((await instance.request("/mcp/mine/tools/list")).status, 404);
 });
 
 test("what serves other tenants too is changed by who runs the deployment, signed in strongly; who does not is refused at each way", async (t) => {
-  const house = await crudHouse(t);
-  const ask = client(house);
+  const instance = await crudInstance(t);
+  const ask = client(instance);
   const stepUp = { decision: false, reason: "step_up_required", obligations: [{ id: "mfa", type: "step-up", properties: {} }] } as const;
   const wide = document({ tenants: "tenants: [tenant:acme, tenant:globex]" });
   const views = "apiVersion: tools/v1\nviews:\n  - { name: all, filters: { provider: [people] } }\n";
@@ -421,12 +421,12 @@ test("what serves other tenants too is changed by who runs the deployment, signe
   ];
   const made = async () => {
     assert.equal((await ask("POST", "/config/systems", { raw: document() })).status, 201);
-    house.verdicts.set("deployment:edit_systems", stepUp).set("deployment:edit_views", stepUp);
+    instance.verdicts.set("deployment:edit_systems", stepUp).set("deployment:edit_views", stepUp);
     const strong = await ask("PUT", "/config/systems/staff.book", { raw: wide });
     assert.deepEqual([strong.status, strong.body.code], [401, "step_up_required"], "from one tenant to several");
     const tried = await ask("PUT", "/config/systems/staff.book?dryRun=true", { raw: wide });
     assert.deepEqual([tried.status, tried.body.valid], [200, true], "a try shows what it would do");
-    house.verdicts.set("deployment:edit_systems", true).set("deployment:edit_views", true);
+    instance.verdicts.set("deployment:edit_systems", true).set("deployment:edit_views", true);
     assert.equal((await ask("PUT", "/config/systems/staff.book", { raw: wide })).status, 200);
   };
   await made();
@@ -434,7 +434,7 @@ test("what serves other tenants too is changed by who runs the deployment, signe
     [false, "cross_tenant"],
     [stepUp, "step_up_required"],
   ] as const) {
-    house.verdicts.set("deployment:edit_systems", verdict).set("deployment:edit_views", verdict);
+    instance.verdicts.set("deployment:edit_systems", verdict).set("deployment:edit_views", verdict);
     for (const [what, method, path, sent] of ways)
       for (const as of verdict === false ? [ada, eve] : [ada]) {
         const { status, body } = await ask(method, path, { ...sent, as });
@@ -443,20 +443,20 @@ test("what serves other tenants too is changed by who runs the deployment, signe
       }
   }
   assert.deepEqual((await ask("GET", "/config/systems/staff.book")).body.version, 2);
-  house.verdicts.set("deployment:edit_systems", true).set("deployment:edit_views", true);
+  instance.verdicts.set("deployment:edit_systems", true).set("deployment:edit_views", true);
   for (const [what, method, path, sent] of ways.filter(([, method]) => method !== "DELETE")) {
     const { status, body } = await ask(method, path, sent);
     assert.ok(status < 300 || body.detail?.includes("already"), `${what}: ${JSON.stringify(body)}`);
   }
   // Of the own tenant alone again, it goes back to no version that served others too.
   assert.equal((await ask("PUT", "/config/systems/staff.book", { raw: `${document()}# own\n` })).status, 200);
-  house.verdicts.set("deployment:edit_systems", false);
+  instance.verdicts.set("deployment:edit_systems", false);
   const back = await ask("POST", "/config/systems/staff.book/rollback", { body: { version: 2 } });
   assert.deepEqual([back.status, back.body.errors.map((one: { code?: string }) => one.code)], [422, ["cross_tenant"]]);
 });
 
 test("versions of a time when the name was another tenant's end no list of versions early", async (t) => {
-  const ask = client(await crudHouse(t));
+  const ask = client(await crudInstance(t));
   const theirs = document({ tenants: "tenants: [tenant:globex]" });
   for (const [method, sent] of [
     ["POST", { raw: document() }],
@@ -490,9 +490,9 @@ const folderOf = async (t: TestContext): Promise<string> => {
 };
 
 test("a second process on the same database serves what the first one published, and the other way round", async (t) => {
-  const one = await crudHouse(t, { realEvents: true });
-  const two = await crudHouse(t, { realEvents: true, beside: one });
-  const serves = (house: CrudHouse, name: string): boolean => house.crud.catalogue.snapshot.tools.has(name);
+  const one = await crudInstance(t, { realEvents: true });
+  const two = await crudInstance(t, { realEvents: true, beside: one });
+  const serves = (instance: CrudInstance, name: string): boolean => instance.crud.catalogue.snapshot.tools.has(name);
   assert.equal((await client(one)("POST", "/config/systems", { raw: document() })).status, 201);
   await until(() => serves(two, "staff.book.get_one"));
   two.membership.capabilities = ["staff.book.get_one"];
@@ -509,8 +509,8 @@ test("a second process on the same database serves what the first one published,
   });
   assert.equal(late.body.code, "stale_version");
   const both = await Promise.all(
-    [one, two].map((house, index) =>
-      client(house)("PUT", "/config/systems/staff.book", {
+    [one, two].map((instance, index) =>
+      client(instance)("PUT", "/config/systems/staff.book", {
         raw: document({ description: `At once, number ${index}.` }),
         headers: { "if-match": late.body.current },
       }),
@@ -523,10 +523,10 @@ test("a second process on the same database serves what the first one published,
 
 test("a file that changed is taken up; one that broke keeps its last good version serving and says what is wrong", async (t) => {
   const configFolder = await folderOf(t);
-  const house = await crudHouse(t, { configFolder, realEvents: true });
-  const ask = client(house);
+  const instance = await crudInstance(t, { configFolder, realEvents: true });
+  const ask = client(instance);
   const file = join(configFolder, "systems", "staff.book.yaml");
-  const serves = (): boolean => house.crud.catalogue.snapshot.tools.has("staff.book.get_one");
+  const serves = (): boolean => instance.crud.catalogue.snapshot.tools.has("staff.book.get_one");
   const reload = async () =>
     (await ask("POST", "/config/reload")).body as { taken: string[]; degraded: { name: string; errors: { line: number }[] }[] };
 
@@ -548,10 +548,10 @@ test("a file that changed is taken up; one that broke keeps its last good versio
     (await ask("GET", "/config/systems?state=degraded")).body.systems.map(({ name }: { name: string }) => name),
     ["staff.book"],
   );
-  assert.ok(house.lines.some((line) => line["event"] === "config_object_degraded" && line["name"] === "staff.book"));
+  assert.ok(instance.lines.some((line) => line["event"] === "config_object_degraded" && line["name"] === "staff.book"));
 
   // A start finds the same: the version in the database serves.
-  const again = await crudHouse(t, { configFolder, beside: house, realEvents: true });
+  const again = await crudInstance(t, { configFolder, beside: instance, realEvents: true });
   assert.ok(again.crud.catalogue.snapshot.tools.has("staff.book.get_one"));
   assert.equal((await client(again)("GET", "/config/systems/staff.book")).body.state, "degraded");
 
@@ -559,7 +559,13 @@ test("a file that changed is taken up; one that broke keeps its last good versio
   assert.deepEqual((await reload()).degraded, []);
   assert.deepEqual((await client(again)("POST", "/config/reload")).body.degraded, []);
   assert.deepEqual(
-    (await house.database.run(STATES_TOLD)).map(({ type, data: { kind, name, version, state } }) => [type, kind, name, version, state]),
+    (await instance.database.run(STATES_REPORTED)).map(({ type, data: { kind, name, version, state } }) => [
+      type,
+      kind,
+      name,
+      version,
+      state,
+    ]),
     [
       ["config.degraded", "system", "staff.book", 1, "degraded"],
       ["config.repaired", "system", "staff.book", 1, "ok"],
@@ -589,9 +595,9 @@ test("a process that is killed between its commit and taking it up has published
     const { createPglite } = await import(new URL("store/pglite.ts", src));
     const { migrate } = await import(new URL("store/migrate.ts", src));
     const { silentLog: log } = await import(new URL("telemetry/log.ts", src));
-    const { crudHouse } = await import(new URL("testing/crud-house.ts", src));
+    const { crudInstance } = await import(new URL("testing/crud-instance.ts", src));
     const database = await createPglite({ dataFolder: ${JSON.stringify(dataFolder)}, log });
-    await migrate(database, [{ room: "crud", folder: new URL("crud/migrations/", src) }]);
+    await migrate(database, [{ module: "crud", folder: new URL("crud/migrations/", src) }]);
     let isArmed = false;
     const transaction = async (work, more) => {
       const result = await database.transaction(work, more);
@@ -599,9 +605,9 @@ test("a process that is killed between its commit and taking it up has published
       return isArmed ? new Promise(() => {}) : result;
     };
     // No external server: nothing but the write commits.
-    const house = await crudHouse({ after: () => {} }, { beside: { database: { ...database, transaction } }, servers: "away" });
+    const instance = await crudInstance({ after: () => {} }, { beside: { database: { ...database, transaction } }, servers: "away" });
     isArmed = true;
-    await house.request("/config/systems", {
+    await instance.request("/config/systems", {
       raw: ${JSON.stringify(document())}, headers: { "content-type": "application/yaml" }, as: { sub: "person:ada", scopes: ["config.write"] },
     });
     console.log("it lives");
@@ -610,14 +616,14 @@ test("a process that is killed between its commit and taking it up has published
   await assert.rejects(child.line(), /the child process ended/);
   const database = await createPglite({ dataFolder, log: silentLog });
   cleanUp(t, () => database[Symbol.asyncDispose]());
-  const house = await crudHouse(t, { beside: { database }, servers: "away" });
-  assert.ok(house.crud.catalogue.snapshot.tools.has("staff.book.get_one"));
-  assert.deepEqual([(await client(house)("GET", "/config/systems/staff.book")).body.version], [1]);
+  const instance = await crudInstance(t, { beside: { database }, servers: "away" });
+  assert.ok(instance.crud.catalogue.snapshot.tools.has("staff.book.get_one"));
+  assert.deepEqual([(await client(instance)("GET", "/config/systems/staff.book")).body.version], [1]);
 });
 
 test("a change of what a call may see or meet shows in what publishing would do, where the definition stays as it is", async (t) => {
-  const house = await crudHouse(t, { realEvents: true });
-  const ask = client(house);
+  const instance = await crudInstance(t, { realEvents: true });
+  const ask = client(instance);
   const masked = (rules: string): string => document({ extra: `    ${rules}\n` });
   const first = 'mask: [{ path: /salary, action: "null" }]';
   assert.equal((await ask("POST", "/config/systems", { raw: masked(first) })).status, 201);
@@ -634,34 +640,34 @@ test("a change of what a call may see or meet shows in what publishing would do,
     const tried = await ask("PUT", "/config/systems/staff.book?dryRun=true", { raw: `${masked(rules)}# said again\n` });
     assert.deepEqual([tried.status, tried.body.errors], [200, []], JSON.stringify(tried.body));
     const { diff } = tried.body as ConfigWritten;
-    const told = diff.tools_changed.flatMap((tool) => tool.changes.map(({ path, kind }) => `${path} ${kind}`));
-    assert.deepEqual(told, changes, rules);
+    const reported = diff.tools_changed.flatMap((tool) => tool.changes.map(({ path, kind }) => `${path} ${kind}`));
+    assert.deepEqual(reported, changes, rules);
     assert.equal(diff.tools_changed.length, changes.length);
   }
 });
 
 test("a dry run tells whose capability a changed definition switches off, and which decisions would be others", async (t) => {
-  const house = await crudHouse(t);
-  const ask = client(house);
+  const instance = await crudInstance(t);
+  const ask = client(instance);
   const dry = async (raw: string, more: object = {}) => ask("PUT", "/config/systems/staff.book?dryRun=true", { raw, ...more });
   const tool = "staff.book.get_one";
   const found = { delegation_id: "delegation:ben-hr", user_id: "person:ben", agent_id: "agent:hr-assistant", tool_id: tool };
-  house.membership.affected = [found];
+  instance.membership.affected = [found];
   const fresh = await dry(document());
-  assert.deepEqual([fresh.body.diff.capabilities_affected, fresh.body.diff.decisions_changed, house.asked.replays], [[], undefined, []]);
+  assert.deepEqual([fresh.body.diff.capabilities_affected, fresh.body.diff.decisions_changed, instance.asked.replays], [[], undefined, []]);
   const made = await ask("POST", "/config/systems", { raw: document() });
   assert.deepEqual([made.status, made.body.diff.capabilities_affected], [201, undefined]);
 
-  const askedOf = () => house.asked.membership.findLast(({ path }) => path.endsWith("/affected"));
+  const askedOf = () => instance.asked.membership.findLast(({ path }) => path.endsWith("/affected"));
   const changed = await dry(document({ description: "Shows one person of the staff." }));
-  const { unchanged: _unchanged, ...told } = replayed;
+  const { unchanged: _unchanged, ...reported } = replayed;
   assert.deepEqual(
     [changed.body.diff.capabilities_affected, changed.body.diff.decisions_changed, changed.body.warnings],
-    [[{ delegation_id: "delegation:ben-hr", user_id: "person:ben", agent_id: "agent:hr-assistant", tool }], told, []],
+    [[{ delegation_id: "delegation:ben-hr", user_id: "person:ben", agent_id: "agent:hr-assistant", tool }], reported, []],
   );
   const [{ digest }] = changed.body.diff.tools_changed;
   assert.deepEqual(askedOf()?.body, { tools: [{ tool_id: tool, definition_digest: digest.after }] });
-  const [again] = house.asked.replays;
+  const [again] = instance.asked.replays;
   const [asked] = again?.tools ?? [];
   assert.deepEqual(
     [
@@ -676,54 +682,54 @@ test("a dry run tells whose capability a changed definition switches off, and wh
   );
 
   // A price changes no definition, and so no capability.
-  const before = house.asked.membership.length;
+  const before = instance.asked.membership.length;
   const dear = await dry(document({ extra: "    cost_usd: 3\n" }));
   assert.deepEqual(dear.body.diff.capabilities_affected, []);
-  assert.ok(!house.asked.membership.slice(before).some(({ path }) => path.endsWith("/affected")));
+  assert.ok(!instance.asked.membership.slice(before).some(({ path }) => path.endsWith("/affected")));
   assert.deepEqual(
-    [house.asked.replays.at(-1)?.tools[0]?.before["cost_usd"], house.asked.replays.at(-1)?.tools[0]?.after["cost_usd"]],
+    [instance.asked.replays.at(-1)?.tools[0]?.before["cost_usd"], instance.asked.replays.at(-1)?.tools[0]?.after["cost_usd"]],
     [0, 3],
   );
 
   const gone = await ask("DELETE", "/config/systems/staff.book?dryRun=true");
   assert.equal(gone.body.diff.capabilities_affected.length, 1);
   assert.deepEqual(askedOf()?.body, { tools: [{ tool_id: tool, definition_digest: null }] });
-  assert.equal(house.asked.replays.at(-1)?.tools[0]?.state, "retired");
+  assert.equal(instance.asked.replays.at(-1)?.tools[0]?.state, "retired");
 
   // Who may not approve definitions leaves all tools of the system waiting, also those that stay as they are.
-  house.verdicts.set("tool:approve_definition", "not_granted");
+  instance.verdicts.set("tool:approve_definition", "not_granted");
   await dry(document({ extra: "  second:\n    description: Shows the second one.\n    request: { method: GET, path: /second }\n" }));
   assert.deepEqual(askedOf()?.body, { tools: [{ tool_id: tool, definition_digest: null }] });
-  assert.equal(house.asked.replays.at(-1)?.tools[0]?.state, "proposed");
-  house.verdicts.delete("tool:approve_definition");
+  assert.equal(instance.asked.replays.at(-1)?.tools[0]?.state, "proposed");
+  instance.verdicts.delete("tool:approve_definition");
 
   // What cannot be asked is said, and the rest told all the same.
-  house.verdicts.set("tool:approve_definition", "down");
+  instance.verdicts.set("tool:approve_definition", "down");
   const without = await dry(document({ description: "Shows one person of the staff." }));
   assert.deepEqual(
     [without.status, without.body.diff.capabilities_affected, without.body.warnings],
     [200, undefined, ["What it means for who uses its tools could not be looked up (decision_unavailable)."]],
   );
-  house.verdicts.delete("tool:approve_definition");
+  instance.verdicts.delete("tool:approve_definition");
   const faulty = await dry(document({ extra: "    nothing: 1\n" }));
   assert.deepEqual([faulty.body.valid, faulty.body.diff.capabilities_affected], [false, undefined]);
 });
 
 test("tools that MCP_MAX_TOOLS leaves out are said to who publishes", async (t) => {
-  const house = await crudHouse(t, { settings: { MCP_MAX_TOOLS: "3" }, servers: "away" });
-  const { status, body } = await client(house)("POST", "/config/systems", { raw: document() });
+  const instance = await crudInstance(t, { settings: { MCP_MAX_TOOLS: "3" }, servers: "away" });
+  const { status, body } = await client(instance)("POST", "/config/systems", { raw: document() });
   assert.equal(status, 201, JSON.stringify(body));
   assert.match(body.warnings[0], /MCP_MAX_TOOLS leaves \d+ tools? out/);
   const one = "apiVersion: tools/v1\nviews: [{ name: one, tenants: [tenant:acme], maxTools: 1 }]\n";
-  const shown = await client(await crudHouse(t))("PUT", "/config/tools", { raw: one });
+  const shown = await client(await crudInstance(t))("PUT", "/config/tools", { raw: one });
   assert.deepEqual([shown.status, shown.body.diff.views_changed], [200, ["one"]], JSON.stringify(shown.body));
   assert.match(shown.body.warnings.join(), /^The view one leaves out [1-9][0-9]* tools, the last by name\.$/);
-  assert.deepEqual((await client(await crudHouse(t))("POST", "/config/systems", { raw: document() })).body.warnings, []);
+  assert.deepEqual((await client(await crudInstance(t))("POST", "/config/systems", { raw: document() })).body.warnings, []);
 });
 
 test("large tools are made known in requests that the registry takes, all of them, and all are retired by one", async (t) => {
-  const house = await crudHouse(t);
-  const ask = client(house);
+  const instance = await crudInstance(t);
+  const ask = client(instance);
   const long = "What it does and what it does not do. ".repeat(20).trim();
   const names = Array.from({ length: 60 }, (_none, index) => `many_${index}`);
   const json = {
@@ -752,7 +758,7 @@ test("large tools are made known in requests that the registry takes, all of the
   };
   const made = await ask("POST", "/config/systems", { raw: printJson(json), headers: { "content-type": "application/json" } });
   assert.deepEqual([made.status, made.body.warnings], [201, []]);
-  const batches = house.asked.membership.filter(({ path }) => path.endsWith("/tools"));
+  const batches = instance.asked.membership.filter(({ path }) => path.endsWith("/tools"));
   const bodies = batches.map(({ body }) => body as { readonly tools: readonly { readonly name: string }[] });
   assert.ok(batches.length > 1, `${batches.length} requests`);
   for (const body of bodies) assert.ok(JSON.stringify(body).length < 400_000, `${JSON.stringify(body).length} characters`);
@@ -761,7 +767,7 @@ test("large tools are made known in requests that the registry takes, all of the
     names.map((name) => `staff.large.${name}`).toSorted(),
   );
   assert.equal((await ask("DELETE", "/config/systems/staff.large")).status, 200);
-  const retired = house.asked.membership.filter(({ path }) => path.endsWith("/retire"));
+  const retired = instance.asked.membership.filter(({ path }) => path.endsWith("/retire"));
   assert.deepEqual(
     retired.map(({ body }) => (body as { readonly tool_ids: readonly string[] }).tool_ids.length),
     [names.length],
@@ -769,12 +775,12 @@ test("large tools are made known in requests that the registry takes, all of the
 });
 
 test("an edit that no definition shows is in force with the answer, here and in a second process", async (t) => {
-  const house = await crudHouse(t);
-  const beside = await crudHouse(t, { beside: house });
-  const ask = client(house);
+  const instance = await crudInstance(t);
+  const beside = await crudInstance(t, { beside: instance });
+  const ask = client(instance);
   const text = document();
   assert.equal((await ask("POST", "/config/systems", { raw: text })).status, 201);
-  const digest = (): string | undefined => house.crud.catalogue.snapshot.digests.get("staff.book.get_one");
+  const digest = (): string | undefined => instance.crud.catalogue.snapshot.digests.get("staff.book.get_one");
   const first = digest();
   for (const [edit, seen] of [
     [text.replace("/employees/{id}", "/nowhere/{id}"), "upstream_error"],
@@ -785,7 +791,7 @@ test("an edit that no definition shows is in force with the answer, here and in 
     const put = await ask("PUT", "/config/systems/staff.book", { raw: edit });
     assert.deepEqual([put.status, put.body.warnings.length], [200, edit.includes("network:") ? 0 : 1], JSON.stringify(put.body));
     assert.equal(digest(), first);
-    for (const one of [house, beside]) {
+    for (const one of [instance, beside]) {
       one.membership.capabilities = ["staff.book.get_one"];
       const called = async (): Promise<string> => {
         const { result, error } = (await callOf(one, "staff.book.get_one")).body;
@@ -797,8 +803,8 @@ test("an edit that no definition shows is in force with the answer, here and in 
 });
 
 test("what keeps a call from a secret is a warning to who publishes, before and after: it may be mended later", async (t) => {
-  const house = await crudHouse(t);
-  const ask = client(house);
+  const instance = await crudInstance(t);
+  const ask = client(instance);
   const uri = "yaml://secret/people/demo#api_key";
   const unnamed = `staff.book may not use ${uri} yet: calls are refused until an administrator names the system on it (used_by of its Resource node).`;
   for (const [status, verdict, warned] of [
@@ -810,15 +816,15 @@ test("what keeps a call from a secret is a warning to who publishes, before and 
     ["secrets_unavailable", true, []],
     ["ok", "down", ["Whether its secrets can be used could not be looked up (decision_unavailable)."]],
   ] as const) {
-    house.secrets.status = status;
-    house.verdicts.set("secret:use", verdict);
+    instance.secrets.status = status;
+    instance.verdicts.set("secret:use", verdict);
     const text = document({ description: `With ${status} ${verdict}.` });
     for (const query of ["?dryRun=true", ""]) {
       const put = await ask("PUT", `/config/systems/staff.book${query}`, { raw: text });
       assert.deepEqual([put.status < 300, put.body.warnings], [true, warned], `${status} ${query}`);
     }
   }
-  assert.deepEqual([...new Set(house.asked.secrets.map(({ path }) => path))], ["/api/secrets/keys"], "no value is read");
+  assert.deepEqual([...new Set(instance.asked.secrets.map(({ path }) => path))], ["/api/secrets/keys"], "no value is read");
 });
 
 test("a tenant's system names secrets of its tenant alone, one for several tenants those of the platform", async (t) => {
@@ -834,11 +840,11 @@ test("a tenant's system names secrets of its tenant alone, one for several tenan
     [["tenant:acme", "tenant:globex"], "# of all", "globex", "not the platform's"],
     [["tenant:acme"], "# of the only one", "people", undefined],
   ] as const) {
-    const house = await crudHouse(t, { tenants, secretOwner });
-    house.verdicts.set("deployment:edit_systems", true);
+    const instance = await crudInstance(t, { tenants, secretOwner });
+    instance.verdicts.set("deployment:edit_systems", true);
     const raw = document({ tenants: of }).replace("secret/people/demo", `secret/${place}/demo`);
     for (const query of ["?dryRun=true", ""]) {
-      const { status, body } = await client(house)("PUT", `/config/systems/staff.book${query}`, { raw });
+      const { status, body } = await client(instance)("PUT", `/config/systems/staff.book${query}`, { raw });
       const faults = ((body.errors ?? []) as { path: string; message: string; code: string }[]).filter(({ path }) => path.includes("auth"));
       assert.deepEqual(
         faults.map(({ message, code }) => [message.replace("lies at a place that is ", ""), code]),
@@ -851,8 +857,8 @@ test("a tenant's system names secrets of its tenant alone, one for several tenan
 });
 
 test("an owner whom the graph does not know is a fault at its place, with the nearest who is there", async (t) => {
-  const house = await crudHouse(t);
-  const ask = client(house);
+  const instance = await crudInstance(t);
+  const ask = client(instance);
   const text = document().replace("owner: group:people-ops", "owner: group:people-opps");
   const fault = {
     path: "/owner",
@@ -874,27 +880,27 @@ test("an owner whom the graph does not know is a fault at its place, with the ne
   );
   const tried = await ask("POST", "/config/systems?dryRun=true", { raw: text });
   assert.deepEqual([tried.body.valid, shown(tried.body.errors)], [false, [[fault, true, 8]]]);
-  house.membership.owners = ["person:ada", "person:oidc:ada-1"];
+  instance.membership.owners = ["person:ada", "person:oidc:ada-1"];
   const byName = await ask("POST", "/config/systems?dryRun=true", { raw: document().replace("group:people-ops", "person:ada-1") });
   assert.equal(byName.body.errors[0].hint, "did you mean person:oidc:ada-1?");
-  house.membership.owners = ["group:people-ops"];
+  instance.membership.owners = ["group:people-ops"];
   const made = await ask("POST", "/config/systems", { raw: text });
   assert.deepEqual([made.status, made.body.code, shown(made.body.errors)], [422, "unprocessable", [[fault, true, 8]]]);
-  house.membership.isDown = true;
+  instance.membership.isDown = true;
   assert.equal((await ask("POST", "/config/systems", { raw: document() })).body.code, "membership_unavailable");
 });
 
 test("a dry run tells no more faults than a refusal", async (t) => {
-  const house = await crudHouse(t, { realEvents: true });
+  const instance = await crudInstance(t, { realEvents: true });
   for (const raw of [`a: ${"[]".repeat(1000)}`, `${document()}${Array.from({ length: 60 }, (_, at) => `more${at}: 1\n`).join("")}`]) {
-    const tried = await client(house)("POST", "/config/systems?dryRun=true", { raw });
+    const tried = await client(instance)("POST", "/config/systems?dryRun=true", { raw });
     assert.deepEqual([tried.status, tried.body.valid, tried.body.errors.length], [200, false, 50]);
   }
 });
 
 test("an address that no call may reach is told as it is published, and what to write by whom as it is explained", async (t) => {
-  const house = await crudHouse(t);
-  const ask = client(house);
+  const instance = await crudInstance(t);
+  const ask = client(instance);
   const text = document().replace("network: { allow: [127.0.0.1/32] }\n", "");
   const at = (baseUrl: string): string => text.replace(/baseUrl: .*/, `baseUrl: ${baseUrl}`);
   for (const [url, network] of [
@@ -907,9 +913,9 @@ test("an address that no call may reach is told as it is published, and what to 
   ] as const) {
     const { status, body } = await ask("POST", "/config/systems?dryRun=true", { raw: at(url) });
     assert.equal(status, 200, JSON.stringify(body));
-    const told = body.warnings.filter((warning: string) => warning.includes("network.allow"));
+    const reported = body.warnings.filter((warning: string) => warning.includes("network.allow"));
     assert.deepEqual(
-      told.map((warning: string) => warning.includes(`network: { allow: [${network}] }`)),
+      reported.map((warning: string) => warning.includes(`network: { allow: [${network}] }`)),
       network === undefined ? [] : [true],
       url,
     );
@@ -919,8 +925,8 @@ test("an address that no call may reach is told as it is published, and what to 
     assert.deepEqual([status, body.errors[0].path], [422, "/baseUrl"], JSON.stringify(body));
   }
   assert.equal((await ask("POST", "/config/systems", { raw: text })).status, 201);
-  house.membership.capabilities = ["staff.book.get_one"];
-  const explained = await house.request("/mcp/tools/explain?tool=staff.book.get_one", { as: agent });
+  instance.membership.capabilities = ["staff.book.get_one"];
+  const explained = await instance.request("/mcp/tools/explain?tool=staff.book.get_one", { as: agent });
   const { callable, missing } = (await explained.json()) as { callable: string; missing: { step: string; who: string; how: string }[] };
   const step = missing.find((one) => one.step === "network");
   assert.deepEqual([callable, step?.who], ["no", "an administrator (role:administrator)"]);
@@ -928,7 +934,7 @@ test("an address that no call may reach is told as it is published, and what to 
 });
 
 test("a key is sent in no header that the house writes itself", async (t) => {
-  const ask = client(await crudHouse(t));
+  const ask = client(await crudInstance(t));
   for (const [name, status] of [
     ["Host", 422],
     ["transfer-encoding", 422],

@@ -1,6 +1,6 @@
 import { Problem, type Fault } from "#contract/problem.ts";
 import { followChannel } from "#events/follow-channel.ts";
-import { createTurns } from "#http/turns.ts";
+import { createYielding } from "#http/yielding.ts";
 import type { HeldObject, KindName } from "./held-object.ts";
 import { fileOf } from "./kinds.ts";
 import { createMaker } from "./make-write.ts";
@@ -8,12 +8,12 @@ import { createOwnFolder } from "./own-folder.ts";
 import { createPlanner, faultsIn, refuse, type ConfigWrite, type Planned, type Written } from "./plan-write.ts";
 import { createServingObjects, sees, type ConfigStoreParts } from "./serving-objects.ts";
 import { createFileTaker } from "./take-files.ts";
-import { houseWriter, type Publisher, type Writer } from "./tell.ts";
+import { instanceWriter, type Publisher, type Writer } from "./config-events.ts";
 import { CONFIG_CHANNEL, listVersionRows, readVersion, type StoredVersion, type VersionPage, type VersionRow } from "./version-store.ts";
 import { watchFolders } from "./watch-folders.ts";
 
 /** Between two changes of many: others have their turn. */
-const pause = createTurns(10);
+const pause = createYielding(10);
 
 /**
  * The versions of every object, and what of them serves in this process. A write is one commit of version, audit entry and events; every
@@ -35,12 +35,12 @@ export const openConfigStore = async (parts: ConfigStoreParts) => {
     turn = next.catch(() => undefined);
     return next;
   };
-  const takeFiles = (by: Writer & Partial<Publisher> = houseWriter("start")): Promise<readonly string[]> => inTurn(() => take(by));
+  const takeFiles = (by: Writer & Partial<Publisher> = instanceWriter("start")): Promise<readonly string[]> => inTurn(() => take(by));
 
   const othersOf = async ({ tenant }: Writer): Promise<readonly string[]> => (await parts.tenants()).filter((one) => one !== tenant);
   /** What others changed, or somebody in the folder, comes before a write. */
   const lookFirst = async (): Promise<void> => {
-    if (ownFolder !== undefined) await take(houseWriter("write"));
+    if (ownFolder !== undefined) await take(instanceWriter("write"));
     await look();
   };
   /** Asks once nothing else is in the way of a change. */
@@ -96,7 +96,7 @@ export const openConfigStore = async (parts: ConfigStoreParts) => {
       ? undefined
       : await watchFolders({
           folders: parts.folders,
-          look: () => takeFiles(houseWriter("watch")),
+          look: () => takeFiles(instanceWriter("watch")),
           failed: (cause) => log.warn("config_files_unread", { cause }),
         });
   await takeFiles();

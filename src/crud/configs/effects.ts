@@ -1,5 +1,5 @@
 import type { ConfigDiff } from "#contract/configs.ts";
-import { createTurns } from "#http/turns.ts";
+import { createYielding } from "#http/yielding.ts";
 import type { Snapshot } from "#crud/mcp/catalogue.ts";
 import { definitionChanges } from "#crud/mcp/definition-changes.ts";
 import { findView } from "#crud/mcp/views.ts";
@@ -13,7 +13,7 @@ type Reach = Pick<Prepared, "hosts" | "secrets" | "yaml">;
 const added = (before: readonly string[] = [], after: readonly string[] = []): string[] =>
   [...new Set(after)].filter((one) => !before.includes(one));
 
-const pause = createTurns(10);
+const pause = createYielding(10);
 
 /** A tool that is, or was, another than before. */
 export interface TouchedTool {

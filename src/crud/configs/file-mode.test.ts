@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { test, type TestContext } from "node:test";
 import { cleanUp } from "#testing/clean-up.ts";
 import { startChild } from "#testing/child.ts";
-import { crudHouse, type CrudHouse } from "#testing/crud-house.ts";
+import { crudInstance, type CrudInstance } from "#testing/crud-instance.ts";
 import { until } from "#testing/until.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { createPglite } from "#store/pglite.ts";
@@ -39,8 +39,8 @@ const folderOf = async (t: TestContext): Promise<string> => {
   cleanUp(t, () => rm(folder, { recursive: true, force: true }));
   return folder;
 };
-const ask = async (house: CrudHouse, method: string, path: string, more: object = {}) => {
-  const response = await house.request(path, { method, as: ada, ...more });
+const ask = async (served: CrudInstance, method: string, path: string, more: object = {}) => {
+  const response = await served.request(path, { method, as: ada, ...more });
   const text = await response.text();
   return { status: response.status, body: response.headers.get("content-type")?.includes("json") === true ? JSON.parse(text) : text };
 };
@@ -48,28 +48,28 @@ const yaml = (raw: string, headers: Readonly<Record<string, string>> = {}) => ({
   raw,
   headers: { "content-type": "application/yaml", ...headers },
 });
-const serves = (house: CrudHouse, name = "staff.book.get_one"): string | undefined =>
-  house.crud.catalogue.snapshot.tools.get(name)?.definition.description;
+const serves = (served: CrudInstance, name = "staff.book.get_one"): string | undefined =>
+  served.crud.catalogue.snapshot.tools.get(name)?.definition.description;
 const leftovers = async (folder: string): Promise<readonly string[]> =>
   (await readdir(folder, { recursive: true })).filter((name) => name.endsWith(".tmp"));
 
 test("what the API writes lies in the folder, byte for byte: a new system, a change, a roll back, one that is taken away, an archive", async (t) => {
   const folder = await folderOf(t);
-  const house = await crudHouse(t, { configFolder: folder, ...inFiles, realEvents: true });
+  const served = await crudInstance(t, { configFolder: folder, ...inFiles, realEvents: true });
   const file = join(folder, "systems", "staff.book.yaml");
   const second = document({ says: "Shows one of them." });
 
-  assert.equal((await ask(house, "POST", "/config/systems?dryRun=true", yaml(document()))).body.valid, true);
+  assert.equal((await ask(served, "POST", "/config/systems?dryRun=true", yaml(document()))).body.valid, true);
   await assert.rejects(readFile(file), /ENOENT/, "a dry run writes nothing");
-  assert.equal((await ask(house, "POST", "/config/systems", yaml(document()))).status, 201);
+  assert.equal((await ask(served, "POST", "/config/systems", yaml(document()))).status, 201);
   assert.equal(await readFile(file, "utf8"), document());
-  assert.equal((await ask(house, "PUT", "/config/systems/staff.book", yaml(second))).body.version, 2);
-  assert.deepEqual([await readFile(file, "utf8"), serves(house)], [second, "Shows one of them."]);
-  assert.equal((await ask(house, "POST", "/config/systems/staff.book/rollback", { body: { version: 1 } })).body.version, 3);
+  assert.equal((await ask(served, "PUT", "/config/systems/staff.book", yaml(second))).body.version, 2);
+  assert.deepEqual([await readFile(file, "utf8"), serves(served)], [second, "Shows one of them."]);
+  assert.equal((await ask(served, "POST", "/config/systems/staff.book/rollback", { body: { version: 1 } })).body.version, 3);
   assert.equal(await readFile(file, "utf8"), document());
-  const refused = await ask(house, "PUT", "/config/systems/staff.book", yaml(document().replace("title:", "titel:")));
+  const refused = await ask(served, "PUT", "/config/systems/staff.book", yaml(document().replace("title:", "titel:")));
   assert.deepEqual([refused.status, await readFile(file, "utf8")], [422, document()]);
-  assert.equal((await ask(house, "DELETE", "/config/systems/staff.book")).status, 200);
+  assert.equal((await ask(served, "DELETE", "/config/systems/staff.book")).status, 200);
   await assert.rejects(readFile(file), /ENOENT/);
   const schema = '{ "type": "object" }\n';
   const files = [
@@ -78,8 +78,8 @@ test("what the API writes lies in the folder, byte for byte: a new system, a cha
     { path: "tools.yaml", text: "apiVersion: tools/v1\nviews: []\noverrides: {}\n" },
   ];
   const archive = (packed: typeof files) =>
-    house.token(ada).then((token) =>
-      house.crud.fetch(
+    served.token(ada).then((token) =>
+      served.crud.fetch(
         new Request("http://house.internal/config/import", {
           method: "POST",
           headers: { authorization: `Bearer ${token}`, "content-type": "application/x-tar" },
@@ -99,8 +99,8 @@ test("what the API writes lies in the folder, byte for byte: a new system, a cha
   assert.equal(await readFile(join(folder, "systems/schemas/one.json"), "utf8"), schema);
 
   // Nothing of it is news to the folder, to its own house nor to the next start.
-  assert.deepEqual((await ask(house, "POST", "/config/reload")).body.taken, []);
-  const again = await crudHouse(t, { configFolder: folder, ...inFiles, beside: house, realEvents: true });
+  assert.deepEqual((await ask(served, "POST", "/config/reload")).body.taken, []);
+  const again = await crudInstance(t, { configFolder: folder, ...inFiles, beside: served, realEvents: true });
   const { author, version, document: read } = (await ask(again, "GET", "/config/systems/staff.book")).body;
   assert.deepEqual([author, version, read.title], ["person:ada", 5, "Staff book"]);
   assert.deepEqual(await leftovers(folder), []);
@@ -118,7 +118,7 @@ test("a file that never loaded is not taken over by a tenant that it does not na
     "staff.all.yaml": faulty.replace("instance: book", "instance: all").replace("tenants: [tenant:acme]\n", ""),
   };
   for (const [name, text] of Object.entries(texts)) await writeFile(join(systems, name), text);
-  const house = await crudHouse(t, { configFolder: folder, ...inFiles });
+  const served = await crudInstance(t, { configFolder: folder, ...inFiles });
   for (const [instance, code] of [
     ["book", "not_found"],
     ["wide", "cross_tenant"],
@@ -126,7 +126,7 @@ test("a file that never loaded is not taken over by a tenant that it does not na
   ] as const)
     for (const method of ["PUT", "POST"]) {
       const path = method === "PUT" ? `/config/systems/staff.${instance}` : "/config/systems";
-      const { status, body } = await ask(house, method, path, yaml(document({ instance })));
+      const { status, body } = await ask(served, method, path, yaml(document({ instance })));
       assert.deepEqual([instance, method, body.code], [instance, method, code], `${status} ${JSON.stringify(body)}`);
     }
   for (const [name, text] of Object.entries(texts)) assert.equal(await readFile(join(systems, name), "utf8"), text);
@@ -134,46 +134,46 @@ test("a file that never loaded is not taken over by a tenant that it does not na
 
 test("what lies in a further folder, a folder that nobody may write, and a link out of it are left alone, and the answer says where to go", async (t) => {
   const folder = await folderOf(t);
-  const house = await crudHouse(t, { configFolder: folder, ...inFiles });
+  const served = await crudInstance(t, { configFolder: folder, ...inFiles });
   const demo = join(folder, "demo", "systems", "people.demo.yaml");
   const before = await readFile(demo, "utf8");
-  const changed = await ask(house, "PUT", "/config/systems/people.demo", yaml(`${before}# more\n`));
+  const changed = await ask(served, "PUT", "/config/systems/people.demo", yaml(`${before}# more\n`));
   // It serves both tenants of this house, which the wall says first; of one tenant's own the folder is said.
   assert.equal(changed.body.code, "cross_tenant");
   await writeFile(join(folder, "demo", "systems", "staff.book.yaml"), document());
-  await ask(house, "POST", "/config/reload");
+  await ask(served, "POST", "/config/reload");
   for (const [method, more] of [
     ["PUT", yaml(document({ says: "Shows another one." }))],
     ["DELETE", {}],
   ] as const) {
-    const { status, body } = await ask(house, method, "/config/systems/staff.book", more);
+    const { status, body } = await ask(served, method, "/config/systems/staff.book", more);
     assert.deepEqual([status, body.code], [409, "managed_elsewhere"]);
     assert.match(body.detail, /demo\/systems\/staff\.book\.yaml lies in a further folder/);
   }
-  assert.equal(serves(house), "Shows one.");
+  assert.equal(serves(served), "Shows one.");
 
   const systems = join(folder, "systems");
   await rm(systems, { recursive: true });
   await symlink(await folderOf(t), systems);
-  const linked = await ask(house, "POST", "/config/systems", yaml(document({ instance: "other" })));
+  const linked = await ask(served, "POST", "/config/systems", yaml(document({ instance: "other" })));
   assert.deepEqual([linked.body.code, /by a link/.test(linked.body.detail)], ["managed_elsewhere", true]);
   await unlink(systems);
   await mkdir(systems);
   await chmod(systems, 0o500);
   // The superuser may write everywhere.
   if (process.getuid?.() !== 0) {
-    const closed = await ask(house, "POST", "/config/systems", yaml(document({ instance: "other" })));
+    const closed = await ask(served, "POST", "/config/systems", yaml(document({ instance: "other" })));
     assert.deepEqual([closed.body.code, /cannot be written \(EACCES\)/.test(closed.body.detail)], ["managed_elsewhere", true]);
   }
   await chmod(systems, 0o700);
-  assert.equal(serves(house, "staff.other.get_one"), undefined);
+  assert.equal(serves(served, "staff.other.get_one"), undefined);
 });
 
 test("a folder that lies where a file is to be is left alone, and the answer names it", async (t) => {
   const folder = await folderOf(t);
-  const house = await crudHouse(t, { configFolder: folder, ...inFiles, realEvents: true });
+  const served = await crudInstance(t, { configFolder: folder, ...inFiles, realEvents: true });
   await mkdir(join(folder, "systems", "staff.book.yaml"));
-  const { status, body } = await ask(house, "POST", "/config/systems", yaml(document()));
+  const { status, body } = await ask(served, "POST", "/config/systems", yaml(document()));
   assert.deepEqual([status, body.code], [409, "managed_elsewhere"], JSON.stringify(body));
   assert.match(body.detail, /staff\.book\.yaml is a folder/);
   assert.deepEqual(await leftovers(folder), []);
@@ -181,7 +181,7 @@ test("a folder that lies where a file is to be is left alone, and the answer nam
 
 test("a change by hand serves at once, a faulty one leaves the last good version, and one that nobody took up yet is not written over", async (t) => {
   const folder = await folderOf(t);
-  const house = await crudHouse(t, {
+  const served = await crudInstance(t, {
     configFolder: folder,
     ...inFiles,
     settings: { ...settings, CONFIG_REQUIRE_IF_MATCH: "true" },
@@ -189,48 +189,48 @@ test("a change by hand serves at once, a faulty one leaves the last good version
   });
   const file = join(folder, "systems", "staff.book.yaml");
   await writeFile(file, document());
-  await until(() => serves(house) === "Shows one.");
-  const { etag, author } = (await ask(house, "GET", "/config/systems/staff.book")).body;
+  await until(() => serves(served) === "Shows one.");
+  const { etag, author } = (await ask(served, "GET", "/config/systems/staff.book")).body;
   assert.equal(author, "file");
   await writeFile(file, document().replace("title:", "titel:"));
-  await until(async () => (await ask(house, "GET", "/config/systems/staff.book")).body.state === "degraded");
-  assert.equal(serves(house), "Shows one.");
+  await until(async () => (await ask(served, "GET", "/config/systems/staff.book")).body.state === "degraded");
+  assert.equal(serves(served), "Shows one.");
   // All that changed together is one set.
   await mkdir(join(folder, "systems", "more"));
   await writeFile(join(folder, "systems", "more", "one.json"), '{ "type": "object" }');
   await writeFile(file, document({ says: "Shows one by hand.", schema: "./more/one.json" }));
-  await until(() => serves(house) === "Shows one by hand.");
-  const known = (await ask(house, "GET", "/config/systems/staff.book")).body;
+  await until(() => serves(served) === "Shows one by hand.");
+  const known = (await ask(served, "GET", "/config/systems/staff.book")).body;
   await writeFile(join(folder, "systems", "more", "one.json"), '{ "type": "object", "title": "Of a folder that came later" }');
-  await until(async () => (await ask(house, "GET", "/config/systems/staff.book")).body.version === known.version + 1);
+  await until(async () => (await ask(served, "GET", "/config/systems/staff.book")).body.version === known.version + 1);
 
   // A write that comes before the hint finds the change of the hand first.
   await writeFile(file, document({ says: "Quicker than the watch." }));
   const late = await ask(
-    house,
+    served,
     "PUT",
     "/config/systems/staff.book",
     yaml(document({ says: "Shows one too late." }), { "if-match": known.etag }),
   );
   assert.deepEqual(
-    [late.body.code, serves(house), await readFile(file, "utf8")],
+    [late.body.code, serves(served), await readFile(file, "utf8")],
     ["stale_version", "Quicker than the watch.", document({ says: "Quicker than the watch." })],
   );
   assert.notEqual(etag, known.etag);
   await unlink(file);
-  await until(() => serves(house) === undefined);
+  await until(() => serves(served) === undefined);
   // Nothing is read while nothing happens.
-  const count = house.statements.length;
-  const own = house.statements.filter((name) => name === "crud.config.lock").length;
-  await ask(house, "POST", "/config/reload");
-  assert.equal(house.statements.filter((name) => name === "crud.config.lock").length, own, house.statements.slice(count).join(" "));
+  const count = served.statements.length;
+  const own = served.statements.filter((name) => name === "crud.config.lock").length;
+  await ask(served, "POST", "/config/reload");
+  assert.equal(served.statements.filter((name) => name === "crud.config.lock").length, own, served.statements.slice(count).join(" "));
 });
 
 /** What another start finds: what serves, and what lies in the folder. */
-const found = async (house: CrudHouse, folder: string) => {
-  const { version, author } = (await ask(house, "GET", "/config/systems/staff.book")).body;
+const found = async (served: CrudInstance, folder: string) => {
+  const { version, author } = (await ask(served, "GET", "/config/systems/staff.book")).body;
   const lies = await readFile(join(folder, "systems", "staff.book.yaml"), "utf8").catch(() => undefined);
-  return [serves(house), lies, version, author, await leftovers(folder)];
+  return [serves(served), lies, version, author, await leftovers(folder)];
 };
 const nothing = [undefined, undefined, undefined, undefined, []];
 const all = ["Shows one.", document(), 1, "person:ada", []];
@@ -242,7 +242,7 @@ for (const [where, at, left] of [
 ] as const)
   test(`a write that breaks off ${where} leaves the old or the new, whole, and the next start makes file and version one`, async (t) => {
     const folder = await folderOf(t);
-    const { database } = await crudHouse(t, inFiles);
+    const { database } = await crudInstance(t, inFiles);
     let isArmed = false;
     const breaks = (now: string): void => {
       if (isArmed && now === at) throw new Error("it breaks off");
@@ -263,11 +263,11 @@ for (const [where, at, left] of [
         return database.run(text, values);
       },
     };
-    const first = await crudHouse(t, { beside: { database: broken }, configFolder: folder, ...inFiles });
+    const first = await crudInstance(t, { beside: { database: broken }, configFolder: folder, ...inFiles });
     isArmed = true;
     await ask(first, "POST", "/config/systems", yaml(document()));
     await writeFile(join(folder, "systems", ".staff.book.yaml.0123456789abcdef.tmp"), "left by a kill");
-    assert.deepEqual(await found(await crudHouse(t, { beside: { database }, configFolder: folder, ...inFiles }), folder), left);
+    assert.deepEqual(await found(await crudInstance(t, { beside: { database }, configFolder: folder, ...inFiles }), folder), left);
   });
 
 test("a process that is killed between its commit and its file has published: the next start writes the file", async (t) => {
@@ -278,20 +278,20 @@ test("a process that is killed between its commit and its file has published: th
     const { createPglite } = await import(new URL("store/pglite.ts", src));
     const { migrate } = await import(new URL("store/migrate.ts", src));
     const { silentLog: log } = await import(new URL("telemetry/log.ts", src));
-    const { crudHouse } = await import(new URL("testing/crud-house.ts", src));
+    const { crudInstance } = await import(new URL("testing/crud-instance.ts", src));
     const database = await createPglite({ dataFolder: ${JSON.stringify(dataFolder)}, log });
-    await migrate(database, [{ room: "crud", folder: new URL("crud/migrations/", src) }]);
+    await migrate(database, [{ module: "crud", folder: new URL("crud/migrations/", src) }]);
     let isArmed = false;
     const transaction = async (work, more) => {
       const result = await database.transaction(work, more);
       if (isArmed) process.kill(process.pid, "SIGKILL");
       return isArmed ? new Promise(() => {}) : result;
     };
-    const house = await crudHouse({ after: () => {} }, {
+    const instance = await crudInstance({ after: () => {} }, {
       beside: { database: { ...database, transaction } }, configFolder: ${JSON.stringify(folder)}, ...${JSON.stringify(inFiles)},
     });
     isArmed = true;
-    await house.request("/config/systems", {
+    await instance.request("/config/systems", {
       raw: ${JSON.stringify(document())}, headers: { "content-type": "application/yaml" }, as: { sub: "person:ada", scopes: ["config.write"] },
     });
     console.log("it lives");
@@ -301,5 +301,5 @@ test("a process that is killed between its commit and its file has published: th
   assert.deepEqual((await leftovers(folder)).length, 1, "it lay ready");
   const database = await createPglite({ dataFolder, log: silentLog });
   cleanUp(t, () => database[Symbol.asyncDispose]());
-  assert.deepEqual(await found(await crudHouse(t, { beside: { database }, configFolder: folder, ...inFiles }), folder), all);
+  assert.deepEqual(await found(await crudInstance(t, { beside: { database }, configFolder: folder, ...inFiles }), folder), all);
 });

@@ -1,10 +1,10 @@
 import { ask } from "#contract/ask.ts";
 import { askFacts, listCandidates } from "#contract/facts.ts";
 import { Problem } from "#contract/problem.ts";
-import { nearestWord } from "#documents/nearest-word.ts";
+import { nearestWord } from "#parsing/nearest-word.ts";
 import { asService, type MembershipParts } from "#crud/ask-membership.ts";
 
-const MOST_NAMES = 2000;
+const MAX_NAMES = 2000;
 
 /** What the graph knows under an id, or the id that may be meant. */
 export interface FoundNode {
@@ -25,7 +25,7 @@ export const createFindNode =
       const node = facts[0]?.resource ?? null;
       if (node !== null) return { kind: node.kind };
       const kind = id.slice(0, id.indexOf(":") + 1);
-      const among = { of: "resource" as const, ...of, after: kind, limit: MOST_NAMES };
+      const among = { of: "resource" as const, ...of, after: kind, limit: MAX_NAMES };
       const { ids } = kind === "" ? { ids: [] } : await ask(parts.membership, listCandidates, { body: among, headers });
       const ofKind = ids.filter((other) => other.startsWith(kind));
       // Whoever was made by a sign-in has the provider's word before the name.

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { test, type TestContext } from "node:test";
-import { crudHouse, type CrudHouse } from "#testing/crud-house.ts";
+import { crudInstance, type CrudInstance } from "#testing/crud-instance.ts";
 import { statement } from "#store/database.ts";
 
 const scopes = ["config.read", "config.write", "mcp.tools.discovery", "mcp.tools.invoke"];
@@ -45,14 +45,14 @@ const folderOf = async (t: TestContext): Promise<string> => {
 };
 
 const client =
-  (house: CrudHouse) =>
+  (instance: CrudInstance) =>
   async (method: string, path: string, raw?: string, as: object = ada) => {
     const headers: Record<string, string> = raw === undefined ? {} : { "content-type": "application/yaml" };
-    const response = await house.request(path, { method, as, headers, ...(raw === undefined ? {} : { raw }) });
+    const response = await instance.request(path, { method, as, headers, ...(raw === undefined ? {} : { raw }) });
     return { status: response.status, body: JSON.parse(await response.text()) };
   };
-const namesOf = (house: CrudHouse): readonly string[] =>
-  [...house.crud.catalogue.snapshot.tools.keys()].filter((name) => name.startsWith("staff.book."));
+const namesOf = (instance: CrudInstance): readonly string[] =>
+  [...instance.crud.catalogue.snapshot.tools.keys()].filter((name) => name.startsWith("staff.book."));
 const basesOf = (errors: readonly { readonly path: string }[]): readonly (string | undefined)[] =>
   [...new Set(errors.map(({ path }) => path.split("/")[2]))].toSorted();
 
@@ -60,9 +60,9 @@ test("a file's faulty operations are left out and named, while its others serve,
   const configFolder = await folderOf(t);
   const file = join(configFolder, "systems", "staff.book.yaml");
   await writeFile(file, broken);
-  const house = await crudHouse(t, { configFolder });
-  const ask = client(house);
-  assert.deepEqual(namesOf(house), ["staff.book.well"]);
+  const instance = await crudInstance(t, { configFolder });
+  const ask = client(instance);
+  assert.deepEqual(namesOf(instance), ["staff.book.well"]);
   const shown = (await ask("GET", "/config/systems/staff.book")).body;
   assert.deepEqual([shown.state, shown.degraded.serving_version], ["degraded", null]);
   assert.deepEqual(basesOf(shown.degraded.errors), ["ahead", "guarded", "lost", "shapeless"]);
@@ -72,7 +72,7 @@ test("a file's faulty operations are left out and named, while its others serve,
   );
   assert.equal((await ask("GET", "/config/systems/staff.book", undefined, eve)).status, 404, "it is of one tenant");
   const params = { name: "staff.book.well", arguments: { id: "e1" } };
-  const called = await house.rpc({ jsonrpc: "2.0", id: 1, method: "tools/call", params }, { as: ada });
+  const called = await instance.rpc({ jsonrpc: "2.0", id: 1, method: "tools/call", params }, { as: ada });
   assert.equal(called.body.error, undefined, JSON.stringify(called.body.error));
 
   // By the API nothing is half taken.
@@ -82,13 +82,13 @@ test("a file's faulty operations are left out and named, while its others serve,
 
   await writeFile(file, `${head}operations:\n${faulty}`);
   await ask("POST", "/config/reload");
-  assert.deepEqual(namesOf(house), [], "nothing of it is well");
+  assert.deepEqual(namesOf(instance), [], "nothing of it is well");
   await writeFile(file, broken);
   await ask("POST", "/config/reload");
-  assert.deepEqual(namesOf(house), ["staff.book.well"]);
+  assert.deepEqual(namesOf(instance), ["staff.book.well"]);
   await unlink(file);
   await ask("POST", "/config/reload");
-  assert.deepEqual(namesOf(house), []);
+  assert.deepEqual(namesOf(instance), []);
   assert.equal((await ask("GET", "/config/systems/staff.book")).status, 404);
   await writeFile(file, whole);
   await ask("POST", "/config/reload");
@@ -96,16 +96,16 @@ test("a file's faulty operations are left out and named, while its others serve,
   // What was good once goes on, whole.
   await writeFile(file, broken.replace("  well:", "  better:"));
   await ask("POST", "/config/reload");
-  assert.deepEqual(namesOf(house), ["staff.book.well"]);
+  assert.deepEqual(namesOf(instance), ["staff.book.well"]);
 });
 
 const SPOIL = statement("testing.spoil_version", "update crud.config_version set text = $1 where name = 'staff.book'");
 
 test("of a stored version that this version of the house finds faulty the healthy operations serve, where no older one loads", async (t) => {
-  const house = await crudHouse(t, { realEvents: true });
-  assert.equal((await client(house)("PUT", "/config/systems/staff.book", whole)).status, 201);
-  await house.database.run(SPOIL, [broken]);
-  const later = await crudHouse(t, { beside: house, realEvents: true });
+  const instance = await crudInstance(t, { realEvents: true });
+  assert.equal((await client(instance)("PUT", "/config/systems/staff.book", whole)).status, 201);
+  await instance.database.run(SPOIL, [broken]);
+  const later = await crudInstance(t, { beside: instance, realEvents: true });
   const ask = client(later);
   assert.deepEqual(namesOf(later), ["staff.book.well"]);
   const { body } = await ask("GET", "/config/systems/staff.book");

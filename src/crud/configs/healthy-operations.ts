@@ -3,7 +3,7 @@ import type { Fault } from "#contract/problem.ts";
 import type { PublishScope } from "./publish-scope.ts";
 
 /** Faults of shape, of files referred to, of expressions, of what hangs on what went: each round finds those that the one before hid. */
-const MOST_ROUNDS = 8;
+const MAX_ROUNDS = 8;
 
 /** The operation that a fault is of; undefined: it is of the whole document. */
 const operationOf = ({ path }: Fault): string | undefined => {
@@ -32,7 +32,7 @@ export const prepareHealthy = async <T extends { readonly faults: readonly Fault
     if ("place" in found) return { ...found, faults };
     faults.push(...found.faults);
     const bases = found.faults.map(operationOf);
-    if (round === MOST_ROUNDS || bases.includes(undefined)) return { name: found.name, faults };
+    if (round === MAX_ROUNDS || bases.includes(undefined)) return { name: found.name, faults };
     for (const base of bases) if (base !== undefined) without.add(base);
   }
 };

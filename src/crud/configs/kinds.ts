@@ -1,14 +1,14 @@
 import type { ConfigObjectKind } from "#contract/configs.ts";
-import { createTurns } from "#http/turns.ts";
+import { createYielding } from "#http/yielding.ts";
 import { pointerText } from "#contract/json-pointer.ts";
 import type { Fault } from "#contract/problem.ts";
 import { PLATFORM } from "#contract/secret-schemes.ts";
-import type { YamlDocument } from "#documents/yaml-document.ts";
+import type { YamlDocument } from "#parsing/yaml-document.ts";
 import type { ReadSystemText } from "#crud/systems/read-system-text.ts";
 import type { DocumentReader } from "#crud/documents/document-reader.ts";
 import { findView, systemsIn } from "#crud/mcp/views.ts";
 import { emptyToolsDocument, joinToolsDocuments, type ToolsDocument } from "#crud/documents/tools-document.ts";
-import type { CatalogueKeeper } from "#crud/mcp/catalogue-keeper.ts";
+import type { CatalogueKeeper } from "#crud/mcp/catalogue-store.ts";
 import type { Snapshot } from "#crud/mcp/catalogue.ts";
 import type { ToolTest } from "#crud/mcp/tool.ts";
 import type { PreparedSystem, Sources } from "#crud/mcp/sources.ts";
@@ -124,7 +124,7 @@ const foreignSecrets = (
 /** Each may take as long as one call; so between two others have their turn. */
 const testsOf = (system: string, compiled: CompiledSystem): readonly OperationTest[] => {
   if (compiled.kind !== "tools") return [];
-  const turn = createTurns(PIECE_MS);
+  const turn = createYielding(PIECE_MS);
   return compiled.tools.flatMap(({ name, tests = [] }) => {
     const operation = name.slice(system.length + 1);
     return tests.map((test, index) => ({
@@ -262,7 +262,7 @@ export const toolsKind = (parts: {
         const short = [...value.views.entries()].filter(([, { prefix }]) => prefix === "none");
         const tools = short.length === 0 ? [] : [...place(value).preview().tools.values()];
         const unclear: Fault[] = [];
-        const turn = createTurns(PIECE_MS);
+        const turn = createYielding(PIECE_MS);
         for (const [index, { filters, tenants }] of short) {
           await turn();
           const systems = systemsIn(tools, filters, tenants);
@@ -273,10 +273,10 @@ export const toolsKind = (parts: {
         const before = parts.held();
         const viewsOf = ({ views }: ToolsDocument) => new Map(views.map((view) => [view.name, view]));
         const [had, has] = [viewsOf(before), viewsOf({ ...value, views: [...value.views, ...layer.views] })];
-        const told: Fault[] = [];
+        const reported: Fault[] = [];
         const tell = (path: readonly (string | number)[], what: string): void => {
           const more = { code: "cross_tenant", hint: `tenants: [${by.tenant}]` };
-          told.push(yaml.fault(path, `${what} other tenants of this house too`, more));
+          reported.push(yaml.fault(path, `${what} other tenants of this house too`, more));
         };
         for (const name of new Set([...had.keys(), ...has.keys()])) {
           const both = [had.get(name), has.get(name)];
@@ -295,10 +295,10 @@ export const toolsKind = (parts: {
           const tool = catalogue.snapshot.tools.get(name);
           const tenants = tool === undefined ? by.tenantsOfSystem(systemOfTool(name)) : (tool.tenants ?? null);
           // It would be in force the moment that another tenant publishes such a system.
-          if (tenants === undefined) told.push(yaml.fault(["overrides", name], UNSEEN, { code: "cross_tenant" }));
+          if (tenants === undefined) reported.push(yaml.fault(["overrides", name], UNSEEN, { code: "cross_tenant" }));
           else if (!isOwn(tenants, by.tenant)) tell(["overrides", name], `changes ${name}, which serves`);
         }
-        return told;
+        return reported;
       },
       discard: () => undefined,
     };

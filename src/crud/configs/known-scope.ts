@@ -1,6 +1,6 @@
 import { killScope, KILL_SCOPES } from "#contract/kill-switches.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
-import { nearestWord } from "#documents/nearest-word.ts";
+import { nearestWord } from "#parsing/nearest-word.ts";
 import type { Snapshot } from "#crud/mcp/catalogue.ts";
 import type { ConfigStore } from "./config-store.ts";
 import type { FindNode } from "./find-node.ts";

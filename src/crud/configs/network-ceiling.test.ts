@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { test } from "node:test";
-import { readHouseSettings } from "#house/settings.ts";
+import { readInstanceSettings } from "#app/settings.ts";
 import { ceilingOf } from "#crud/config.ts";
 import { cleanUp } from "#testing/clean-up.ts";
-import { crudHouse } from "#testing/crud-house.ts";
+import { crudInstance } from "#testing/crud-instance.ts";
 
 const system = (instance: string, more: string): string => `apiVersion: systems/v1
 provider: staff
@@ -32,14 +32,14 @@ test("a system that allows itself more than the operator's networks is refused a
   await cp(fileURLToPath(new URL("../../../config/", import.meta.url)), configFolder, { recursive: true });
   const wide = system("wide", "network: { allow: [10.1.2.0/24, 10.0.0.0/8] }");
   await writeFile(join(configFolder, "systems/staff.wide.yaml"), wide);
-  const house = await crudHouse(t, {
+  const instance = await crudInstance(t, {
     configFolder,
     servers: "away",
     settings: { TOOLS_NETWORK_CEILING: "10.1.0.0/16,127.0.0.1/32,::1/128" },
   });
   const ask = async (method: string, path: string, raw?: string) => {
     const headers = { "content-type": "application/yaml" };
-    const response = await house.request(path, { as: ada, method, headers, ...(raw === undefined ? {} : { raw }) });
+    const response = await instance.request(path, { as: ada, method, headers, ...(raw === undefined ? {} : { raw }) });
     // oxlint-disable-next-line typescript/no-explicit-any -- bodies of many shapes
     return { status: response.status, body: (await response.json()) as any };
   };
@@ -81,7 +81,9 @@ test("without a word of the operator systems dial loopback in dev and test, and 
   assert.deepEqual(of("production", ["10.1.0.0/16"]), ["10.1.0.0/16"]);
   for (const wrong of ["10.1.0.0", "10.0.0.0/33", "internal", "10.1.0.0/16;10.2.0.0/16"])
     assert.ok(
-      readHouseSettings({ ENVIRONMENT: "test", TOOLS_NETWORK_CEILING: wrong }).faults.some(({ path }) => path === "TOOLS_NETWORK_CEILING"),
+      readInstanceSettings({ ENVIRONMENT: "test", TOOLS_NETWORK_CEILING: wrong }).faults.some(
+        ({ path }) => path === "TOOLS_NETWORK_CEILING",
+      ),
       wrong,
     );
 });

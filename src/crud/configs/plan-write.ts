@@ -1,9 +1,9 @@
 import type { ConfigDiff } from "#contract/configs.ts";
 import { parsePointer } from "#contract/json-pointer.ts";
-import { MOST_FAULTS, Problem, type Fault } from "#contract/problem.ts";
+import { MAX_FAULTS, Problem, type Fault } from "#contract/problem.ts";
 import { namesState, namesTag } from "#http/entity-tags.ts";
 import type { ReadReference } from "#crud/systems/load-systems.ts";
-import { printJson } from "#documents/yaml-document.ts";
+import { printJson } from "#parsing/yaml-document.ts";
 import { cutOf, isFor } from "#crud/mcp/catalogue.ts";
 import { allowNetwork } from "#crud/upstream/network-rules.ts";
 import { referencesOfAll } from "./config-files.ts";
@@ -12,7 +12,7 @@ import type { Refused } from "./healthy-operations.ts";
 import { keyOf, type KindName } from "./held-object.ts";
 import { isOwn, isPrepared, type Document, type Prepared } from "./kinds.ts";
 import { readFrom, sees, tenantsOf as tenantsOfObject, type ConfigStoreParts, type ServingObjects } from "./serving-objects.ts";
-import type { ConfigOp, Publisher, Writer } from "./tell.ts";
+import type { ConfigOp, Publisher, Writer } from "./config-events.ts";
 import type { PublishScope, TenantsOfSystem } from "./publish-scope.ts";
 import { digestOf, etagOf, type StoredVersion } from "./version-store.ts";
 
@@ -232,14 +232,14 @@ export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) 
       const planned = isSame && live !== undefined ? live : { version: (before?.head?.version ?? 0) + 1, digest };
       const tag = kind === "tools" && good !== undefined ? share.partFor(good.yaml.value, by.tenant)?.tag : undefined;
       const op: ConfigOp = text === null ? "deleted" : restored !== undefined ? "rolled_back" : live === undefined ? "created" : "updated";
-      const told = {
+      const reported = {
         diff,
         touched,
         warnings,
         secrets: good?.secrets ?? [],
         isSame,
         isNew: op === "created" && !isDryRun,
-        ...(isDryRun ? { faults: faults.slice(0, MOST_FAULTS) } : {}),
+        ...(isDryRun ? { faults: faults.slice(0, MAX_FAULTS) } : {}),
       };
       return {
         asked,
@@ -248,7 +248,7 @@ export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) 
         good,
         base,
         tag,
-        written: { name: name || (prepared?.name ?? ""), version: planned.version, etag: tag ?? etagOf(planned), ...told },
+        written: { name: name || (prepared?.name ?? ""), version: planned.version, etag: tag ?? etagOf(planned), ...reported },
       };
     } catch (error) {
       good?.discard();

@@ -9,7 +9,7 @@ import type { EndpointRow } from "#contract/endpoints.ts";
 import { endpointTable } from "#contract/endpoints.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { put, sampleOf, samples, schemaOf, type Json } from "#testing/contract-samples.ts";
-import { crudHouse, type CrudHouse } from "#testing/crud-house.ts";
+import { crudInstance, type CrudInstance } from "#testing/crud-instance.ts";
 import { sharedInFile } from "#testing/shared.ts";
 import { until } from "#testing/until.ts";
 
@@ -82,9 +82,9 @@ type Send = (
 ) => Promise<Answer>;
 
 const clientOf =
-  (house: CrudHouse): Send =>
+  (instance: CrudInstance): Send =>
   async (as, method, path, raw, type = "application/yaml", headers = {}) => {
-    const response = await house.request(path, {
+    const response = await instance.request(path, {
       as,
       method,
       headers: { ...(raw === undefined ? {} : { "content-type": type }), ...headers },
@@ -94,8 +94,8 @@ const clientOf =
   };
 
 /** All that a stream ever tells, as text. */
-const listenTo = async (t: Pick<TestContext, "after">, house: CrudHouse, path: string): Promise<() => string> => {
-  const response = await house.request(path, { as: globex });
+const listenTo = async (t: Pick<TestContext, "after">, instance: CrudInstance, path: string): Promise<() => string> => {
+  const response = await instance.request(path, { as: globex });
   assert.equal(response.status, 200);
   const reader = (response.body as ReadableStream<Uint8Array>).getReader();
   cleanUp(t, () => reader.cancel());
@@ -113,10 +113,10 @@ const plantedHouse = async (t: Pick<TestContext, "after">) => {
   await cp(fileURLToPath(new URL("../../../config/", import.meta.url)), folder, { recursive: true });
   await writeFile(join(folder, "systems", "quokka.raw.yaml"), system("raw", "nonsense: [Quokka title]"));
   await writeFile(join(folder, "tools.yaml"), shared);
-  const house = await crudHouse(t, { realEvents: true, configFolder: folder });
-  house.membership.owners = [...house.membership.owners, "group:quokka"];
-  const send = clientOf(house);
-  const streams = await Promise.all(["/configs/stream", "/events/config", "/events/activity"].map((path) => listenTo(t, house, path)));
+  const instance = await crudInstance(t, { realEvents: true, configFolder: folder });
+  instance.membership.owners = [...instance.membership.owners, "group:quokka"];
+  const send = clientOf(instance);
+  const streams = await Promise.all(["/configs/stream", "/events/config", "/events/activity"].map((path) => listenTo(t, instance, path)));
   const publish = async (method: string, path: string, raw: string, type?: string): Promise<Answer> => {
     const answer = await send(acme, method, path, raw, type);
     assert.ok(answer.status < 300, `${path}: ${answer.text}`);
@@ -128,7 +128,7 @@ const plantedHouse = async (t: Pick<TestContext, "after">) => {
   await send(acme, "DELETE", "/config/systems/quokka.hill?reason=Quokka+reason");
   await publish("PUT", "/config/kill-switches/view:quokka-view", JSON.stringify({ reason: "Quokka reason" }), "application/json");
   const imported = await publish("POST", "/config/imports/openapi?provider=quokka&instance=imported", openapi, "application/json");
-  return { house, send, streams, importId: (JSON.parse(imported.text) as { import_id: string }).import_id };
+  return { instance, send, streams, importId: (JSON.parse(imported.text) as { import_id: string }).import_id };
 };
 
 type World = Awaited<ReturnType<typeof plantedHouse>>;
@@ -236,7 +236,7 @@ describe("an administrator of another tenant finds nothing of a tenant's private
     assert.ok(objects !== undefined && events !== undefined && activity !== undefined);
     await until(() => objects().includes("globex-streamed"));
     await until(() => events().includes('"kind":"tools"'));
-    for (const told of streams) assert.deepEqual(leakedIn(told()), []);
+    for (const reported of streams) assert.deepEqual(leakedIn(reported()), []);
   });
 
   test("and its owner still has all of it, whatever the other one wrote", async () => {
@@ -342,7 +342,7 @@ test("a view without prefix names no system of another tenant", async () => {
 });
 
 /** A house on a folder of its own, with files beside the shipped ones, in which nobody holds the platform's role until a test says so. */
-const houseWith = async (t: TestContext, files: Readonly<Record<string, string>>) => {
+const instanceWith = async (t: TestContext, files: Readonly<Record<string, string>>) => {
   const folder = await mkdtemp(join(tmpdir(), "sallyport-private-"));
   cleanUp(t, () => rm(folder, { recursive: true, force: true }));
   await cp(fileURLToPath(new URL("../../../config/", import.meta.url)), folder, { recursive: true });
@@ -351,9 +351,9 @@ const houseWith = async (t: TestContext, files: Readonly<Record<string, string>>
     await writeFile(join(folder, name), text);
   };
   for (const [name, text] of Object.entries(files)) await write(name, text);
-  const house = await crudHouse(t, { realEvents: true, configFolder: folder });
-  house.membership.owners = [...house.membership.owners, "group:quokka"];
-  return { house, write, send: clientOf(house) };
+  const instance = await crudInstance(t, { realEvents: true, configFolder: folder });
+  instance.membership.owners = [...instance.membership.owners, "group:quokka"];
+  return { instance, write, send: clientOf(instance) };
 };
 
 test("issues of a private view are told to its tenant alone, whether the file never loaded or another version serves", async (t) => {
@@ -364,14 +364,14 @@ views:
   - { name: globex-view, tenants: [tenant:globex], globex_member: 1 }
   - { name: all-view, all_member: 1 }
 `;
-  const { send, write } = await houseWith(t, { "tools.yaml": faulty });
-  const told = async (as: object): Promise<readonly string[]> => {
+  const { send, write } = await instanceWith(t, { "tools.yaml": faulty });
+  const reported = async (as: object): Promise<readonly string[]> => {
     const { degraded } = JSON.parse((await send(as, "GET", "/config/tools")).text) as { degraded: { errors: { path: string }[] } };
     return degraded.errors.map(({ path }) => path);
   };
   const check = async (what: string): Promise<void> => {
-    assert.deepEqual(await told(globex), ["/views/2/globex_member", "/views/3/all_member"], what);
-    assert.deepEqual(await told(acme), ["/views/0/quokka_member", "/views/1/tenants", "/views/3/all_member"], what);
+    assert.deepEqual(await reported(globex), ["/views/2/globex_member", "/views/3/all_member"], what);
+    assert.deepEqual(await reported(acme), ["/views/0/quokka_member", "/views/1/tenants", "/views/3/all_member"], what);
   };
   await check("never loaded");
   await write("tools.yaml", shared);
@@ -384,7 +384,7 @@ views:
 
 test("a faulty file that names no tenant that can be read is shown to who runs the deployment alone", async (t) => {
   const file = "nonsense: [Quokka title]\n";
-  const { house, send } = await houseWith(t, { "systems/quokka.raw.yaml": file });
+  const { instance, send } = await instanceWith(t, { "systems/quokka.raw.yaml": file });
   const names = async (as: object): Promise<readonly string[]> =>
     (JSON.parse((await send(as, "GET", "/config/systems")).text) as { systems: { name: string }[] }).systems.map(({ name }) => name);
   const mend = system("raw").replaceAll("tenant:acme", "tenant:globex").replace("group:quokka", "person:ada");
@@ -402,7 +402,7 @@ test("a faulty file that names no tenant that can be read is shown to who runs t
     assert.ok(!(await send(as, "GET", "/config/export")).text.includes("quokka"));
   }
   for (const verdict of [true, "step_up_required"] as const) {
-    house.verdicts.set("deployment:edit_systems", verdict);
+    instance.verdicts.set("deployment:edit_systems", verdict);
     assert.deepEqual(await names(acme), ["memory.demo", "people.demo", "quokka.raw", "sallyport.local"]);
     const read = JSON.parse((await send(acme, "GET", "/config/systems/quokka.raw")).text) as { state: string; degraded: object };
     assert.equal(read.state, "degraded");
@@ -410,7 +410,7 @@ test("a faulty file that names no tenant that can be read is shown to who runs t
 });
 
 test("a name that a document's view of another tenant has is taken; one of another's system is free, and nothing shows of it", async (t) => {
-  const { send } = await houseWith(t, { "systems/quokka.den.yaml": system("den"), "tools.yaml": tools });
+  const { send } = await instanceWith(t, { "systems/quokka.den.yaml": system("den"), "tools.yaml": tools });
   const errorsOf = async (name: string): Promise<readonly unknown[]> => {
     const raw = `${shared}  - { name: ${name}, tenants: [tenant:globex] }\n`;
     const { text } = await send(globex, "PUT", "/config/tools", raw);
@@ -426,7 +426,7 @@ test("no tenant reads a file of the folders that a system of another one refers 
   const schema = '{"type":"object","properties":{"quokka-secret":{"type":"string"}}}';
   const refers = (text: string, path: string): string =>
     text.replace("input: { type: object } }", `input: { type: object }, output: { schema: { $ref: "${path}" } } }`);
-  const { house, send } = await houseWith(t, {
+  const { instance, send } = await instanceWith(t, {
     "systems/quokka.den.yaml": refers(system("den"), "./schemas/quokka.json"),
     "systems/schemas/quokka.json": schema,
     "systems/schemas/nobodys.json": schema,
@@ -447,7 +447,7 @@ test("no tenant reads a file of the folders that a system of another one refers 
   assert.ok(!(await send(globex, "GET", "/config/export")).text.includes("quokka-secret"));
   const seen = refers(system("mine"), "./schemas/quokka.json").replaceAll("quokka_get", "mine");
   assert.equal((await send(acme, "POST", "/config/systems", seen)).status, 201, "who sees a system that refers to it");
-  house.verdicts.set("deployment:edit_systems", true);
+  instance.verdicts.set("deployment:edit_systems", true);
   const other = refers(system("other"), "./schemas/nobodys.json").replaceAll("quokka_get", "mine");
   assert.equal((await send(acme, "POST", "/config/systems", other)).status, 201, "and who runs the deployment");
 });

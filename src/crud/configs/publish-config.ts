@@ -2,22 +2,22 @@ import type { SealedCursors } from "#authn/sealed-cursors.ts";
 import { strongSignIn } from "#authn/caller.ts";
 import type { ConfigWritten } from "#contract/configs.ts";
 import { Problem } from "#contract/problem.ts";
-import type { Decider } from "#decide/decider.ts";
-import { refusalOfAct, type DeploymentAction } from "#decide/deployment-acts.ts";
+import type { PdpClient } from "#pdp-client/pdp-client.ts";
+import { refusalOfAct, type DeploymentAction } from "#pdp-client/deployment-acts.ts";
 import type { ExternalSystem } from "#crud/mcp/external-system.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
-import { createTurns } from "#http/turns.ts";
+import { createYielding } from "#http/yielding.ts";
 import { secretStandings, secretWarnings, type SecretStandingParts } from "#crud/secret-standing.ts";
 import type { ConfigStore } from "./config-store.ts";
 import type { HeldObject } from "./held-object.ts";
 import type { ConfigWrite, Written } from "./plan-write.ts";
-import type { createForeteller } from "./foretell.ts";
+import type { createPreview } from "./preview-impact.ts";
 import type { createToolRegistrar } from "./register-tools.ts";
-import { writerOf, type Asked, type Publisher } from "./tell.ts";
+import { writerOf, type Asked, type Publisher } from "./config-events.ts";
 
 export interface PublisherParts {
   readonly store: ConfigStore;
-  readonly decider: Pick<Decider, "require" | "decide" | "refusal">;
+  readonly pdpClient: Pick<PdpClient, "require" | "decide" | "refusal">;
   /** The last name, version or place of the page before. */
   readonly cursors: SealedCursors<string>;
   /** Tools of a system that the tenant sees. */
@@ -25,14 +25,14 @@ export interface PublisherParts {
   /** Those that answer by themselves. */
   readonly external: () => readonly ExternalSystem[];
   readonly register: ReturnType<typeof createToolRegistrar>;
-  readonly foretell: ReturnType<typeof createForeteller>;
+  readonly previewImpact: ReturnType<typeof createPreview>;
   readonly secretParts: SecretStandingParts;
 }
 
-const pause = createTurns(10);
+const pause = createYielding(10);
 
 /** How long who publishes a server waits to hear what it offers, milliseconds. */
-const MOST_ASKED_MS = 5000;
+const MAX_ASKED_MS = 5000;
 
 /** A change as an endpoint asks for it. */
 export type AskedWrite = Omit<ConfigWrite, "reachRefusal">;
@@ -41,11 +41,11 @@ const actOf: Readonly<Record<ConfigWrite["kind"], DeploymentAction>> = { system:
 
 /** How every endpoint changes configuration: asked for by its pair, written, made known to the graph. */
 export const createConfigPublisher = (parts: PublisherParts) => {
-  const { store, decider, register } = parts;
+  const { store, pdpClient, register } = parts;
   /** The tools that serve, and what its publisher is to know of the others. */
   const servedTools = async (system: string, tenant: string): Promise<{ tools: readonly Tool[]; unheard: readonly string[] }> => {
     const external = parts.external().find(({ name }) => name === system);
-    await external?.asked(MOST_ASKED_MS);
+    await external?.asked(MAX_ASKED_MS);
     const all = parts.toolsOf(system, tenant);
     const tools = all.filter(({ state }) => state !== "quarantined");
     const waiting = all.length - tools.length;
@@ -67,15 +67,15 @@ export const createConfigPublisher = (parts: PublisherParts) => {
     }
   };
   /** What a change that would be taken means beside itself. */
-  const foretell = async ({ caller, correlationId }: Asked, { kind }: ConfigWrite, written: Written): Promise<Written> => {
+  const previewImpact = async ({ caller, correlationId }: Asked, { kind }: ConfigWrite, written: Written): Promise<Written> => {
     const { name, touched, faults = [], isSame } = written;
     if (faults.length > 0 || isSame) return written;
-    const { diff, warnings } = await parts.foretell({ caller, correlationId, kind, name, touched });
+    const { diff, warnings } = await parts.previewImpact({ caller, correlationId, kind, name, touched });
     return { ...written, diff: { ...written.diff, ...diff }, warnings: [...written.warnings, ...warnings] };
   };
   /** Makes the tools of a system known to the graph, and says what else stands between it and a call. */
   const tell = async (asked: Asked, change: ConfigWrite, made: Written): Promise<Written> => {
-    const written = change.isDryRun ? await foretell(asked, change, made) : made;
+    const written = change.isDryRun ? await previewImpact(asked, change, made) : made;
     if (change.kind !== "system") return written;
     const missing = await tellSecrets(asked, written);
     if (change.isDryRun) return { ...written, warnings: [...written.warnings, ...missing] };
@@ -86,19 +86,19 @@ export const createConfigPublisher = (parts: PublisherParts) => {
     if (isShared && (await change.reachRefusal()) !== undefined) return { ...written, warnings: [...written.warnings, ...missing] };
     const { tools, unheard } = await servedTools(written.name, caller.tenant);
     const system = { system: written.name, about, isShared };
-    const told = await register({ caller, correlationId, ...system, removed: written.diff.tools_removed, tools });
-    return { ...written, warnings: [...written.warnings, ...unheard, ...told, ...missing] };
+    const reported = await register({ caller, correlationId, ...system, removed: written.diff.tools_removed, tools });
+    return { ...written, warnings: [...written.warnings, ...unheard, ...reported, ...missing] };
   };
   const withReach = (asked: Asked, change: AskedWrite): ConfigWrite => {
     let refusal: Promise<Problem | undefined> | undefined;
-    return { ...change, reachRefusal: () => (refusal ??= refusalOfAct(decider, asked, actOf[change.kind])) };
+    return { ...change, reachRefusal: () => (refusal ??= refusalOfAct(pdpClient, asked, actOf[change.kind])) };
   };
   return {
     ...parts,
     /** Files of which nobody knows whose they are, for who runs the deployment. */
     unclaimed: async (asked: Asked): Promise<readonly HeldObject[]> => {
       const found = store.unclaimed();
-      const refusal = found.length === 0 ? undefined : await refusalOfAct(decider, asked, "edit_systems");
+      const refusal = found.length === 0 ? undefined : await refusalOfAct(pdpClient, asked, "edit_systems");
       return refusal === undefined || refusal.code === "step_up_required" ? found : [];
     },
     /** Throws `access_denied`, `step_up_required`. */
@@ -108,12 +108,12 @@ export const createConfigPublisher = (parts: PublisherParts) => {
       action: string,
       id: string,
     ): Promise<Publisher> => {
-      const decided = await decider.require(caller, { type, action, id }, correlationId);
+      const decided = await pdpClient.require(caller, { type, action, id }, correlationId);
       return {
         ...writerOf(caller, correlationId, decided.decisionId),
         // What starts a program of this machine is published by who has just signed in, whatever the policies ask.
         requireReach: (stdioServers) => {
-          const refused = stdioServers.length === 0 ? undefined : decider.refusal(caller, decided, { signIn: strongSignIn });
+          const refused = stdioServers.length === 0 ? undefined : pdpClient.refusal(caller, decided, { signIn: strongSignIn });
           if (refused !== undefined) throw refused;
         },
       };
@@ -127,13 +127,13 @@ export const createConfigPublisher = (parts: PublisherParts) => {
     publishAll: async (asked: Asked, sent: readonly AskedWrite[]): Promise<readonly Written[]> => {
       const changes = sent.map((change) => withReach(asked, change));
       const written = await store.writeAll(changes);
-      const told: Written[] = [];
+      const reported: Written[] = [];
       for (const [at, change] of changes.entries()) {
         await pause();
         const one = written[at];
-        if (one !== undefined) told.push(one.isSame ? one : await tell(asked, change, one));
+        if (one !== undefined) reported.push(one.isSame ? one : await tell(asked, change, one));
       }
-      return told;
+      return reported;
     },
     reply: ({ name, version, etag, diff, warnings, faults }: Written): ConfigWritten => ({
       name,

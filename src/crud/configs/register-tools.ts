@@ -3,19 +3,19 @@ import { isRoleId } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
 import {
   getMcpServiceByName,
-  MOST_RETIRED,
+  MAX_RETIRED,
   putMcpTools,
   registerMcpService,
   retireMcpTools,
   type McpToolDraft,
 } from "#contract/registry.ts";
 import { asService, onBehalfOf, type MembershipParts } from "#crud/ask-membership.ts";
-import type { Decider } from "#decide/decider.ts";
+import type { PdpClient } from "#pdp-client/pdp-client.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
-import type { Asked } from "./tell.ts";
+import type { Asked } from "./config-events.ts";
 
 export interface RegisterParts extends MembershipParts {
-  readonly decider: Pick<Decider, "decide" | "refusal">;
+  readonly pdpClient: Pick<PdpClient, "decide" | "refusal">;
 }
 
 /** What a publisher put in force. */
@@ -36,8 +36,8 @@ const absent = (error: unknown): undefined => {
 };
 
 /** As much as the registry takes at once: tools, and characters of them as JSON, whatever they become as bytes. */
-const MOST_TOOLS = 500;
-const MOST_CHARACTERS = 262_144;
+const MAX_TOOLS = 500;
+const MAX_CHARACTERS = 262_144;
 
 const draftOf = ({ definition, digest }: Tool, state: "approved" | "proposed"): McpToolDraft => ({
   name: definition.name,
@@ -57,7 +57,7 @@ function* batches(tools: readonly Tool[], state: "approved" | "proposed"): Gener
   for (const tool of tools) {
     const draft = draftOf(tool, state);
     const { length } = JSON.stringify(draft);
-    if (batch.length > 0 && (batch.length === MOST_TOOLS || characters + length > MOST_CHARACTERS)) {
+    if (batch.length > 0 && (batch.length === MAX_TOOLS || characters + length > MAX_CHARACTERS)) {
       yield batch;
       batch = [];
       characters = 0;
@@ -79,17 +79,17 @@ export const createToolRegistrar =
     const { caller, correlationId, system, about, tools, removed, isApproved = false, isShared = false } = published;
     const warnings: string[] = [];
     const mayApproveDefinitions = async (): Promise<boolean> => {
-      const decided = await parts.decider.decide(caller, { type: "tool", action: "approve_definition", id: system }, correlationId);
-      return parts.decider.refusal(caller, decided) === undefined;
+      const decided = await parts.pdpClient.decide(caller, { type: "tool", action: "approve_definition", id: system }, correlationId);
+      return parts.pdpClient.refusal(caller, decided) === undefined;
     };
     try {
-      const asHouse = () => asService(parts, ["membership.registry"], correlationId);
+      const asInternalService = () => asService(parts, ["membership.registry"], correlationId);
       const headers = isShared
-        ? await asHouse()
+        ? await asInternalService()
         : await onBehalfOf(parts, { ...caller, scopes: ["membership.read", "membership.registry"] }, correlationId);
       const reason = isApproved ? `Approved by ${caller.sub}` : "Published by its system";
-      for (let from = 0; from < removed.length; from += MOST_RETIRED)
-        await ask(parts.membership, retireMcpTools, { body: { tool_ids: removed.slice(from, from + MOST_RETIRED), reason }, headers });
+      for (let from = 0; from < removed.length; from += MAX_RETIRED)
+        await ask(parts.membership, retireMcpTools, { body: { tool_ids: removed.slice(from, from + MAX_RETIRED), reason }, headers });
       // Tools of a server come later, and are then made known as somebody approves them.
       if (tools.length === 0 && about.kind !== "mcp") return warnings;
       const mayApprove = isApproved || tools.length === 0 || (await mayApproveDefinitions());
@@ -112,7 +112,7 @@ export const createToolRegistrar =
           headers,
         }));
       // Who owns a system need not be who keeps the registry: what they approved is said in the house's own name.
-      const said = known === undefined ? headers : await asHouse();
+      const said = known === undefined ? headers : await asInternalService();
       for (const batch of batches(tools, mayApprove ? "approved" : "proposed"))
         await ask(parts.membership, putMcpTools, {
           params: { service_id: service.id },

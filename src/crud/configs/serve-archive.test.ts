@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { test, type TestContext } from "node:test";
 import { cleanUp } from "#testing/clean-up.ts";
-import { crudHouse, type CrudHouse } from "#testing/crud-house.ts";
+import { crudInstance, type CrudInstance } from "#testing/crud-instance.ts";
 import { packArchive, unpackArchive, type ArchivedFile } from "./archive.ts";
 
 const scopes = ["config.read", "config.write"];
@@ -35,13 +35,13 @@ operations:
 });
 const schema: ArchivedFile = { path: "systems/schemas/one.json", text: '{ "type": "object" }' };
 
-const emptyHouse = async (t: TestContext, more: Parameters<typeof crudHouse>[1] = {}): Promise<CrudHouse> => {
+const emptyInstance = async (t: TestContext, more: Parameters<typeof crudInstance>[1] = {}): Promise<CrudInstance> => {
   const configFolder = await mkdtemp(join(tmpdir(), "sallyport-config-"));
   cleanUp(t, () => rm(configFolder, { recursive: true }));
-  return crudHouse(t, { realEvents: true, configFolder, ...more });
+  return crudInstance(t, { realEvents: true, configFolder, ...more });
 };
 const send = async (
-  house: CrudHouse,
+  instance: CrudInstance,
   method: string,
   path: string,
   bytes?: Uint8Array<ArrayBuffer>,
@@ -49,23 +49,23 @@ const send = async (
   more: Readonly<Record<string, string>> = {},
 ) => {
   const headers = {
-    authorization: `Bearer ${await house.token(as)}`,
+    authorization: `Bearer ${await instance.token(as)}`,
     ...(bytes === undefined ? {} : { "content-type": "application/x-tar" }),
     ...more,
   };
-  const response = await house.crud.fetch(new Request(`http://localhost:8083${path}`, { method, headers, body: bytes ?? null }));
+  const response = await instance.crud.fetch(new Request(`http://localhost:8083${path}`, { method, headers, body: bytes ?? null }));
   const body = Buffer.from(await response.arrayBuffer());
   // oxlint-disable-next-line typescript/no-explicit-any -- a test looks into what it expects
   return { status: response.status, headers: response.headers, bytes: body, json: (): any => JSON.parse(body.toString()) };
 };
-const put = (house: CrudHouse, files: readonly ArchivedFile[], query = "", as?: object, more?: Readonly<Record<string, string>>) =>
-  send(house, "POST", `/config/import${query}`, Uint8Array.from(packArchive(files)), as, more);
-const namesOf = async (house: CrudHouse): Promise<readonly string[]> =>
-  (await send(house, "GET", "/config/systems")).json().systems.map(({ name }: { name: string }) => name);
+const put = (instance: CrudInstance, files: readonly ArchivedFile[], query = "", as?: object, more?: Readonly<Record<string, string>>) =>
+  send(instance, "POST", `/config/import${query}`, Uint8Array.from(packArchive(files)), as, more);
+const namesOf = async (instance: CrudInstance): Promise<readonly string[]> =>
+  (await send(instance, "GET", "/config/systems")).json().systems.map(({ name }: { name: string }) => name);
 
 test("what a house exports an empty house imports, and exports the same bytes; the same again changes nothing", async (t) => {
   const alone = { tenants: ["tenant:acme"] };
-  const [from, to] = [await crudHouse(t, { realEvents: true, ...alone }), await emptyHouse(t, { ...alone, servers: "away" })];
+  const [from, to] = [await crudInstance(t, { realEvents: true, ...alone }), await emptyInstance(t, { ...alone, servers: "away" })];
   // Systems for every tenant are among them.
   to.verdicts.set("deployment:edit_systems", true).set("deployment:edit_views", true);
   const exported = await send(from, "GET", "/config/export");
@@ -92,23 +92,23 @@ test("what a house exports an empty house imports, and exports the same bytes; t
 });
 
 test("all of an archive is published or nothing, and what it lacks stays", async (t) => {
-  const house = await emptyHouse(t);
-  assert.equal((await put(house, [system("kept")])).status, 200);
+  const instance = await emptyInstance(t);
+  assert.equal((await put(instance, [system("kept")])).status, 200);
   const bad = { ...system("bad"), text: system("bad").text.replace("kind: http", "kind: htp") };
-  const refused = await put(house, [system("good", "./schemas/one.json"), schema, bad]);
+  const refused = await put(instance, [system("good", "./schemas/one.json"), schema, bad]);
   assert.equal(refused.status, 422, refused.bytes.toString());
   const [fault] = refused.json().errors;
   assert.deepEqual([fault.file, fault.line, fault.path], ["systems/staff.bad.yaml", 8, "/kind"], refused.bytes.toString());
-  assert.deepEqual(await namesOf(house), ["staff.kept"]);
+  assert.deepEqual(await namesOf(instance), ["staff.kept"]);
 
-  const tried = (await put(house, [system("good", "./schemas/one.json"), schema, bad], "?dryRun=true")).json();
+  const tried = (await put(instance, [system("good", "./schemas/one.json"), schema, bad], "?dryRun=true")).json();
   assert.deepEqual([tried.valid, tried.errors[0].file], [false, "systems/staff.bad.yaml"]);
 
-  const made = await put(house, [system("good", "./schemas/one.json"), schema]);
+  const made = await put(instance, [system("good", "./schemas/one.json"), schema]);
   assert.equal(made.status, 200, made.bytes.toString());
   assert.deepEqual([made.json().changed[0].name, made.json().changed[0].version], ["staff.good", 1]);
-  assert.deepEqual(await namesOf(house), ["staff.good", "staff.kept"]);
-  const files = unpackArchive((await send(house, "GET", "/config/export")).bytes);
+  assert.deepEqual(await namesOf(instance), ["staff.good", "staff.kept"]);
+  const files = unpackArchive((await send(instance, "GET", "/config/export")).bytes);
   assert.deepEqual(
     files,
     [schema, system("good", "./schemas/one.json"), system("kept")].toSorted((one, other) => (one.path < other.path ? -1 : 1)),
@@ -116,34 +116,34 @@ test("all of an archive is published or nothing, and what it lacks stays", async
 });
 
 test("an archive sets up the tools of the systems that it brings, which are its sender's own, and no others", async (t) => {
-  const house = await emptyHouse(t);
+  const instance = await emptyInstance(t);
   const tools: ArchivedFile = {
     path: "tools.yaml",
     text: "apiVersion: tools/v1\nviews: [{ name: ours, tenants: [tenant:acme] }]\noverrides: { staff.one.get_one: { title: Ours } }\n",
   };
-  const alone = await put(house, [tools]);
+  const alone = await put(instance, [tools]);
   assert.equal(alone.status, 422, alone.bytes.toString());
   assert.match(alone.bytes.toString(), /no system that you see/);
   const others = { ...tools, text: tools.text.replace("staff.one", "staff.two") };
-  assert.equal((await put(house, [system("one"), others])).status, 422);
-  assert.deepEqual(await namesOf(house), []);
-  const both = await put(house, [system("one"), tools]);
+  assert.equal((await put(instance, [system("one"), others])).status, 422);
+  assert.deepEqual(await namesOf(instance), []);
+  const both = await put(instance, [system("one"), tools]);
   assert.equal(both.status, 200, both.bytes.toString());
-  assert.deepEqual(await namesOf(house), ["staff.one"]);
+  assert.deepEqual(await namesOf(instance), ["staff.one"]);
 });
 
 test("a tools document that never loaded is nobody's own: who runs the deployment replaces it", async (t) => {
   const configFolder = await mkdtemp(join(tmpdir(), "sallyport-config-"));
   cleanUp(t, () => rm(configFolder, { recursive: true }));
   await writeFile(join(configFolder, "tools.yaml"), "apiVersion: tools/v1\nviews: 7\n");
-  const house = await emptyHouse(t, { configFolder });
+  const instance = await emptyInstance(t, { configFolder });
   const text = "apiVersion: tools/v1\nviews: [{ name: ours, tenants: [tenant:acme] }]\n";
   const publish = () =>
-    house.request("/config/tools", { method: "PUT", as: ada, raw: text, headers: { "content-type": "application/yaml" } });
-  house.verdicts.set("deployment:edit_views", false);
+    instance.request("/config/tools", { method: "PUT", as: ada, raw: text, headers: { "content-type": "application/yaml" } });
+  instance.verdicts.set("deployment:edit_views", false);
   const refused = await publish();
   assert.deepEqual([refused.status, ((await refused.json()) as { readonly code: string }).code], [422, "cross_tenant"]);
-  house.verdicts.set("deployment:edit_views", true);
+  instance.verdicts.set("deployment:edit_views", true);
   const published = await publish();
   assert.ok(published.ok, await published.text());
 });
@@ -162,30 +162,30 @@ const rows: readonly (readonly [what: string, files: readonly ArchivedFile[], st
 ];
 for (const [what, files, status, code, fault] of rows)
   test(`an archive is refused: ${what}`, async (t) => {
-    const house = await emptyHouse(t, { tenants: ["tenant:acme", "tenant:globex"] });
-    const answer = await put(house, files);
+    const instance = await emptyInstance(t, { tenants: ["tenant:acme", "tenant:globex"] });
+    const answer = await put(instance, files);
     assert.deepEqual([answer.status, answer.json().code], [status, code], answer.bytes.toString());
     assert.match(JSON.stringify(answer.json().errors), fault);
-    assert.deepEqual(await namesOf(house), []);
+    assert.deepEqual(await namesOf(instance), []);
   });
 
 test("where a change must name what it was made of, an import names its export: what was changed since is not written over", async (t) => {
-  const house = await emptyHouse(t, { settings: { CONFIG_REQUIRE_IF_MATCH: "true" } });
+  const instance = await emptyInstance(t, { settings: { CONFIG_REQUIRE_IF_MATCH: "true" } });
   const [one, two] = [system("one"), system("two")];
   const newOne = { ...one, text: one.text.replace("title: Staff one", "title: Staff first") };
-  assert.equal((await put(house, [one, two])).status, 200, "what is new needs no tag");
+  assert.equal((await put(instance, [one, two])).status, 200, "what is new needs no tag");
 
   /** What a dry run says and what the import answers, which agree. */
   const both = async (files: readonly ArchivedFile[], ifMatch?: string) => {
     const headers: Record<string, string> = ifMatch === undefined ? {} : { "if-match": ifMatch };
-    const [tried, made] = [await put(house, files, "?dryRun=true", ada, headers), await put(house, files, "", ada, headers)];
+    const [tried, made] = [await put(instance, files, "?dryRun=true", ada, headers), await put(instance, files, "", ada, headers)];
     const { valid, errors = [] } = tried.json();
     const isRefused = tried.status !== 200 || valid === false;
     assert.equal(isRefused, made.status !== 200, `${tried.bytes.toString()} ${made.bytes.toString()}`);
     if (tried.status === 200 && isRefused) assert.deepEqual(errors, made.json().errors);
     return [made.status, made.status === 200 ? made.json().unchanged : made.json().code];
   };
-  const exported = await send(house, "GET", "/config/export");
+  const exported = await send(instance, "GET", "/config/export");
   const tag = exported.headers.get("etag") ?? "";
   assert.deepEqual(await both(unpackArchive(exported.bytes)), [200, 2]);
   assert.deepEqual(await both([newOne, two, system("three")]), [412, "stale_version"]);
@@ -196,14 +196,14 @@ test("where a change must name what it was made of, an import names its export: 
 });
 
 test("who may neither read nor write configuration, and another media type", async (t) => {
-  const house = await emptyHouse(t);
-  house.verdicts.set("config:write import", false);
-  assert.equal((await put(house, [system("one")])).status, 403);
-  house.verdicts.set("config:read export", false);
-  assert.equal((await send(house, "GET", "/config/export")).status, 403);
-  assert.equal((await put(house, [system("one")], "", { sub: "person:ada", scopes: ["config.read"] })).status, 403);
-  house.verdicts.clear();
-  const response = await house.request("/config/import", {
+  const instance = await emptyInstance(t);
+  instance.verdicts.set("config:write import", false);
+  assert.equal((await put(instance, [system("one")])).status, 403);
+  instance.verdicts.set("config:read export", false);
+  assert.equal((await send(instance, "GET", "/config/export")).status, 403);
+  assert.equal((await put(instance, [system("one")], "", { sub: "person:ada", scopes: ["config.read"] })).status, 403);
+  instance.verdicts.clear();
+  const response = await instance.request("/config/import", {
     method: "POST",
     as: ada,
     raw: "x",
@@ -211,9 +211,9 @@ test("who may neither read nor write configuration, and another media type", asy
   });
   assert.equal(response.status, 415);
   // Another tenant's is neither exported nor said to be there.
-  assert.equal((await put(house, [system("one")])).status, 200);
+  assert.equal((await put(instance, [system("one")])).status, 200);
   const eve = { sub: "person:eve", tenant: "tenant:globex", scopes };
-  assert.deepEqual(unpackArchive((await send(house, "GET", "/config/export", undefined, eve)).bytes), []);
+  assert.deepEqual(unpackArchive((await send(instance, "GET", "/config/export", undefined, eve)).bytes), []);
 });
 
 const heavy: Readonly<Record<string, () => readonly ArchivedFile[]>> = {
@@ -231,11 +231,11 @@ const heavy: Readonly<Record<string, () => readonly ArchivedFile[]>> = {
 };
 for (const [what, files] of Object.entries(heavy))
   test(`others have their turn while an archive is looked at: ${what}`, async (t) => {
-    const house = await emptyHouse(t);
+    const instance = await emptyInstance(t);
     const archive = Uint8Array.from(packArchive(files()));
     const delay = monitorEventLoopDelay({ resolution: 5 });
     delay.enable();
-    const answer = await send(house, "POST", "/config/import?dryRun=true", archive);
+    const answer = await send(instance, "POST", "/config/import?dryRun=true", archive);
     assert.ok([200, 422].includes(answer.status), answer.bytes.toString());
     assert.ok(delay.max < 1e9, `${delay.max / 1e6} ms at a stretch`);
   });

@@ -1,13 +1,13 @@
 import { basename, posix } from "node:path";
-import { configObjectKinds, exportConfig, importConfig, MOST_ARCHIVE_BYTES } from "#contract/configs.ts";
-import { MOST_FAULTS, Problem, type Fault } from "#contract/problem.ts";
+import { configObjectKinds, exportConfig, importConfig, MAX_ARCHIVE_BYTES } from "#contract/configs.ts";
+import { MAX_FAULTS, Problem, type Fault } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import { namesTag, tagsOf } from "#http/entity-tags.ts";
-import { createTurns } from "#http/turns.ts";
+import { createYielding } from "#http/yielding.ts";
 import { readBytes } from "#http/read-bytes.ts";
 import type { Router } from "#http/serve.ts";
 import type { ReadReference } from "#crud/systems/load-systems.ts";
-import { archivePieces, unpackInTurns, type ArchivedFile } from "./archive.ts";
+import { archivePieces, unpackYielding, type ArchivedFile } from "./archive.ts";
 import type { ConfigStore } from "./config-store.ts";
 import { keyOf, type KindName } from "./held-object.ts";
 import { fileOf } from "./kinds.ts";
@@ -18,7 +18,7 @@ const TAR = "application/x-tar";
 /** Where systems lie, and below it what they refer to. */
 const FOLDER = "systems";
 
-const pause = createTurns(10);
+const pause = createYielding(10);
 
 /** What a tenant sees that is in force. */
 const headsOf = (store: ConfigStore, tenant: string) =>
@@ -69,7 +69,7 @@ const filesOf = (store: ConfigStore, tenant: string): readonly ArchivedFile[] =>
   return [...files].map(([path, text]) => ({ path, text }));
 };
 
-async function* inTurns(pieces: Iterable<Buffer>): AsyncGenerator<Buffer> {
+async function* yielding(pieces: Iterable<Buffer>): AsyncGenerator<Buffer> {
   for (const piece of pieces) {
     yield piece;
     await pause();
@@ -110,7 +110,7 @@ export const serveArchive = (router: Router<Caller>, publisher: ConfigPublisher)
     await publisher.require(call, "config", "read", "export");
     await publisher.require(call, "system", "view", "*");
     await store.follow();
-    const pieces = inTurns(archivePieces(filesOf(store, call.caller.tenant)));
+    const pieces = yielding(archivePieces(filesOf(store, call.caller.tenant)));
     return new Response(ReadableStream.from(pieces), {
       headers: {
         "content-type": TAR,
@@ -128,9 +128,9 @@ export const serveArchive = (router: Router<Caller>, publisher: ConfigPublisher)
     await publisher.require(call, "system", "edit", "*");
     if ((request.headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase() !== TAR)
       throw new Problem("unsupported_media_type", { detail: `Send ${TAR}.` });
-    const bytes = await readBytes(request, MOST_ARCHIVE_BYTES);
+    const bytes = await readBytes(request, MAX_ARCHIVE_BYTES);
     const archive = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    const { read, objects } = await objectsOf(await unpackInTurns(archive, pause));
+    const { read, objects } = await objectsOf(await unpackYielding(archive, pause));
     const isDryRun = query.dryRun === "true";
     const yours = tagsOf(request.headers, "if-match");
     if (yours !== null) await store.follow();
@@ -149,7 +149,7 @@ export const serveArchive = (router: Router<Caller>, publisher: ConfigPublisher)
       return {
         changed,
         unchanged: written.length - changed.length,
-        ...(isDryRun ? { valid: errors.length === 0, errors: errors.slice(0, MOST_FAULTS) } : {}),
+        ...(isDryRun ? { valid: errors.length === 0, errors: errors.slice(0, MAX_FAULTS) } : {}),
       };
     } catch (error) {
       // A dry run answers what a change would be refused for.

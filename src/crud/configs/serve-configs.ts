@@ -4,8 +4,8 @@ import {
   createSystem,
   deleteSystem,
   listConfiguredSystems,
-  MOST_CONFIG_BYTES,
-  MOST_SYSTEM_BYTES,
+  MAX_CONFIG_BYTES,
+  MAX_SYSTEM_BYTES,
   putSystem,
   putToolsDocument,
   readSystem,
@@ -30,7 +30,7 @@ import { switchedOffBy, type KillSwitches } from "#crud/mcp/kill-switches.ts";
 import { keyOf, type KindName } from "./held-object.ts";
 import type { AskedWrite, ConfigPublisher } from "./publish-config.ts";
 import { rowOf, showObject, stateOf, tagOf } from "./show-object.ts";
-import type { Asked, Publisher } from "./tell.ts";
+import type { Asked, Publisher } from "./config-events.ts";
 import { etagOf, type StoredVersion, type VersionRow } from "./version-store.ts";
 
 const YAML = "application/yaml";
@@ -40,8 +40,8 @@ const mediaOf = (request: Request): string => (request.headers.get("content-type
 const readText = async (request: Request, kind: KindName): Promise<string> => {
   if (![YAML, "application/json", "text/yaml"].includes(mediaOf(request)))
     throw new Problem("unsupported_media_type", { detail: `Send ${YAML} or application/json.` });
-  const most = kind === "system" && mediaOf(request) === "application/json" ? MOST_SYSTEM_BYTES : MOST_CONFIG_BYTES;
-  const text = plainText(await readBytes(request, most));
+  const max = kind === "system" && mediaOf(request) === "application/json" ? MAX_SYSTEM_BYTES : MAX_CONFIG_BYTES;
+  const text = plainText(await readBytes(request, max));
   if (text === undefined) throw new Problem("body_unreadable", { detail: "The document is no UTF-8 text." });
   return text;
 };

@@ -8,7 +8,7 @@ import {
 } from "#contract/definitions.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
-import type { Decider } from "#decide/decider.ts";
+import type { PdpClient } from "#pdp-client/pdp-client.ts";
 import type { Change } from "#events/change.ts";
 import type { Router } from "#http/serve.ts";
 import type { Database } from "#store/database.ts";
@@ -27,15 +27,15 @@ import {
 import type { Tool } from "#crud/mcp/tool.ts";
 import type { ConfigStore } from "./config-store.ts";
 import type { HeldObject } from "./held-object.ts";
-import { refusalOfAct } from "#decide/deployment-acts.ts";
+import { refusalOfAct } from "#pdp-client/deployment-acts.ts";
 import { isOwn } from "./kinds.ts";
 import type { createToolRegistrar } from "./register-tools.ts";
-import { configEntry, writerOf, type Asked } from "./tell.ts";
+import { configEntry, writerOf, type Asked } from "./config-events.ts";
 import { raiseSet } from "./version-store.ts";
 
 export interface DefinitionEndpoints {
   readonly store: Pick<ConfigStore, "list" | "follow">;
-  readonly decider: Pick<Decider, "decide" | "refusal" | "require">;
+  readonly pdpClient: Pick<PdpClient, "decide" | "refusal" | "require">;
   readonly groups: MembershipParts;
   readonly database: Database;
   readonly change: Change;
@@ -64,7 +64,7 @@ const rowOf = (stored: StoredDefinition, system: HeldObject): DefinitionRow => {
 
 /** Definitions that wait for somebody, and that somebody's word: who owns the system, or an administrator. */
 export const serveDefinitions = (router: Router<Caller>, parts: DefinitionEndpoints): void => {
-  const { store, decider, database, change } = parts;
+  const { store, pdpClient, database, change } = parts;
 
   const askOf = (id: string, assigned: boolean) => ({ type: "tool", action: "approve_definition", id, properties: { assigned } });
   /** Which systems are the caller's own, or a group's of theirs. */
@@ -79,7 +79,7 @@ export const serveDefinitions = (router: Router<Caller>, parts: DefinitionEndpoi
     const stored = await readStored(database, params.tool);
     const system = store.list("system", caller.tenant).find(({ name }) => name === stored?.system);
     const isOwner = await ownership(call);
-    const { decisionId } = await decider.require(caller, askOf(params.tool, isOwner(system)), correlationId);
+    const { decisionId } = await pdpClient.require(caller, askOf(params.tool, isOwner(system)), correlationId);
     if (stored === undefined || system === undefined) throw new Problem("not_found");
     return { stored, system, by: writerOf(caller, correlationId, decisionId) };
   };
@@ -87,10 +87,10 @@ export const serveDefinitions = (router: Router<Caller>, parts: DefinitionEndpoi
   router.serve(listDefinitions, async (call) => {
     const { caller, correlationId } = call;
     const seen = store.list("system", caller.tenant);
-    const ofAll = await decider.decide(caller, { ...askOf("*", false), context: { showing: true } }, correlationId);
-    const seesAll = decider.refusal(caller, ofAll) === undefined;
+    const ofAll = await pdpClient.decide(caller, { ...askOf("*", false), context: { showing: true } }, correlationId);
+    const seesAll = pdpClient.refusal(caller, ofAll) === undefined;
     const shown = seesAll ? seen : seen.filter(await ownership(call));
-    if (!seesAll) await decider.require(caller, askOf("*", shown.length > 0), correlationId);
+    if (!seesAll) await pdpClient.require(caller, askOf("*", shown.length > 0), correlationId);
     const systems = new Map(shown.map((system) => [system.name, system]));
     const found = await listStored(database, [...systems.keys()], call.query.state);
     return {
@@ -112,7 +112,7 @@ export const serveDefinitions = (router: Router<Caller>, parts: DefinitionEndpoi
   /** Who sees the system. Throws `cross_tenant` where those are others too and the caller may not answer for them, `step_up_required`. */
   const requireReach = async (asked: Asked, { head }: HeldObject): Promise<readonly string[]> => {
     const tenants = head?.tenants ?? null;
-    const refusal = isOwn(tenants, asked.caller.tenant) ? undefined : await refusalOfAct(decider, asked, "edit_systems");
+    const refusal = isOwn(tenants, asked.caller.tenant) ? undefined : await refusalOfAct(pdpClient, asked, "edit_systems");
     if (refusal?.code === "access_denied")
       throw new Problem("cross_tenant", {
         detail: "Its system serves other tenants too: who runs the deployment (role:platform) answers.",
@@ -126,8 +126,8 @@ export const serveDefinitions = (router: Router<Caller>, parts: DefinitionEndpoi
     const tools = served.filter(({ name, digest }) => approved.get(name) === digest);
     const others = served.filter((tool) => !tools.includes(tool)).map(({ name }) => name);
     const about = system.prepared?.about ?? {};
-    const told = await parts.register({ caller, correlationId, system: system.name, about, tools, removed: [], isApproved: true });
-    return [...told, ...others.map((name) => `${name} is served with another definition than the approved one: look again.`)];
+    const reported = await parts.register({ caller, correlationId, system: system.name, about, tools, removed: [], isApproved: true });
+    return [...reported, ...others.map((name) => `${name} is served with another definition than the approved one: look again.`)];
   };
 
   const decide = async (
@@ -162,7 +162,7 @@ export const serveDefinitions = (router: Router<Caller>, parts: DefinitionEndpoi
     const { caller, correlationId, params, body } = call;
     const system = store.list("system", caller.tenant).find(({ name }) => name === params.name);
     const isOwner = await ownership(call);
-    const { decisionId } = await decider.require(caller, askOf(params.name, isOwner(system)), correlationId);
+    const { decisionId } = await pdpClient.require(caller, askOf(params.name, isOwner(system)), correlationId);
     if (system === undefined) throw new Problem("not_found");
     const by = writerOf(caller, correlationId, decisionId);
     const tenants = await requireReach(call, system);

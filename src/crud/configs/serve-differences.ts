@@ -1,4 +1,4 @@
-import { diffSystem, diffToolsDocument, MOST_DIFFERENCES } from "#contract/configs.ts";
+import { diffSystem, diffToolsDocument, MAX_DIFFERENCES } from "#contract/configs.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { Router } from "#http/serve.ts";
@@ -23,7 +23,7 @@ export const serveDifferences = (router: Router<Caller>, publisher: ConfigPublis
     const changes: DocumentChange[] = [];
     let isCut = false;
     for (const change of documentChanges(before, after)) {
-      isCut = changes.length === MOST_DIFFERENCES;
+      isCut = changes.length === MAX_DIFFERENCES;
       if (isCut) break;
       changes.push(change);
     }

@@ -1,21 +1,21 @@
 import { deleteKillSwitch, killScope, listKillSwitches, putKillSwitch, readKillSwitch } from "#contract/kill-switches.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
-import type { Decider } from "#decide/decider.ts";
+import type { PdpClient } from "#pdp-client/pdp-client.ts";
 import type { Router } from "#http/serve.ts";
 import type { KillSwitches } from "#crud/mcp/kill-switches.ts";
 import { createScopeCheck, type KnownScopeParts } from "./known-scope.ts";
-import { writerOf, type Asked } from "./tell.ts";
+import { writerOf, type Asked } from "./config-events.ts";
 
 /** Kill switches of the caller's tenant. While the decision point is away none can be set, and nothing can be called either. */
 export const serveKillSwitches = (
   router: Router<Caller>,
-  parts: KnownScopeParts & { readonly kills: KillSwitches; readonly decider: Pick<Decider, "require">; readonly now: () => Date },
+  parts: KnownScopeParts & { readonly kills: KillSwitches; readonly pdpClient: Pick<PdpClient, "require">; readonly now: () => Date },
 ): void => {
-  const { kills, decider, now } = parts;
+  const { kills, pdpClient, now } = parts;
   const scopeFaults = createScopeCheck(parts);
   const enter = async ({ caller, correlationId }: Asked) => {
-    const { decisionId } = await decider.require(caller, { type: "kill_switch", action: "set" }, correlationId);
+    const { decisionId } = await pdpClient.require(caller, { type: "kill_switch", action: "set" }, correlationId);
     return writerOf(caller, correlationId, decisionId);
   };
   router.serve(listKillSwitches, async (call) => {

@@ -2,16 +2,16 @@ import { configObjectKinds } from "#contract/configs.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Change } from "#events/change.ts";
 import type { EventDraft } from "#events/event-draft.ts";
-import { createTurns } from "#http/turns.ts";
+import { createYielding } from "#http/yielding.ts";
 import type { Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
-import type { CatalogueKeeper } from "#crud/mcp/catalogue-keeper.ts";
+import type { CatalogueKeeper } from "#crud/mcp/catalogue-store.ts";
 import type { DocumentReader } from "#crud/documents/document-reader.ts";
 import type { ReadReference, References } from "#crud/systems/load-systems.ts";
 import type { Refused } from "./healthy-operations.ts";
 import { keyOf, type HeldObject, type KindName } from "./held-object.ts";
 import { isPrepared, type ConfigKind, type Place, type Prepared } from "./kinds.ts";
-import { configEvents, houseWriter } from "./tell.ts";
+import { configEvents, instanceWriter } from "./config-events.ts";
 import type { TenantsOfSystem } from "./publish-scope.ts";
 import { createTenantShare } from "./tenant-share.ts";
 import { listVersions, markState, readDegraded, readHeads, readSetVersion, type StoredHead, type StoredVersion } from "./version-store.ts";
@@ -34,9 +34,9 @@ export interface ConfigStoreParts {
   readonly log: Log;
 }
 
-const MOST_LOOKED_BACK = 20;
+const MAX_LOOKED_BACK = 20;
 /** Between two objects of many: others have their turn. */
-const pause = createTurns(10);
+const pause = createYielding(10);
 const isKind = (kind: string): kind is KindName => configObjectKinds.some((known) => known === kind);
 
 export const sees = (tenants: readonly string[] | null | undefined, tenant: string): boolean => tenants?.includes(tenant) !== false;
@@ -70,7 +70,7 @@ export const createServingObjects = (parts: ConfigStoreParts) => {
 
   /** The newest version before this one that still loads. */
   const lastGood = async (head: StoredHead): Promise<{ readonly prepared: Prepared; readonly version: number } | undefined> => {
-    for (const older of await listVersions(database, head.kind, head.name, { before: head.version, limit: MOST_LOOKED_BACK })) {
+    for (const older of await listVersions(database, head.kind, head.name, { before: head.version, limit: MAX_LOOKED_BACK })) {
       const found = await prepareStored(older);
       if (isPrepared(found)) return { prepared: found, version: older.version };
     }
@@ -92,11 +92,11 @@ export const createServingObjects = (parts: ConfigStoreParts) => {
 
   const degraded = (): readonly HeldObject[] => [...held.values()].filter(({ faults }) => faults.length > 0);
   /** Degraded objects as others were told, by key; undefined: as the database says. */
-  let told: ReadonlySet<string> | undefined;
+  let reported: ReadonlySet<string> | undefined;
   /** Tells what is degraded now and was not, or was and is not: once, however many processes find it. */
   const tellStates = async (): Promise<void> => {
     const now = new Map(degraded().map((object) => [keyOf(object.kind, object.name), object]));
-    const before = told ?? new Set((await readDegraded(database)).map(({ kind, name }) => keyOf(kind, name)));
+    const before = reported ?? new Set((await readDegraded(database)).map(({ kind, name }) => keyOf(kind, name)));
     const news = [...now.keys(), ...before].filter((key) => now.has(key) !== before.has(key));
     if (news.length > 0) {
       const all = await parts.tenants();
@@ -109,12 +109,12 @@ export const createServingObjects = (parts: ConfigStoreParts) => {
           const { version = 0, digest = "" } = object?.head ?? {};
           const tenants = object === undefined ? null : (tenantsOf(object) ?? []);
           if (await markState(sql, op, kind, name))
-            events.push(...configEvents(houseWriter("state"), op, { kind, name, version, digest, tenants }, tenants, all));
+            events.push(...configEvents(instanceWriter("state"), op, { kind, name, version, digest, tenants }, tenants, all));
         }
         return { result: undefined, events };
       });
     }
-    told = new Set(now.keys());
+    reported = new Set(now.keys());
   };
 
   const takeUp = async (head: StoredHead): Promise<void> => {
@@ -165,7 +165,7 @@ export const createServingObjects = (parts: ConfigStoreParts) => {
     await parts.raised();
     known = set;
     catalogue.rebuild();
-    if (told !== undefined) await tellStates();
+    if (reported !== undefined) await tellStates();
   };
   /** One look after the other: a later one sees what an earlier one took up. */
   const look = (): Promise<void> => {

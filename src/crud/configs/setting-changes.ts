@@ -1,44 +1,44 @@
 import type { DefinitionChange } from "#contract/configs.ts";
 import { isObject } from "#contract/is-object.ts";
-import type { Turn } from "#http/turns.ts";
+import type { Yield } from "#http/yielding.ts";
 import { shown } from "#crud/mcp/definition-changes.ts";
 import { documentChanges } from "./document-changes.ts";
 
 /** Members that hold what is told of each tool, operation and view by itself. */
-const TOLD = new Set(["operations", "views", "overrides"]);
+const REPORTED = new Set(["operations", "views", "overrides"]);
 /** Of an operation, those that its tool's definition and rules tell; tests change no call. */
-const TOLD_OF_TOOL = new Set(
+const REPORTED_OF_TOOL = new Set(
   "title description input annotations scopes authz x-authzen-mapping cost_usd stepUp timeout mask dataScope inputCheck tests".split(" "),
 );
 /** Of each member: one with a thousand of them must not hide the next. */
-const MOST_CHANGES = 50;
+const MAX_CHANGES = 50;
 
-const without = (value: unknown, told: ReadonlySet<string>): Readonly<Record<string, unknown>> =>
-  isObject(value) ? Object.fromEntries(Object.entries(value).filter(([name]) => !told.has(name))) : {};
+const without = (value: unknown, reported: ReadonlySet<string>): Readonly<Record<string, unknown>> =>
+  isObject(value) ? Object.fromEntries(Object.entries(value).filter(([name]) => !reported.has(name))) : {};
 
 /**
  * How a document differs outside what is told of its tools: networks, credential, tenants, owner, defaults and whatever else it comes to
  * have, and of operations that stay what is sent and how. All are to be looked at. Others have their turn between two
  * operations. Cost: O(both documents).
  */
-export const settingChanges = async (before: unknown, after: unknown, pause: Turn): Promise<readonly DefinitionChange[]> => {
+export const settingChanges = async (before: unknown, after: unknown, pause: Yield): Promise<readonly DefinitionChange[]> => {
   const found: DefinitionChange[] = [];
   const compare = (one: Readonly<Record<string, unknown>>, other: Readonly<Record<string, unknown>>, at: readonly string[]): void => {
     for (const name of new Set([...Object.keys(one), ...Object.keys(other)])) {
       let count = 0;
       const pair = [one, other].map((holder) => (Object.hasOwn(holder, name) ? { [name]: holder[name] } : {}));
       for (const change of documentChanges(pair[0], pair[1], at)) {
-        if (count++ === MOST_CHANGES) break;
+        if (count++ === MAX_CHANGES) break;
         found.push({ path: change.path, kind: "setting", before: shown(change.before), after: shown(change.after), risk: "review" });
       }
     }
   };
-  compare(without(before, TOLD), without(after, TOLD), []);
+  compare(without(before, REPORTED), without(after, REPORTED), []);
   const operationsOf = (value: unknown) => (isObject(value) && isObject(value["operations"]) ? value["operations"] : {});
   const [had, has] = [operationsOf(before), operationsOf(after)];
   for (const base of Object.keys(has)) {
     await pause();
-    if (Object.hasOwn(had, base)) compare(without(had[base], TOLD_OF_TOOL), without(has[base], TOLD_OF_TOOL), ["operations", base]);
+    if (Object.hasOwn(had, base)) compare(without(had[base], REPORTED_OF_TOOL), without(has[base], REPORTED_OF_TOOL), ["operations", base]);
   }
   return found;
 };

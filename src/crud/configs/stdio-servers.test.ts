@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { test, type TestContext } from "node:test";
 import { cleanUp } from "#testing/clean-up.ts";
-import { crudHouse, type CrudHouse } from "#testing/crud-house.ts";
+import { crudInstance, type CrudInstance } from "#testing/crud-instance.ts";
 import { packArchive } from "./archive.ts";
 
 const configOf = async (t: TestContext): Promise<string> => {
@@ -38,7 +38,7 @@ const stale = (): object => ({ acr: "strong", authTime: now() - 400 });
 const strong = (): object => ({ acr: "strong", authTime: now() - 10 });
 
 const client =
-  (house: CrudHouse) =>
+  (instance: CrudInstance) =>
   async (
     as: object,
     method: string,
@@ -46,10 +46,10 @@ const client =
     more: { readonly raw?: string; readonly body?: unknown; readonly tar?: Buffer } = {},
   ) => {
     const type = more.tar !== undefined ? "application/x-tar" : more.body === undefined ? "application/yaml" : "application/json";
-    const headers = { authorization: `Bearer ${await house.token({ sub: "person:ada", scopes, ...as })}`, "content-type": type };
+    const headers = { authorization: `Bearer ${await instance.token({ sub: "person:ada", scopes, ...as })}`, "content-type": type };
     const sent = more.tar ?? more.raw ?? (more.body === undefined ? undefined : JSON.stringify(more.body));
     const body = sent === undefined ? {} : { body: sent };
-    const response = await house.crud.fetch(new Request(`http://house.internal${path}`, { method, headers, ...body }));
+    const response = await instance.crud.fetch(new Request(`http://house.internal${path}`, { method, headers, ...body }));
     const text = await response.text();
     // oxlint-disable-next-line typescript/no-explicit-any -- bodies of many shapes
     return { status: response.status, headers: response.headers, body: (text.startsWith("{") ? JSON.parse(text) : text) as any };
@@ -57,8 +57,8 @@ const client =
 
 test("a system that starts a program is published by who has just signed in strongly, whichever way it comes", async (t) => {
   const configFolder = await configOf(t);
-  const house = await crudHouse(t, { configFolder, servers: "away" });
-  const ask = client(house);
+  const instance = await crudInstance(t, { configFolder, servers: "away" });
+  const ask = client(instance);
   const tar = (title: string): Buffer =>
     packArchive([
       { path: "systems/notes.tar.yaml", text: server("tar", { title }) },
@@ -80,7 +80,7 @@ test("a system that starts a program is published by who has just signed in stro
       },
     ],
   ];
-  const versions = (): readonly string[] => house.crud.catalogue.snapshot.order;
+  const versions = (): readonly string[] => instance.crud.catalogue.snapshot.order;
   for (const [what, done, act] of ways) {
     for (const as of [weak, stale]) {
       const before = [(await ask(strong(), "GET", "/config/systems")).body, versions()];
@@ -112,8 +112,8 @@ test("a system that starts a program is published by who has just signed in stro
 
 test("an administrator of a tenant gets no code onto the machine, whichever way the document comes", async (t) => {
   const configFolder = await configOf(t);
-  const house = await crudHouse(t, { configFolder });
-  const ask = client(house);
+  const instance = await crudInstance(t, { configFolder });
+  const ask = client(instance);
   const env = (text: string): string => `{ type: stdio, command: mcp-server-memory, env: { ${text} } }`;
   const bad: readonly (readonly [what: string, transport: string, path: string])[] = [
     ["a shell", "{ type: stdio, command: /bin/sh, args: [-c, id] }", "/transport/command"],
@@ -166,7 +166,7 @@ test("an administrator of a tenant gets no code onto the machine, whichever way 
     tar: packArchive([{ path: "servers.yaml", text: "apiVersion: servers/v1\n" }]),
   });
   assert.deepEqual([grabbed.status, grabbed.body.errors[0].message.slice(0, 36)], [422, "is no file of a configuration folder"]);
-  const started = house.lines.filter((line) => line["event"] === "mcp_child_started" && line["system"] !== "memory.demo");
+  const started = instance.lines.filter((line) => line["event"] === "mcp_child_started" && line["system"] !== "memory.demo");
   assert.deepEqual(started, []);
 });
 
@@ -174,12 +174,12 @@ test("a version that the operator has since forbidden is not put in force again,
   const configFolder = await configOf(t);
   const file = join(configFolder, "demo/servers.yaml");
   const allowed = await readFile(file, "utf8");
-  const first = await crudHouse(t, { configFolder });
+  const first = await crudInstance(t, { configFolder });
   assert.equal((await client(first)(strong(), "POST", "/config/systems", { raw: server("one") })).status, 201);
   assert.equal((await client(first)(strong(), "PUT", "/config/systems/notes.one", { raw: plain("one") })).status, 200);
   assert.equal((await client(first)(strong(), "POST", "/config/systems", { raw: server("two") })).status, 201);
   await writeFile(file, allowed.replace("[a-z]{1,40}", "[0-9]"));
-  const second = await crudHouse(t, { configFolder, beside: first });
+  const second = await crudInstance(t, { configFolder, beside: first });
   const ask = client(second);
   const back = await ask(strong(), "POST", "/config/systems/notes.one/rollback", { body: { version: 1, reason: "as before" } });
   assert.deepEqual([back.status, back.body.errors[0].path], [422, "/transport/env/MEMORY_FILE_PATH"]);

@@ -4,7 +4,7 @@ import { keyOf, type KindName } from "./held-object.ts";
 import { fileOf, isPrepared, type Prepared } from "./kinds.ts";
 import type { OwnFolder } from "./own-folder.ts";
 import type { ConfigStoreParts, ServingObjects } from "./serving-objects.ts";
-import { configEntry, configEvents, type ConfigOp, type Publisher, type Writer } from "./tell.ts";
+import { configEntry, configEvents, type ConfigOp, type Publisher, type Writer } from "./config-events.ts";
 import { tenantsIn } from "./publish-scope.ts";
 import { digestOf, listVersions, lockConfig, markTaken, markWritten, putVersion, readHeads, type StoredHead } from "./version-store.ts";
 

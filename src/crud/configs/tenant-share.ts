@@ -2,7 +2,7 @@ import { stringify } from "yaml";
 import { isObject } from "#contract/is-object.ts";
 import { parsePointer } from "#contract/json-pointer.ts";
 import type { Fault } from "#contract/problem.ts";
-import { printJson, type YamlDocument } from "#documents/yaml-document.ts";
+import { printJson, type YamlDocument } from "#parsing/yaml-document.ts";
 import { rewriteSystem } from "#crud/imports/rewrite-system.ts";
 import type { HeldObject } from "./held-object.ts";
 import { systemOfTool, tenantsIn, TAKEN, UNSEEN, type TenantsOfSystem } from "./publish-scope.ts";

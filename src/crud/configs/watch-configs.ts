@@ -1,16 +1,16 @@
 import { configObjectKinds } from "#contract/configs.ts";
-import type { Told, Watched } from "#events/stream.ts";
+import type { Reported, Watched } from "#events/stream.ts";
 import type { ConfigStore } from "./config-store.ts";
 import type { HeldObject, KindName } from "./held-object.ts";
 import { showObject } from "./show-object.ts";
 
 /** A larger document is read where it lies. */
-const MOST_BODY_CHARACTERS = 262_144;
+const MAX_BODY_CHARACTERS = 262_144;
 
-const toldOf = (object: HeldObject): Told => {
+const reportOf = (object: HeldObject): Reported => {
   const { kind, name, head } = object;
   const { version, etag, state, document } = showObject(object);
-  const isLarge = (head?.text?.length ?? 0) > MOST_BODY_CHARACTERS;
+  const isLarge = (head?.text?.length ?? 0) > MAX_BODY_CHARACTERS;
   const body = isLarge ? { href: kind === "tools" ? "/config/tools" : `/config/systems/${name}` } : { body: document };
   return { event: "object", data: { kind, id: name, version, etag, state, ...body } };
 };
@@ -21,7 +21,7 @@ export const watchConfigs = (store: ConfigStore, tenant: string, kinds: Readonly
   return {
     list: async () => {
       await store.follow();
-      return configObjectKinds.filter((kind) => kinds.has(kind)).flatMap((kind) => list(kind).map((object) => () => toldOf(object)));
+      return configObjectKinds.filter((kind) => kinds.has(kind)).flatMap((kind) => list(kind).map((object) => () => reportOf(object)));
     },
     now: async ({ data }) => {
       const [kind, id, version] = [String(data["kind"]) as KindName, String(data["id"]), Number(data["version"])];
@@ -29,7 +29,7 @@ export const watchConfigs = (store: ConfigStore, tenant: string, kinds: Readonly
       // This process may hear of a change before it has taken it up.
       if ((find()?.head?.version ?? 0) < version) await store.follow();
       const object = find();
-      return object === undefined ? { event: "removed", data: { kind, id, version } } : toldOf(object);
+      return object === undefined ? { event: "removed", data: { kind, id, version } } : reportOf(object);
     },
   };
 };

@@ -1,7 +1,7 @@
 import { watch, type FSWatcher } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { startLoop, type Loop } from "#http/loop.ts";
+import { startInterval, type Interval } from "#http/interval.ts";
 import { isStaged } from "./own-folder.ts";
 
 export interface FolderWatchParts {
@@ -13,14 +13,14 @@ export interface FolderWatchParts {
 
 /** An editor that writes in steps is through by then, milliseconds; who writes on and on is looked at in between. */
 const QUIET_MS = 100;
-const MOST_WAITED_MS = 1_000;
+const MAX_WAITED_MS = 1_000;
 /** Where the system tells nothing. */
 const POLL_MS = 5_000;
 
 /** Looks when the system says that something in the configuration folders changed; nothing is read while nothing happens. */
 export const watchFolders = async ({ folders, look, failed }: FolderWatchParts): Promise<AsyncDisposable> => {
   let watchers: FSWatcher[] = [];
-  let loop: Loop | undefined;
+  let loop: Interval | undefined;
   let timer: NodeJS.Timeout | undefined;
   let since: number | undefined;
   let isEnded = false;
@@ -29,7 +29,7 @@ export const watchFolders = async ({ folders, look, failed }: FolderWatchParts):
   const poll = (cause: unknown): void => {
     if (loop !== undefined || isEnded) return;
     failed(cause);
-    loop = startLoop({ everyMs: POLL_MS, work: look, failed });
+    loop = startInterval({ everyMs: POLL_MS, work: look, failed });
   };
   const hint = (_kind: string, name: string | null): void => {
     if (isEnded || (name !== null && isStaged(name))) return;
@@ -37,7 +37,7 @@ export const watchFolders = async ({ folders, look, failed }: FolderWatchParts):
     clearTimeout(timer);
     timer = setTimeout(
       () => void (running = running.then(round)),
-      Math.max(0, Math.min(QUIET_MS, since + MOST_WAITED_MS - performance.now())),
+      Math.max(0, Math.min(QUIET_MS, since + MAX_WAITED_MS - performance.now())),
     );
     timer.unref();
   };

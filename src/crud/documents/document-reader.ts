@@ -1,7 +1,7 @@
 import type { ConfigObjectKind } from "#contract/configs.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
-import { unpackYaml, type PackedYaml } from "#documents/yaml-document.ts";
-import { createWorkThread } from "#documents/work-thread.ts";
+import { unpackYaml, type PackedYaml } from "#parsing/yaml-document.ts";
+import { createWorkThread } from "#parsing/work-thread.ts";
 import { readSystemText, type SystemText } from "#crud/systems/read-system-text.ts";
 import type { SystemDocument } from "#crud/systems/system-document.ts";
 import { readToolsDocument, type ToolsDocument } from "./tools-document.ts";
@@ -36,7 +36,7 @@ export const createDocumentReader = ({ maxMs, heapMebibytes } = LIMITS) => {
   const thread = createWorkThread<DocumentQuestion, DocumentAnswer>({
     module: new URL("./document-thread.ts", import.meta.url),
     name: "documents",
-    mostMs: maxMs,
+    maxMs: maxMs,
     heapMebibytes,
     threads: 2,
     maxWaiting: 16,

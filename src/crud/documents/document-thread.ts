@@ -1,5 +1,5 @@
-import { packYaml } from "#documents/yaml-document.ts";
-import { answerQuestions } from "#documents/work-thread.ts";
+import { packYaml } from "#parsing/yaml-document.ts";
+import { answerQuestions } from "#parsing/work-thread.ts";
 import { readSystemText } from "#crud/systems/read-system-text.ts";
 import type { DocumentAnswer, DocumentQuestion } from "./document-reader.ts";
 import { readToolsDocument } from "./tools-document.ts";

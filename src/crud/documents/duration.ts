@@ -10,15 +10,15 @@ const millisecondsOf = (text: string): number | undefined => {
 };
 
 /** A field that holds a duration within bounds (milliseconds); the value is milliseconds. */
-export const duration = (least: number, most: number) =>
+export const duration = (least: number, max: number) =>
   z
     .string()
     .transform((text, context) => {
       const value = millisecondsOf(text);
-      if (value === undefined || value < least || value > most) {
-        context.addIssue({ code: "custom", message: `must be an ISO 8601 duration of ${least} to ${most} milliseconds` });
+      if (value === undefined || value < least || value > max) {
+        context.addIssue({ code: "custom", message: `must be an ISO 8601 duration of ${least} to ${max} milliseconds` });
         return z.NEVER;
       }
       return value;
     })
-    .meta({ "x-type": "duration", pattern: pattern.source, "x-limits": `PT${least / 1000}S to PT${most / 1000}S` });
+    .meta({ "x-type": "duration", pattern: pattern.source, "x-limits": `PT${least / 1000}S to PT${max / 1000}S` });

@@ -1,9 +1,9 @@
 import { isAbsolute } from "node:path";
 import { z } from "zod";
 import type { Fault } from "#contract/problem.ts";
-import { readConfigFiles } from "#documents/config-files.ts";
-import { said } from "#documents/said.ts";
-import type { YamlDocument } from "#documents/yaml-document.ts";
+import { readConfigFiles } from "#parsing/config-files.ts";
+import { said } from "#parsing/said.ts";
+import type { YamlDocument } from "#parsing/yaml-document.ts";
 import { runsAnyProgram } from "#crud/servers/any-program.ts";
 import { compileArgument, TENANT_FOLDER } from "#crud/servers/argument-pattern.ts";
 import { isLoaderVariable } from "#crud/servers/loader-variable.ts";

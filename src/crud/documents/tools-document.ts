@@ -1,12 +1,12 @@
 import { z } from "zod";
-import { MOST_FAULTS, type Fault } from "#contract/problem.ts";
+import { MAX_FAULTS, type Fault } from "#contract/problem.ts";
 import { StartFaults } from "#contract/start-faults.ts";
 import { viewPattern } from "#crud/mcp/names.ts";
-import { readConfigFiles } from "#documents/config-files.ts";
-import { longNames } from "#documents/long-names.ts";
-import { said } from "#documents/said.ts";
-import { shapeFaults } from "#documents/shape-faults.ts";
-import { readYaml, type YamlDocument } from "#documents/yaml-document.ts";
+import { readConfigFiles } from "#parsing/config-files.ts";
+import { longNames } from "#parsing/long-names.ts";
+import { said } from "#parsing/said.ts";
+import { shapeFaults } from "#parsing/shape-faults.ts";
+import { readYaml, type YamlDocument } from "#parsing/yaml-document.ts";
 
 const texts = z.array(z.string().min(1).max(200)).default([]);
 
@@ -103,7 +103,7 @@ export const readToolsDocument = (
   const { document: yaml, faults } = readYaml(text, file, { mebibytes: 0.25 });
   if (yaml === undefined) return { faults };
   const parsed = toolsDocument.safeParse(yaml.value);
-  const long = longNames(yaml, yaml.value, MOST_FAULTS);
+  const long = longNames(yaml, yaml.value, MAX_FAULTS);
   if (parsed.success && long.length === 0) return { value: parsed.data, yaml };
   const shape = parsed.success ? [] : shapeFaults(yaml, parsed.error, { shape: toolsDocument });
   return { faults: [...long, ...shape], found: yaml.value };

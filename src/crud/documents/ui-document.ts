@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { StartFaults } from "#contract/start-faults.ts";
 import { uiModules, type UiModule } from "#contract/tools.ts";
-import { readConfigFiles } from "#documents/config-files.ts";
-import { said } from "#documents/said.ts";
+import { readConfigFiles } from "#parsing/config-files.ts";
+import { said } from "#parsing/said.ts";
 
 const groups = said(
   z

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
 import { test } from "node:test";
-import { MOST_IMPORT_BYTES } from "#contract/imports.ts";
+import { MAX_IMPORT_BYTES } from "#contract/imports.ts";
 import { Problem } from "#contract/problem.ts";
 import { serverUpstream, type ServerUpstream } from "#testing/http-upstream.ts";
 import { readCeiling, type NetworkCeiling } from "#crud/upstream/network-rules.ts";
@@ -12,11 +12,11 @@ const wide = readCeiling(["0.0.0.0/0", "::/0"]);
 const never = new AbortController().signal;
 const fetched = async (
   url: string,
-  more: { readonly allow?: readonly string[]; readonly ceiling?: NetworkCeiling; readonly housePorts?: readonly number[] } = {},
+  more: { readonly allow?: readonly string[]; readonly ceiling?: NetworkCeiling; readonly internalPorts?: readonly number[] } = {},
 ) => {
-  const { allow = loopback, ceiling = wide, housePorts = [] } = more;
+  const { allow = loopback, ceiling = wide, internalPorts = [] } = more;
   try {
-    const bytes = await fetchDocument(url, { allow, ceiling, housePorts: new Set(housePorts), signal: never, deadlineMs: 1_000 });
+    const bytes = await fetchDocument(url, { allow, ceiling, internalPorts: new Set(internalPorts), signal: never, deadlineMs: 1_000 });
     return Buffer.from(bytes).toString();
   } catch (error) {
     assert.ok(error instanceof Problem, String(error));
@@ -52,7 +52,7 @@ const refused: Readonly<Record<string, readonly [url: string, more: Parameters<t
   "metadata, allowed": ["http://169.254.169.254/latest/meta-data", { allow: ["169.254.0.0/16"] }, /may not be dialled \(metadata\)/],
   "metadata by IPv6, allowed": ["http://[fd00:ec2::254]/", { allow: ["fd00:ec2::/64"] }, /may not be dialled \(metadata\)/],
   "metadata in IPv6, allowed": ["http://[::ffff:169.254.169.254]/", { allow: ["169.254.0.0/16"] }, /may not be dialled/],
-  "a port of the house, allowed": ["http://127.0.0.1:8081/", { housePorts: [8081] }, /may not be dialled/],
+  "a port of the house, allowed": ["http://127.0.0.1:8081/", { internalPorts: [8081] }, /may not be dialled/],
   "a user": ["http://ada:secret@127.0.0.1:9/", {}, /names a user/],
   "a user without a name": ["http://@127.0.0.1:9/", {}, /names a user/],
   "a user behind backslashes": ["http:\\\\ada@127.0.0.1:9/", {}, /names a user/],
@@ -87,7 +87,7 @@ const answers: Readonly<Record<string, readonly [answer: ServerUpstream["answer"
       const chunk = Buffer.alloc(1_048_576, " ");
       let sent = 0;
       const go = (): void => {
-        while (sent <= MOST_IMPORT_BYTES && !response.destroyed) {
+        while (sent <= MAX_IMPORT_BYTES && !response.destroyed) {
           sent += chunk.length;
           if (!response.write(chunk)) return void response.once("drain", go);
         }

@@ -1,4 +1,4 @@
-import { MOST_IMPORT_BYTES } from "#contract/imports.ts";
+import { MAX_IMPORT_BYTES } from "#contract/imports.ts";
 import { Problem } from "#contract/problem.ts";
 import { gatherBytes } from "#http/read-bytes.ts";
 import { AddressRefused, createGuardedAgent } from "#crud/upstream/guarded-agent.ts";
@@ -24,7 +24,7 @@ export const fetchDocument = async (
   text: string,
   options: {
     readonly allow: readonly string[];
-    readonly housePorts: ReadonlySet<number>;
+    readonly internalPorts: ReadonlySet<number>;
     readonly ceiling: NetworkCeiling;
     readonly signal: AbortSignal;
     readonly deadlineMs?: number;
@@ -35,7 +35,7 @@ export const fetchDocument = async (
   if (url.username !== "" || url.password !== "" || namesUser(text)) throw wrongUrl("names a user");
   const { blocks, issues } = parseNetworks(options.allow, options.ceiling);
   if (issues.length > 0) throw new Problem("unprocessable", { errors: issues.map(({ message }) => ({ path: "/allow", message })) });
-  const agent = createGuardedAgent({ rules: { allow: blocks, ceiling: options.ceiling, housePorts: options.housePorts } });
+  const agent = createGuardedAgent({ rules: { allow: blocks, ceiling: options.ceiling, internalPorts: options.internalPorts } });
   const signal = AbortSignal.any([options.signal, AbortSignal.timeout(options.deadlineMs ?? DEADLINE_MS)]);
   try {
     const response = await agent.request({
@@ -55,7 +55,7 @@ export const fetchDocument = async (
       throw wrongUrl("answers compressed, which nobody asked for: name an address that does not");
     }
     const tooLarge = (): Problem => new Problem("body_too_large", { detail: "The document has more than 32 MiB." });
-    return await gatherBytes(response.body, MOST_IMPORT_BYTES, tooLarge);
+    return await gatherBytes(response.body, MAX_IMPORT_BYTES, tooLarge);
   } catch (cause) {
     if (cause instanceof Problem) throw cause;
     if (cause instanceof AddressRefused) throw wrongUrl(whyRefused(cause.reason));

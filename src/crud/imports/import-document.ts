@@ -2,11 +2,11 @@ import { createHash } from "node:crypto";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { stringify } from "yaml";
 import { canonicalJson } from "#contract/canonical-json.ts";
-import { MOST_SYSTEM_BYTES } from "#contract/configs.ts";
+import { MAX_SYSTEM_BYTES } from "#contract/configs.ts";
 import type { ReplyOf } from "#contract/endpoint.ts";
 import type { ImportedOperation, importOpenApi } from "#contract/imports.ts";
 import type { Fault } from "#contract/problem.ts";
-import { mebibytesOf, printJson, readYaml } from "#documents/yaml-document.ts";
+import { mebibytesOf, printJson, readYaml } from "#parsing/yaml-document.ts";
 import { httpMethod } from "#crud/systems/http-operation.ts";
 import { systemLimits } from "#crud/systems/read-system-text.ts";
 import { ImportFault, listOf, nodeOf, readOpenApi, wordOf, type Node, type OpenApi } from "./openapi-document.ts";
@@ -105,11 +105,11 @@ const securityOf = ({ version, root }: OpenApi): Inspected["security"] =>
     });
 
 /** What is told of one operation, and characters of each. */
-const MOST_PROBLEMS = 20;
-const MOST_PROBLEM = 500;
+const MAX_PROBLEMS = 20;
+const MAX_PROBLEM = 500;
 
 /** Cut, and of characters that a database keeps. */
-const cut = (text: string, most: number): string => text.slice(0, most).replaceAll("\0", "").toWellFormed();
+const cut = (text: string, max: number): string => text.slice(0, max).replaceAll("\0", "").toWellFormed();
 
 const rowOf = ({ place, name, made }: Named, prefix: string): ImportedOperation => {
   const id = wordOf(place.operation["operationId"]);
@@ -128,7 +128,7 @@ const rowOf = ({ place, name, made }: Named, prefix: string): ImportedOperation 
       idempotent: ["GET", "PUT", "DELETE"].includes(place.method),
     },
     importable: "operation" in made,
-    problems: ("operation" in made ? made.warnings : [made.problem]).slice(0, MOST_PROBLEMS).map((problem) => cut(problem, MOST_PROBLEM)),
+    problems: ("operation" in made ? made.warnings : [made.problem]).slice(0, MAX_PROBLEMS).map((problem) => cut(problem, MAX_PROBLEM)),
   };
 };
 
@@ -159,9 +159,9 @@ export const inspectDocument = (bytes: Uint8Array, prefix: string): Inspected | 
 };
 
 /** Characters of rows that go to the database at once, more or less. */
-const MOST_ROWS_TEXT = 1_000_000;
-const MOST_TAGS = 1000;
-const MOST_WARNINGS = 50;
+const MAX_ROWS_TEXT = 1_000_000;
+const MAX_TAGS = 1000;
+const MAX_WARNINGS = 50;
 
 const rowsOf = (operations: readonly ImportedOperation[]): readonly string[] => {
   const parts: string[][] = [];
@@ -171,7 +171,7 @@ const rowsOf = (operations: readonly ImportedOperation[]): readonly string[] => 
     const row = JSON.stringify({ at, key, tags, importable, searched: `${key}\n${name}\n${title}\n${id}`.toLowerCase(), operation });
     if (left <= 0) {
       parts.push([]);
-      left = MOST_ROWS_TEXT;
+      left = MAX_ROWS_TEXT;
     }
     parts.at(-1)?.push(row);
     left -= row.length;
@@ -190,8 +190,8 @@ export const lookAtDocument = (bytes: Uint8Array, prefix: string): Looked | { re
     ...about,
     operations: operations.length,
     importable: operations.filter(({ importable }) => importable).length,
-    warnings: operations.flatMap(({ key, problems }) => problems.map((problem) => `${key}: ${problem}`)).slice(0, MOST_WARNINGS),
-    tags: [...counts].map(([name, count]) => ({ name, operations: count })).slice(0, MOST_TAGS),
+    warnings: operations.flatMap(({ key, problems }) => problems.map((problem) => `${key}: ${problem}`)).slice(0, MAX_WARNINGS),
+    tags: [...counts].map(([name, count]) => ({ name, operations: count })).slice(0, MAX_TAGS),
     sha256,
     packed,
     rows: rowsOf(operations),
@@ -199,11 +199,11 @@ export const lookAtDocument = (bytes: Uint8Array, prefix: string): Looked | { re
 };
 
 /** Below this a person can read it as YAML; above it reading YAML takes seconds. */
-const MOST_YAML = 150_000;
+const MAX_YAML = 150_000;
 
 const printSystem = (value: Readonly<Record<string, unknown>>): string => {
   const json = printJson(value);
-  return json.length > MOST_YAML ? json : stringify(value, { lineWidth: 140, aliasDuplicateObjects: false, version: "1.2" });
+  return json.length > MAX_YAML ? json : stringify(value, { lineWidth: 140, aliasDuplicateObjects: false, version: "1.2" });
 };
 
 type Question<Kind> = Extract<ImportQuestion, { readonly kind: Kind }>;
@@ -227,18 +227,16 @@ const pickFaults = (picks: readonly string[], named: readonly Named[]): readonly
 };
 /** A system that is too large for its document. */
 const sizeFaults = (text: string): readonly Fault[] => {
-  if (text.length <= MOST_SYSTEM_BYTES) return [];
-  const most = MOST_SYSTEM_BYTES / 1_048_576;
-  return [
-    { path: "/pick", message: `makes a system of ${mebibytesOf(text)} MiB, of which ${most} MiB may be kept: pick fewer operations` },
-  ];
+  if (text.length <= MAX_SYSTEM_BYTES) return [];
+  const max = MAX_SYSTEM_BYTES / 1_048_576;
+  return [{ path: "/pick", message: `makes a system of ${mebibytesOf(text)} MiB, of which ${max} MiB may be kept: pick fewer operations` }];
 };
 const madeOf = (named: readonly Named[]): readonly (readonly [string, MadeOperation])[] =>
   named.flatMap(({ name, made }) => ("operation" in made ? [[name, made.operation] as const] : []));
 const warningsOf = (named: readonly Named[]): readonly string[] =>
   named
     .flatMap(({ place, made }) => ("operation" in made ? made.warnings.map((warning) => `${place.key}: ${warning}`) : []))
-    .slice(0, MOST_WARNINGS);
+    .slice(0, MAX_WARNINGS);
 
 /** Makes a system of what is picked, operations in the order of the document; the same picks of the same document give the same bytes. */
 export const makeSystem = ({ packed, prefix, picks, head }: Omit<Question<"make">, "kind">): MadeSystem => {
@@ -249,7 +247,7 @@ export const makeSystem = ({ packed, prefix, picks, head }: Omit<Question<"make"
   const ways = nodeOf(head["auth"])["type"] === "none" ? securityOf(document).map(({ name, type }) => `${name} (${type})`) : [];
   const open =
     ways.length === 0 ? [] : [`auth is none, and the document knows its callers by ${ways.join(", ")}: say auth with its secrets.`];
-  const warnings = [...open, ...warningsOf(named)].slice(0, MOST_WARNINGS);
+  const warnings = [...open, ...warningsOf(named)].slice(0, MAX_WARNINGS);
   return { text, faults: [...pickFaults(picks, named), ...sizeFaults(text)], warnings, gone: [], fresh: [] };
 };
 
@@ -313,7 +311,7 @@ export const remakeSystem = ({ packed, prefix, picks, current, written }: Omit<Q
     ],
     warnings: [...(lost ? ["comments of the document are gone: it was written anew"] : []), ...stale, ...warningsOf(added)].slice(
       0,
-      MOST_WARNINGS,
+      MAX_WARNINGS,
     ),
     gone: [...ownKeys].filter((key) => !all.has(key)),
     fresh: callable.filter((key) => !ownKeys.has(key) && !picks.includes(key)).slice(0, 500),

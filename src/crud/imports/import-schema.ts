@@ -1,8 +1,8 @@
 import { UNSEEN } from "#contract/ids.ts";
 import { isRawNumber, withDoubles } from "#contract/exact-numbers.ts";
 import { isObject } from "#contract/is-object.ts";
-import { schemaLists, schemaMembers } from "#documents/foreign-schema.ts";
-import { compilePattern } from "#documents/pattern.ts";
+import { schemaLists, schemaMembers } from "#parsing/foreign-schema.ts";
+import { compilePattern } from "#parsing/pattern.ts";
 import { follow, ImportFault, listOf, lookUp, nodeOf, type Node, type OpenApi } from "./openapi-document.ts";
 
 /** Words for a model without what nobody sees: control and format characters, which may turn or hide what stands beside them. */
@@ -28,12 +28,12 @@ const COUNTS = ["minLength", "maxLength", "minItems", "maxItems", "minProperties
 const NUMBERS = ["minimum", "maximum", "multipleOf", "exclusiveMinimum", "exclusiveMaximum"] as const;
 
 /** Parts of all schemas of one operation together. */
-const MOST_PARTS = 20_000;
-const MOST_PATTERN = 1000;
+const MAX_PARTS = 20_000;
+const MAX_PATTERN = 1000;
 
 /** Whether the house can hold a text to a pattern in linear time. */
 const isLinear = (pattern: string): boolean => {
-  if (pattern.length > MOST_PATTERN) return false;
+  if (pattern.length > MAX_PATTERN) return false;
   try {
     compilePattern(pattern);
     return true;
@@ -95,7 +95,7 @@ export const createSchemaShelf = (document: OpenApi): SchemaShelf => {
 
   const take = (value: unknown): Schema => {
     if (typeof value === "boolean") return value;
-    if (++parts > MOST_PARTS) throw new ImportFault(`has schemas of more than ${MOST_PARTS} parts`);
+    if (++parts > MAX_PARTS) throw new ImportFault(`has schemas of more than ${MAX_PARTS} parts`);
     const node = nodeOf(value);
     const isNullable = node["nullable"] === true;
     if (typeof node["$ref"] === "string") {

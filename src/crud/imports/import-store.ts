@@ -17,7 +17,7 @@ export interface StoredImport {
 const meta = z.object({ sha256: z.string(), prefix: z.string(), title: z.string(), servers: z.array(z.string()) });
 
 /** A tenant's newest ones are kept; each may be some MiB. */
-const MOST_KEPT = 20;
+const MAX_KEPT = 20;
 
 const INSERT = statement<{ readonly expires_at: string }>(
   "crud.import_insert",
@@ -33,7 +33,7 @@ const INSERT_OPERATIONS = statement(
 const SWEEP = statement(
   "crud.import_sweep",
   `delete from crud.openapi_import where expires_at < now()
-   or id in (select id from crud.openapi_import where tenant_id = $1 order by at desc offset ${MOST_KEPT})`,
+   or id in (select id from crud.openapi_import where tenant_id = $1 order by at desc offset ${MAX_KEPT})`,
 );
 const META = statement<{ readonly meta: unknown }>(
   "crud.import_meta",

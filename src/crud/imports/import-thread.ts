@@ -1,4 +1,4 @@
-import { answerQuestions } from "#documents/work-thread.ts";
+import { answerQuestions } from "#parsing/work-thread.ts";
 import { lookAtDocument, makeSystem, remakeSystem, type ImportAnswer, type ImportQuestion } from "./import-document.ts";
 
 /** Reads OpenAPI documents and makes systems of them: up to seconds of one computation. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import { crudHouse, type CrudHouse } from "#testing/crud-house.ts";
+import { crudInstance, type CrudInstance } from "#testing/crud-instance.ts";
 import { serverUpstream, type ServerUpstream } from "#testing/http-upstream.ts";
 
 const scopes = ["config.read", "config.write", "mcp.tools.discovery", "mcp.tools.invoke"];
@@ -10,7 +10,7 @@ const eve = { sub: "person:eve", tenant: "tenant:globex", scopes };
 // oxlint-disable-next-line typescript/no-explicit-any -- a test looks into what it expects
 type Body = any;
 const client =
-  (house: CrudHouse) =>
+  (instance: CrudInstance) =>
   async (
     method: string,
     path: string,
@@ -18,7 +18,7 @@ const client =
   ) => {
     const { type, ...rest } = more;
     const headers: Record<string, string> = more.raw === undefined ? {} : { "content-type": type ?? "application/json" };
-    const response = await house.request(path, { method, as: ada, headers, ...rest });
+    const response = await instance.request(path, { method, as: ada, headers, ...rest });
     return { status: response.status, body: (await response.json()) as Body };
   };
 
@@ -177,20 +177,20 @@ const styleDocument = (url: string) => ({
 
 const imported = async (t: TestContext, document: (url: string) => unknown) => {
   const upstream: ServerUpstream = await serverUpstream(t);
-  const house = await crudHouse(t, { realEvents: true });
-  const ask = client(house);
+  const instance = await crudInstance(t, { realEvents: true });
+  const ask = client(instance);
   const looked = await ask("POST", "/config/imports/openapi?provider=acme&instance=api", { raw: JSON.stringify(document(upstream.url)) });
   assert.equal(looked.status, 201, JSON.stringify(looked.body));
   const accept = (more: object, query = "") =>
     ask("POST", `/config/imports/${looked.body.import_id}/accept${query}`, { body: { allow: ["127.0.0.1/32"], ...more } });
   const call = async (name: string, args: unknown) => {
-    const answer = await house.rpc(
+    const answer = await instance.rpc(
       { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: `acme.api.${name}`, arguments: args } },
       { as: ada },
     );
     return answer.body;
   };
-  return { upstream, house, ask, looked: looked.body, accept, call };
+  return { upstream, instance, ask, looked: looked.body, accept, call };
 };
 
 test("every style of a parameter and every form of a body arrives as the document says", async (t) => {
@@ -268,7 +268,7 @@ const pets =
   });
 
 test("what is picked is looked at, tried, published, called, and brought up to a newer document without losing what a person changed", async (t) => {
-  const { upstream, house, ask, looked, accept, call } = await imported(t, pets());
+  const { upstream, instance, ask, looked, accept, call } = await imported(t, pets());
   assert.deepEqual([looked.title, looked.openapi, looked.operations, looked.importable], ["Pets", "2.0", 4, 3]);
   assert.deepEqual(looked.tags, [
     { name: "read", operations: 2 },
@@ -314,7 +314,7 @@ test("what is picked is looked at, tried, published, called, and brought up to a
   // The same document again changes no byte; a person's text and price stay where the document goes on.
   const again = await ask("POST", "/config/systems/acme.api/reimport", { body: { import_id: looked.import_id } });
   assert.deepEqual([again.status, again.body.version, again.body.fresh], [200, 1, ["GET /pets/{id}"]], JSON.stringify(again.body));
-  const read = await house.request("/config/systems/acme.api", { as: ada, headers: { accept: "application/yaml" } });
+  const read = await instance.request("/config/systems/acme.api", { as: ada, headers: { accept: "application/yaml" } });
   const edited = (await read.text()).replace(
     "Does listPets for a test\n    annotations",
     "Names every pet of the shop\n    cost_usd: 0.01\n    annotations",
@@ -341,7 +341,7 @@ test("what is picked is looked at, tried, published, called, and brought up to a
     [200, ["POST /pets"], ["acme.api.add_pet"], ["acme.api.get_pet"]],
     JSON.stringify(moved.body),
   );
-  const tool = house.crud.catalogue.snapshot.tools.get("acme.api.list_pets");
+  const tool = instance.crud.catalogue.snapshot.tools.get("acme.api.list_pets");
   assert.deepEqual(
     [tool?.definition.description, tool?.definition.title, tool?.rules.reserveMicro],
     ["Names every pet of the shop", "Another text of the document", 10_000n],
@@ -423,10 +423,10 @@ test("a body that is listed open is checked whole before it is sent, also after 
     },
   });
   const long = { long: { enum: Array.from({ length: 2000 }, (_none, index) => `value ${index}`) } };
-  const { upstream, house, ask, accept, call } = await imported(t, wide(long));
+  const { upstream, instance, ask, accept, call } = await imported(t, wide(long));
   const made = await accept({});
   assert.match(made.body.warnings.join(), /listed open and checked whole/);
-  const listed = house.crud.catalogue.snapshot.tools.get("acme.api.wide")?.definition.inputSchema["properties"];
+  const listed = instance.crud.catalogue.snapshot.tools.get("acme.api.wide")?.definition.inputSchema["properties"];
   assert.deepEqual(listed, { id: { type: "string" }, body: { type: "object" } });
   const wrong = await call("wide", { id: "a", body: { member_2: 6, other: 1 } });
   assert.deepEqual(
@@ -445,13 +445,13 @@ test("a body that is listed open is checked whole before it is sent, also after 
     moved.body.diff.tools_changed[0].changes.some(({ path }: { path: string }) => path === "/rules/input_check"),
     JSON.stringify(moved.body.diff),
   );
-  assert.equal(house.crud.catalogue.snapshot.tools.get("acme.api.wide")?.rules.inputCheck, undefined);
+  assert.equal(instance.crud.catalogue.snapshot.tools.get("acme.api.wide")?.rules.inputCheck, undefined);
 });
 
 test("what a person renamed, masked and remarked stays through a newer document", async (t) => {
-  const { upstream, house, ask, accept, call } = await imported(t, pets());
+  const { upstream, instance, ask, accept, call } = await imported(t, pets());
   assert.equal((await accept({ pick: ["GET /pets", "GET /pets/{id}"] })).status, 201);
-  const read = await house.request("/config/systems/acme.api", { as: ada, headers: { accept: "application/yaml" } });
+  const read = await instance.request("/config/systems/acme.api", { as: ada, headers: { accept: "application/yaml" } });
   const edited = `# Belongs to the pet shop.\n${await read.text()}`.replace(
     "  list_pets:\n",
     "  # The name that everybody knows.\n  all_pets:\n    mask: [{ path: /*/mother, action: drop }] # private\n",
@@ -466,13 +466,13 @@ test("what a person renamed, masked and remarked stays through a newer document"
   const moved = await ask("POST", "/config/systems/acme.api/reimport", { body: { import_id: next.body.import_id } });
   assert.equal(moved.body.version, 3, JSON.stringify(moved.body));
   assert.deepEqual([moved.body.gone, moved.body.diff.tools_removed, moved.body.diff.tools_added, moved.body.warnings], [[], [], [], []]);
-  const tool = house.crud.catalogue.snapshot.tools.get("acme.api.all_pets");
+  const tool = instance.crud.catalogue.snapshot.tools.get("acme.api.all_pets");
   assert.equal(tool?.definition.title, "Another text of the document");
   assert.deepEqual(tool?.rules.masks, [{ pointer: ["*", "mother"], kind: "drop", unlessAllowed: undefined }]);
-  assert.equal(house.crud.catalogue.snapshot.tools.has("acme.api.list_pets"), false);
+  assert.equal(instance.crud.catalogue.snapshot.tools.has("acme.api.list_pets"), false);
   assert.equal((await call("all_pets", { limit: 3 })).error, undefined);
   assert.equal(upstream.seen.at(-1)?.url, "/pets?limit=3");
-  const kept = await (await house.request("/config/systems/acme.api", { as: ada, headers: { accept: "application/yaml" } })).text();
+  const kept = await (await instance.request("/config/systems/acme.api", { as: ada, headers: { accept: "application/yaml" } })).text();
   for (const remark of ["# Belongs to the pet shop.", "# The name that everybody knows.", "# private"])
     assert.ok(kept.includes(remark), kept);
 });
@@ -525,9 +525,9 @@ const smallDocument = JSON.stringify({
   paths: { "/a": { get: { responses: { "200": { description: "ok" } } } } },
 });
 const inspectAs =
-  (house: CrudHouse) =>
+  (instance: CrudInstance) =>
   (as: object, raw: string, more: { readonly signal?: AbortSignal } = {}): Promise<Response> =>
-    house.request("/config/imports/openapi?provider=acme&instance=api", {
+    instance.request("/config/imports/openapi?provider=acme&instance=api", {
       method: "POST",
       as,
       raw,
@@ -536,7 +536,7 @@ const inspectAs =
     });
 
 test("a small document does not wait for a large one, whoever sent it first", async (t) => {
-  const inspect = inspectAs(await crudHouse(t));
+  const inspect = inspectAs(await crudInstance(t));
   const order: string[] = [];
   const large = inspect(ada, largeYaml(3)).then((response) => order.push(`large ${response.status}`));
   const small = inspect(eve, smallDocument).then((response) => order.push(`small ${response.status}`));
@@ -545,11 +545,11 @@ test("a small document does not wait for a large one, whoever sent it first", as
 });
 
 test("a small document does not wait for a system made of a large one, however well that one packs", async (t) => {
-  const house = await crudHouse(t);
-  const inspect = inspectAs(house);
+  const instance = await crudInstance(t);
+  const inspect = inspectAs(instance);
   const { import_id: id } = (await (await inspect(ada, largeYaml(4))).json()) as { readonly import_id: string };
   const order: string[] = [];
-  const making = house
+  const making = instance
     .request(`/config/imports/${id}/accept?dryRun=true`, { method: "POST", as: ada, body: { pick: ["GET /p1"] } })
     .then(({ status }) => order.push(`made ${status}`));
   // Sent once the document of the other is with its thread.
@@ -560,7 +560,7 @@ test("a small document does not wait for a system made of a large one, however w
 });
 
 test("a large document does not wait for another tenant's", async (t) => {
-  const inspect = inspectAs(await crudHouse(t));
+  const inspect = inspectAs(await crudInstance(t));
   const order: string[] = [];
   const seen = (as: object, mebibytes: number, name: string) =>
     inspect(as, largeYaml(mebibytes)).then((response) => order.push(`${name} ${response.status}`));
@@ -569,7 +569,7 @@ test("a large document does not wait for another tenant's", async (t) => {
 });
 
 test("of one tenant so many documents wait, the next is told when to come again, and another tenant's is read", async (t) => {
-  const inspect = inspectAs(await crudHouse(t));
+  const inspect = inspectAs(await crudInstance(t));
   const answers = Promise.all(Array.from({ length: 12 }, () => inspect(ada, smallDocument)));
   const other = await inspect(eve, smallDocument);
   const refused = (await answers).filter(({ status }) => status !== 201);
@@ -579,7 +579,7 @@ test("of one tenant so many documents wait, the next is told when to come again,
 });
 
 test("a document is read no further once its sender is gone", async (t) => {
-  const inspect = inspectAs(await crudHouse(t));
+  const inspect = inspectAs(await crudInstance(t));
   const gone = new AbortController();
   const left = inspect(ada, largeYaml(8), { signal: gone.signal });
   const waits = inspect(eve, largeYaml(1.5));

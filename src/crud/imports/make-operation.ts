@@ -1,7 +1,7 @@
 import { isObject } from "#contract/is-object.ts";
 import { missesOf } from "#contract/shape-faults.ts";
-import { schemaRefusal } from "#documents/foreign-schema.ts";
-import { longNamePaths, MAX_MEMBER_NAME } from "#documents/long-names.ts";
+import { schemaRefusal } from "#parsing/foreign-schema.ts";
+import { longNamePaths, MAX_MEMBER_NAME } from "#parsing/long-names.ts";
 import { httpOperation } from "#crud/systems/http-operation.ts";
 import { FORM, MULTIPART, isJsonMedia, type PropertyEncoding } from "#crud/systems/request-body.ts";
 import { createSchemaShelf, plain, requireMemberName, withoutDescriptions, type Schema } from "./import-schema.ts";
@@ -18,14 +18,14 @@ export interface Made {
 }
 
 /** Most bytes of a tool's input schema: what a model has to read of it. */
-const MOST_INPUT_BYTES = 24_576;
+const MAX_INPUT_BYTES = 24_576;
 
-const cut = (text: string, most: number): string => {
+const cut = (text: string, max: number): string => {
   const whole = text.toWellFormed();
-  return whole.length <= most
+  return whole.length <= max
     ? whole
     : `${whole
-        .slice(0, most - 1)
+        .slice(0, max - 1)
         .toWellFormed()
         .replace(/\ufffd$/, "")
         .trimEnd()}…`;
@@ -90,7 +90,7 @@ const jsonBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(v
 /** Why a schema cannot be served, if so. */
 const faultOf = (schema: unknown): string | undefined => {
   const size = jsonBytes(schema);
-  return size > MOST_INPUT_BYTES ? `the input has ${size} bytes` : schemaRefusal(schema);
+  return size > MAX_INPUT_BYTES ? `the input has ${size} bytes` : schemaRefusal(schema);
 };
 
 /**

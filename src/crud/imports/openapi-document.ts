@@ -1,8 +1,8 @@
 import { parseStrictJson } from "#http/strict-json.ts";
 import { isObject } from "#contract/is-object.ts";
 import type { Fault } from "#contract/problem.ts";
-import { isDeeper } from "#documents/yaml-document.ts";
-import { readYamlSlices } from "#documents/yaml-slices.ts";
+import { isDeeper } from "#parsing/yaml-document.ts";
+import { readYamlSlices } from "#parsing/yaml-slices.ts";
 
 export type Node = Readonly<Record<string, unknown>>;
 
@@ -24,12 +24,12 @@ export class ImportFault extends Error {
   override readonly name = "ImportFault";
 }
 
-const MOST_DEPTH = 200;
+const MAX_DEPTH = 200;
 /** A member twice is refused in either form. How many there are is bounded by the document's size, and their depth is looked at below. */
 const JSON_LIMITS = { depth: Number.POSITIVE_INFINITY, members: Number.POSITIVE_INFINITY, keepsUnfit: true };
 /** What YAML is read into takes some 50 times its size; that many MiB are read at once. */
 const YAML_LIMITS = { mebibytes: 8, depth: 100, aliases: 10_000, rounds: true };
-const MOST_HOPS = 20;
+const MAX_HOPS = 20;
 
 export const nodeOf = (value: unknown): Node => (isObject(value) ? value : {});
 export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
@@ -63,7 +63,7 @@ export const readOpenApi = (text: string): OpenApi | { readonly faults: readonly
   const read = readValue(text);
   if ("faults" in read) return read;
   if (!isObject(read.value) || Array.isArray(read.value)) return refused("is no OpenAPI document: it is no object");
-  if (isDeeper(read.value, MOST_DEPTH)) return refused(`is nested deeper than ${MOST_DEPTH}`);
+  if (isDeeper(read.value, MAX_DEPTH)) return refused(`is nested deeper than ${MAX_DEPTH}`);
   const root = read.value as Node;
   const declared = wordOf(root["openapi"]) ?? wordOf(root["swagger"]) ?? "";
   const version = (["2.0", "3.0", "3.1"] as const).find((one) => declared === one || declared.startsWith(`${one}.`));
@@ -112,7 +112,7 @@ export const lookUp = ({ root }: OpenApi, reference: string): unknown => {
 export const follow = (document: OpenApi, value: unknown): Node => {
   let node = nodeOf(value);
   for (let hops = 0; typeof node["$ref"] === "string"; hops++) {
-    if (hops === MOST_HOPS) throw new ImportFault("has a reference that leads to itself");
+    if (hops === MAX_HOPS) throw new ImportFault("has a reference that leads to itself");
     node = nodeOf(lookUp(document, node["$ref"]));
   }
   return node;

@@ -15,11 +15,11 @@ const wordsOf = (text: string): string =>
 const hexOf = (key: string): string => createHash("sha256").update(key).digest("hex");
 
 /** Cut at a word, so that suffix and all fit. */
-const cut = (name: string, most: number): string => {
-  if (name.length <= most) return name;
-  const short = name.slice(0, most + 1);
+const cut = (name: string, max: number): string => {
+  if (name.length <= max) return name;
+  const short = name.slice(0, max + 1);
   const word = short.lastIndexOf("_");
-  return short.slice(0, word > most / 2 ? word : most).replace(/_+$/, "");
+  return short.slice(0, word > max / 2 ? word : max).replace(/_+$/, "");
 };
 
 /**
@@ -30,7 +30,7 @@ export const operationNames = (
   operations: readonly { readonly key: string; readonly id: string | undefined }[],
   prefix: string,
 ): ReadonlyMap<string, string> => {
-  const most = MAX_NAME - prefix.length;
+  const max = MAX_NAME - prefix.length;
   const named = operations.map(({ key, id }) => {
     const words = wordsOf(id ?? "") || wordsOf(key) || "operation";
     return { key, name: basePattern.test(words) ? words : `op_${words}` };
@@ -38,15 +38,15 @@ export const operationNames = (
   const counts = new Map<string, number>();
   for (const { name } of named) counts.set(name, (counts.get(name) ?? 0) + 1);
   const names = new Map<string, string>();
-  const taken = new Set(named.flatMap(({ name }) => (counts.get(name) === 1 && name.length <= most ? [name] : [])));
+  const taken = new Set(named.flatMap(({ name }) => (counts.get(name) === 1 && name.length <= max ? [name] : [])));
   for (const { key, name } of named) {
-    if (counts.get(name) === 1 && name.length <= most) {
+    if (counts.get(name) === 1 && name.length <= max) {
       names.set(key, name);
       continue;
     }
     const hex = hexOf(key);
     let found = "";
-    for (let digits = 6; found === "" || taken.has(found); digits += 2) found = `${cut(name, most - digits - 1)}_${hex.slice(0, digits)}`;
+    for (let digits = 6; found === "" || taken.has(found); digits += 2) found = `${cut(name, max - digits - 1)}_${hex.slice(0, digits)}`;
     taken.add(found);
     names.set(key, found);
   }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { gunzipSync } from "node:zlib";
-import { crudHouse } from "#testing/crud-house.ts";
+import { crudInstance } from "#testing/crud-instance.ts";
 import { inspectDocument, makeSystem } from "./import-document.ts";
 
 const ada = { sub: "person:ada", scopes: ["config.write", "mcp.tools.discovery"] };
@@ -25,14 +25,14 @@ test("the 1,222 tools of a published document are paged without doubles or losse
   const wanted = found.operations.filter(({ importable }) => importable);
   const own = { ...head, provider: "github", instance: "api", baseUrl: "https://github.example", defaults };
   const { text } = makeSystem({ packed: found.packed, prefix, picks: wanted.map(({ key }) => key), head: own });
-  const house = await crudHouse(t, { realEvents: true });
+  const instance = await crudInstance(t, { realEvents: true });
   const publish = async (method: string, path: string, raw: string): Promise<void> => {
-    const response = await house.request(`/config/systems${path}`, { method, as: ada, headers, raw });
+    const response = await instance.request(`/config/systems${path}`, { method, as: ada, headers, raw });
     assert.ok(response.ok, await response.text());
   };
   await publish("POST", "", text);
   // What is decided holds for the moment: pages of one catalogue are decided once.
-  house.verdicts.set("mcp_server:tools/list", { obligations: [], moment: "m" });
+  instance.verdicts.set("mcp_server:tools/list", { obligations: [], moment: "m" });
   const names = wanted.map(({ name }) => name).toSorted();
   assert.equal(names.length, 1222);
 
@@ -43,7 +43,7 @@ test("the 1,222 tools of a published document are paged without doubles or losse
     const provider = published % 2 === 0 ? "aaa" : "zzz";
     await publish("PUT", `/${provider}.api`, around(provider, 1 + (published % 5)));
   };
-  for (const [limit, most, everyPages] of [
+  for (const [limit, max, everyPages] of [
     [1, 40, 10],
     [7, Infinity, 40],
     [200, Infinity, 2],
@@ -54,18 +54,18 @@ test("the 1,222 tools of a published document are paged without doubles or losse
     let last = "";
     for (let cursor: string | undefined; ;) {
       const params = { limit, ...(cursor === undefined ? {} : { cursor }) };
-      const { body } = await house.rpc({ jsonrpc: "2.0", id: 1, method: "tools/list", params }, { as: ada });
+      const { body } = await instance.rpc({ jsonrpc: "2.0", id: 1, method: "tools/list", params }, { as: ada });
       assert.equal(body.error, undefined, JSON.stringify(body.error));
       assert.ok(body.result.tools.length <= limit);
       seen.push(...body.result.tools.map(({ name }) => name));
       last = seen.at(-1) ?? "";
       cursor = body.result.nextCursor;
       pages++;
-      if (cursor === undefined || pages === most) break;
+      if (cursor === undefined || pages === max) break;
       if (pages % everyPages === 0) await change();
     }
     const large = seen.filter((name) => name.startsWith(prefix));
-    const expected = most === Infinity ? names : names.filter((name) => name <= last);
+    const expected = max === Infinity ? names : names.filter((name) => name <= last);
     assert.deepEqual(large, expected, `pages of ${limit}`);
     assert.equal(new Set(seen).size, seen.length, `none twice in pages of ${limit}`);
   }

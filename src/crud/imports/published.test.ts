@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { gunzipSync } from "node:zlib";
-import { MOST_SYSTEM_BYTES } from "#contract/configs.ts";
+import { MAX_SYSTEM_BYTES } from "#contract/configs.ts";
 import { readSystemText } from "#crud/systems/read-system-text.ts";
 import { inspectDocument, makeSystem } from "./import-document.ts";
 
@@ -38,7 +38,7 @@ const importAll = (bytes: Uint8Array) => {
     const made = makeSystem({ packed, prefix: "acme.api.", picks, head });
     assert.deepEqual(made.faults, []);
     assert.equal(makeSystem({ packed, prefix: "acme.api.", picks: picks.toReversed(), head }).text, made.text);
-    assert.ok(made.text.length <= MOST_SYSTEM_BYTES, `${made.text.length} bytes`);
+    assert.ok(made.text.length <= MAX_SYSTEM_BYTES, `${made.text.length} bytes`);
     const read = readSystemText(made.text, "acme.api.yaml");
     assert.ok("document" in read, JSON.stringify("faults" in read ? read.faults.slice(0, 3) : ""));
     assert.equal(read.document.kind === "http" ? Object.keys(read.document.operations).length : 0, picks.length);
@@ -71,19 +71,19 @@ for (const [name, all, importable, why] of published)
 test("every example document becomes what it can, and says why not the rest", () => {
   const examples = JSON.parse(Buffer.from(unpacked("oas-examples")).toString()) as Record<string, unknown>;
   assert.equal(Object.keys(examples).length, 70);
-  const told = new Map<string, string>();
+  const reported = new Map<string, string>();
   for (const [name, document] of Object.entries(examples)) {
     const found = inspectDocument(Buffer.from(JSON.stringify(document)), "acme.api.");
-    if (!("operations" in found)) told.set(name, JSON.stringify(found.faults));
+    if (!("operations" in found)) reported.set(name, JSON.stringify(found.faults));
     else {
       const { all, importable, why } = importAll(Buffer.from(JSON.stringify(document)));
-      if (importable < all) told.set(name, `${importable} of ${all}: ${why.join("; ")}`);
+      if (importable < all) reported.set(name, `${importable} of ${all}: ${why.join("; ")}`);
     }
   }
   const unfit = (path: string): string =>
     `cannot be sent: request.path (${path}) must be / with plain characters and {placeholders}, without query, fragment and percent-encoding`;
   const fragments = `23 of 25: ${unfit("/cookies#formNonExploded")}; ${unfit("/cookies#formExploded")}`;
-  assert.deepEqual(Object.fromEntries(told), {
+  assert.deepEqual(Object.fromEntries(reported), {
     "3.0/parameters-style": fragments,
     "3.0/server-path-level": `2 of 7: ${["/v2", "/v3", "https://operation.example.com/v3", "https://path-item-ref.example.com"].map(ownServer).join("; ")}`,
     "3.0/server-variables": `1 of 4: ${["https://httpbin.com/anything/demo", "https://httpbin.com/anything/common/demo"].map(ownServer).join("; ")}`,

@@ -42,21 +42,21 @@ export interface OperationPlace {
 }
 
 const METHODS = ["get", "put", "post", "delete", "options", "head", "patch", "trace"] as const;
-const MOST_OPERATIONS = 10_000;
+const MAX_OPERATIONS = 10_000;
 /** Parameters of one operation: each is a line of a form, and no tool that a model can use has so many. */
-const MOST_PARAMETERS = 500;
+const MAX_PARAMETERS = 500;
 /** Of all operations together: many may share one list. */
-const MOST_PARAMETERS_IN_ALL = 200_000;
-const MOST_NAME = 500;
+const MAX_PARAMETERS_IN_ALL = 200_000;
+const MAX_NAME = 500;
 /** What is left out of one operation and told by name. */
-const MOST_LEFT = 5;
+const MAX_LEFT = 5;
 
 /** What a document names, as a problem shows it. */
 const shortOf = (value: unknown): string => plain(String(value).slice(0, 60));
 
 /** The parameters of an operation and those of its path, as they are given; no more than may be, and one. */
 const givenTo = (item: Node, operation: Node): readonly unknown[] =>
-  [item, operation].flatMap((node) => listOf(node["parameters"]).slice(0, MOST_PARAMETERS + 1));
+  [item, operation].flatMap((node) => listOf(node["parameters"]).slice(0, MAX_PARAMETERS + 1));
 
 /** All operations in the order of the document. Throws `ImportFault` for too many. */
 export const operationsOf = (document: OpenApi): readonly OperationPlace[] => {
@@ -75,10 +75,9 @@ export const operationsOf = (document: OpenApi): readonly OperationPlace[] => {
       if (operation === undefined) continue;
       const name = method.toUpperCase();
       places.push({ key: `${name} ${path}`, method: name, path, item, operation: nodeOf(operation) });
-      if (places.length > MOST_OPERATIONS) throw new ImportFault(`has more than ${MOST_OPERATIONS} operations`);
-      parameters += Math.min(givenTo(item, nodeOf(operation)).length, MOST_PARAMETERS);
-      if (parameters > MOST_PARAMETERS_IN_ALL)
-        throw new ImportFault(`has more than ${MOST_PARAMETERS_IN_ALL} parameters in all operations`);
+      if (places.length > MAX_OPERATIONS) throw new ImportFault(`has more than ${MAX_OPERATIONS} operations`);
+      parameters += Math.min(givenTo(item, nodeOf(operation)).length, MAX_PARAMETERS);
+      if (parameters > MAX_PARAMETERS_IN_ALL) throw new ImportFault(`has more than ${MAX_PARAMETERS_IN_ALL} parameters in all operations`);
     }
   }
   return places;
@@ -282,10 +281,10 @@ export const readOperation = (document: OpenApi, place: OperationPlace): ReadOpe
   if (own.length > 0 && own[0] !== document.servers[0]) throw new ImportFault(`has a server of its own: ${String(own[0]).slice(0, 100)}`);
   const rows = new Map<string, Node>();
   const given = givenTo(item, operation);
-  if (given.length > MOST_PARAMETERS) throw new ImportFault(`has more than ${MOST_PARAMETERS} parameters`);
+  if (given.length > MAX_PARAMETERS) throw new ImportFault(`has more than ${MAX_PARAMETERS} parameters`);
   for (const one of given) {
     const row = follow(document, one);
-    if (String(row["name"]).length > MOST_NAME) throw new ImportFault(`has a parameter whose name has more than ${MOST_NAME} characters`);
+    if (String(row["name"]).length > MAX_NAME) throw new ImportFault(`has a parameter whose name has more than ${MAX_NAME} characters`);
     rows.set(`${String(row["in"])} ${String(row["name"])}`, row);
   }
   const schemes = schemeNames(document);
@@ -293,7 +292,7 @@ export const readOperation = (document: OpenApi, place: OperationPlace): ReadOpe
   const left: string[] = [];
   let more = 0;
   const leave = (name: string, what: string): void => {
-    if (left.length < MOST_LEFT) left.push(`${shortOf(name)}: ${what}`);
+    if (left.length < MAX_LEFT) left.push(`${shortOf(name)}: ${what}`);
     else more++;
   };
   for (const row of rows.values()) {

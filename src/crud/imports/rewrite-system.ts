@@ -5,7 +5,7 @@ import { isObject } from "#contract/is-object.ts";
 type Path = readonly string[];
 
 /** Operations and their members; deeper a value is written as one. */
-const MOST_LEVELS = 3;
+const MAX_LEVELS = 3;
 
 /**
  * A YAML text that says `after` in place of `before`, with the comments, order and quotes of all that did not change. Undefined for a text that
@@ -16,7 +16,7 @@ export const rewriteSystem = (text: string, before: unknown, after: unknown): st
   if (document.errors.length > 0 || !isMap(document.contents)) return undefined;
   const put = (path: Path, from: unknown, to: unknown): void => {
     if (canonicalJson(from) === canonicalJson(to)) return;
-    if (path.length === MOST_LEVELS || !isObject(from) || !isObject(to)) {
+    if (path.length === MAX_LEVELS || !isObject(from) || !isObject(to)) {
       document.setIn(path, document.createNode(to, { aliasDuplicateObjects: false }));
       return;
     }

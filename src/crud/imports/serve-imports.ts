@@ -1,13 +1,13 @@
-import { acceptImport, importedOperations, importOpenApi, MOST_IMPORT_BYTES, reimportSystem } from "#contract/imports.ts";
+import { acceptImport, importedOperations, importOpenApi, MAX_IMPORT_BYTES, reimportSystem } from "#contract/imports.ts";
 import { Problem } from "#contract/problem.ts";
-import { createWorkThread, type WorkEnd } from "#documents/work-thread.ts";
+import { createWorkThread, type WorkEnd } from "#parsing/work-thread.ts";
 import { readBytes } from "#http/read-bytes.ts";
 import { answer, type Router } from "#http/serve.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { Database } from "#store/database.ts";
 import type { ConfigWrite } from "#crud/configs/plan-write.ts";
 import type { ConfigPublisher } from "#crud/configs/publish-config.ts";
-import type { Asked } from "#crud/configs/tell.ts";
+import type { Asked } from "#crud/configs/config-events.ts";
 import type { NetworkCeiling } from "#crud/upstream/network-rules.ts";
 import { fetchDocument } from "./fetch-document.ts";
 import type { ImportAnswer, ImportQuestion, MadeSystem } from "./import-document.ts";
@@ -17,7 +17,7 @@ import { importableKeys, keepImport, readImport, readImportedDocument, readOpera
 export interface ImportEndpoints {
   readonly publisher: ConfigPublisher;
   readonly database: Database;
-  readonly housePorts: ReadonlySet<number>;
+  readonly internalPorts: ReadonlySet<number>;
   readonly ceiling: NetworkCeiling;
   readonly stopping: AbortSignal;
 }
@@ -48,7 +48,7 @@ export const serveImports = (router: Router<Caller>, parts: ImportEndpoints): vo
     createWorkThread<ImportQuestion, ImportAnswer>({
       module: new URL("./import-thread.ts", import.meta.url),
       name: `openapi-import-${name}`,
-      mostMs: LANES[name].maxMs,
+      maxMs: LANES[name].maxMs,
       heapMebibytes: LANES[name].heapMebibytes,
       threads: 2,
       maxWaiting: MAX_WAITING,
@@ -100,10 +100,10 @@ export const serveImports = (router: Router<Caller>, parts: ImportEndpoints): vo
     await publisher.require(call, "system", "edit", "*");
     const bytes =
       query.url === undefined
-        ? await readBytes(request, MOST_IMPORT_BYTES)
+        ? await readBytes(request, MAX_IMPORT_BYTES)
         : await fetchDocument(query.url, {
             allow: query.allow === undefined ? [] : [query.allow],
-            housePorts: parts.housePorts,
+            internalPorts: parts.internalPorts,
             ceiling: parts.ceiling,
             signal: AbortSignal.any([parts.stopping, request.signal]),
           });
@@ -111,8 +111,8 @@ export const serveImports = (router: Router<Caller>, parts: ImportEndpoints): vo
     const found = await work({ kind: "inspect", bytes, prefix }, call);
     if (!("packed" in found)) throw new Problem("unprocessable", { errors: "faults" in found ? found.faults.slice(0, 50) : [] });
     const kept = await keepImport(database, { tenant: caller.tenant, by: caller.sub, prefix, found });
-    const { packed: _packed, rows: _rows, ...told } = found;
-    return { import_id: kept.id, ...told, expires_at: kept.expiresAt };
+    const { packed: _packed, rows: _rows, ...reported } = found;
+    return { import_id: kept.id, ...reported, expires_at: kept.expiresAt };
   });
 
   router.serve(importedOperations, async (call) => {

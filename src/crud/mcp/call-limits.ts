@@ -7,7 +7,7 @@ const PER_PRINCIPAL = 64;
  * Calls at once: so many in this process, at most half of them of one tenant and 64 of one principal, so that nobody takes
  * the others' room. Answers the function that leaves. Throws `overloaded`.
  */
-export const createCallLimits = (most: number): ((caller: Pick<Caller, "tenant" | "sub">) => () => void) => {
+export const createCallLimits = (max: number): ((caller: Pick<Caller, "tenant" | "sub">) => () => void) => {
   const running = new Map<string, number>();
   let all = 0;
   const add = (key: string, by: number): void => {
@@ -18,9 +18,7 @@ export const createCallLimits = (most: number): ((caller: Pick<Caller, "tenant" 
   return (caller) => {
     const principal = `${caller.tenant} ${caller.sub}`;
     const isFull =
-      all >= most ||
-      (running.get(caller.tenant) ?? 0) >= Math.max(1, Math.floor(most / 2)) ||
-      (running.get(principal) ?? 0) >= PER_PRINCIPAL;
+      all >= max || (running.get(caller.tenant) ?? 0) >= Math.max(1, Math.floor(max / 2)) || (running.get(principal) ?? 0) >= PER_PRINCIPAL;
     if (isFull) throw new Problem("overloaded", { headers: { "retry-after": "1" } });
     all++;
     add(caller.tenant, 1);

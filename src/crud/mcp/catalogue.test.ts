@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { emptyToolsDocument, type ToolsDocument } from "#crud/documents/tools-document.ts";
-import { isInView } from "./call/tool-door.ts";
+import { isInView } from "./call/steps/resolve-tool.ts";
 import { buildSnapshot, findTool, leftOut, type Snapshot } from "./catalogue.ts";
 import { createHealthTool } from "./health-tool.ts";
 import type { Tool } from "./tool.ts";

@@ -1,5 +1,5 @@
 import { microFromUsd } from "#contract/ids.ts";
-import { houseTools } from "#decide/pairs.ts";
+import { builtInTools } from "#pdp-client/pairs.ts";
 import type { ToolsDocument } from "#crud/documents/tools-document.ts";
 import { sha256Of } from "./digest.ts";
 import type { Definition, Tool } from "./tool.ts";
@@ -77,20 +77,20 @@ export const buildSnapshot = (input: CatalogueInput): Snapshot => {
   const places = placesOf(others);
   const placeOf = (tool: Tool): number => places.get(tool) ?? 0;
   /** With so many tools that are not built in, for each tenant. */
-  const gather = (most: number) => {
-    const builtIn = unique.filter((tool) => tool.isBuiltIn && (tool.name === houseTools.health || most > 0));
-    const all = [...builtIn, ...others.filter((tool) => placeOf(tool) < most)];
+  const gather = (max: number) => {
+    const builtIn = unique.filter((tool) => tool.isBuiltIn && (tool.name === builtInTools.health || max > 0));
+    const all = [...builtIn, ...others.filter((tool) => placeOf(tool) < max)];
     const views = buildViews(all, input.document, input.systems);
     // A tool of the house that no view has is none.
     const kept = all.filter((tool) => !tool.isBuiltIn || [...views.values()].some((view) => view.tools.has(tool.name)));
-    return { most, views, kept };
+    return { max, views, kept };
   };
   // What is built in counts: health always, the search where a view has it.
   const { maxTools = Number.POSITIVE_INFINITY } = input;
-  const longest = others.reduce((most, tool) => Math.max(most, placeOf(tool) + 1), 0);
-  let { most, views, kept } = gather(Math.min(longest, maxTools - 1));
-  while (kept.filter((tool) => tool.isBuiltIn).length + most > maxTools && most > 0) ({ most, views, kept } = gather(most - 1));
-  for (const tool of others.filter((one) => placeOf(one) >= most))
+  const longest = others.reduce((max, tool) => Math.max(max, placeOf(tool) + 1), 0);
+  let { max, views, kept } = gather(Math.min(longest, maxTools - 1));
+  while (kept.filter((tool) => tool.isBuiltIn).length + max > maxTools && max > 0) ({ max, views, kept } = gather(max - 1));
+  for (const tool of others.filter((one) => placeOf(one) >= max))
     dropped.push({ name: tool.name, reason: "max_tools", ...(tool.tenants === undefined ? {} : { tenants: tool.tenants }) });
   return {
     revision: sha256Of(

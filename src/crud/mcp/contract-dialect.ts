@@ -15,10 +15,10 @@ import type { Watch } from "./protocol-log.ts";
 import { sinceMs, watchRpc } from "./protocol-log.ts";
 import { contractStatus, errorData, messageOf, rpcCodeOf } from "./rpc-fault.ts";
 import type { Tool } from "./tool.ts";
-import { scopes, type ToolDesk, type Visit } from "./tool-desk.ts";
+import { scopes, type ToolService, type Visit } from "./tool-service.ts";
 
 export interface ContractDialectParts extends Watch {
-  readonly desk: ToolDesk;
+  readonly toolService: ToolService;
   readonly maxBodyBytes: number;
 }
 
@@ -85,7 +85,7 @@ const envelopeCode = (problem: Problem): number =>
   problem.code === "duplicate_member" ? rpcCodes.parse : problem.code === "body_too_large" ? rpcCodes.invalidRequest : rpcCodeOf(problem);
 
 export const createContractDialect = (router: Router<Caller>, parts: ContractDialectParts): void => {
-  const { desk } = parts;
+  const { toolService } = parts;
 
   const answerError = (problem: Problem, id: string | number | null, correlationId: string, code = rpcCodeOf(problem)): Response => {
     const body: RpcResponse = { jsonrpc: "2.0", id, error: { code, message: messageOf(problem), data: errorData(problem, correlationId) } };
@@ -105,7 +105,7 @@ export const createContractDialect = (router: Router<Caller>, parts: ContractDia
     const { method, params } = envelope;
     if (method === "tools/list") {
       requireScope(visit.caller, [scopes.list]);
-      const listed = await desk.list(visit, parseList(params));
+      const listed = await toolService.list(visit, parseList(params));
       return {
         result: {
           tools: listed.tools.map(descriptorOf),
@@ -119,7 +119,7 @@ export const createContractDialect = (router: Router<Caller>, parts: ContractDia
     requireScope(visit.caller, [scopes.call]);
     const { idempotencyKey, ...asked } = parseCall(params);
     const key = request.headers.get("idempotency-key") ?? idempotencyKey;
-    const reply = await desk.call(visit, { method, ...asked, idempotencyKey: key, signal: request.signal });
+    const reply = await toolService.call(visit, { method, ...asked, idempotencyKey: key, signal: request.signal });
     return {
       result: resultOf(reply),
       headers: {
@@ -134,7 +134,7 @@ export const createContractDialect = (router: Router<Caller>, parts: ContractDia
   const rpc = async (caller: Caller, viewName: string, request: Request, correlationId: string): Promise<Response> => {
     let visit: Visit;
     try {
-      visit = desk.enter(caller, viewName, "contract", correlationId);
+      visit = toolService.enter(caller, viewName, "contract", correlationId);
     } catch (error) {
       const problem = asProblem(error);
       if (problem.code === "unknown_view") throw problem;
@@ -178,8 +178,8 @@ export const createContractDialect = (router: Router<Caller>, parts: ContractDia
     request: Request,
     correlationId: string,
   ): Promise<Response> => {
-    const visit = desk.enter(caller, viewName, "contract", correlationId);
-    const listed = await desk.list(visit, query);
+    const visit = toolService.enter(caller, viewName, "contract", correlationId);
+    const listed = await toolService.list(visit, query);
     const truncated = leftOut(visit.snapshot, visit.view, caller.tenant);
     const tools = JSON.stringify(listed.tools.map(descriptorOf));
     // A cursor is sealed anew each time; the list is the same all the same.

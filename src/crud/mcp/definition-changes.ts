@@ -7,8 +7,8 @@ import type { Definition } from "./tool.ts";
 type Risk = DefinitionChange["risk"];
 type Schema = Readonly<Record<string, unknown>>;
 
-const MOST_CHANGES = 50;
-const MOST_DEPTH = 8;
+const MAX_CHANGES = 50;
+const MAX_DEPTH = 8;
 const same = (one: unknown, other: unknown): boolean =>
   one === other || (one !== undefined && other !== undefined && canonicalText(one) === canonicalText(other));
 const escaped = (key: string): string => key.replaceAll("~", "~0").replaceAll("/", "~1");
@@ -32,7 +32,7 @@ const LOOKED_AT = new Set(["properties", "required", "enum", "type", "descriptio
 export const definitionChanges = (before: Definition, after: Definition): readonly DefinitionChange[] => {
   const found: DefinitionChange[] = [];
   const tell = (path: string, kind: DefinitionChange["kind"], from: unknown, to: unknown, risk: Risk): void => {
-    if (found.length >= MOST_CHANGES || same(from, to)) return;
+    if (found.length >= MAX_CHANGES || same(from, to)) return;
     found.push({ path: shownPointer(parsePointer(path)), kind, before: shown(from), after: shown(to), risk });
   };
 
@@ -62,7 +62,7 @@ export const definitionChanges = (before: Definition, after: Definition): readon
       if (!LOOKED_AT.has(word)) tell(`${path}/${escaped(word)}`, "schema", from[word], to[word], "review");
   };
   const compare = (path: string, from: unknown, to: unknown, depth: number): void => {
-    if (isObject(from) && isObject(to) && depth <= MOST_DEPTH) compareSchema(path, from, to, depth);
+    if (isObject(from) && isObject(to) && depth <= MAX_DEPTH) compareSchema(path, from, to, depth);
     else tell(path, "schema", from, to, "breaking");
   };
 

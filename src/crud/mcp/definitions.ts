@@ -43,10 +43,10 @@ const SERVED = statement(
 );
 
 const COLUMNS = "tool, system, state, approved_digest, served_digest, approved, served, since, decided_by, reason";
-const MOST_LISTED = 500;
+const MAX_LISTED = 500;
 const LIST = statement<StoredDefinition>(
   "crud.definitions_list",
-  `select ${COLUMNS} from crud.tool_definition where system = any($1::text[]) and ($2::text is null or state = $2) order by since, tool limit ${MOST_LISTED}`,
+  `select ${COLUMNS} from crud.tool_definition where system = any($1::text[]) and ($2::text is null or state = $2) order by since, tool limit ${MAX_LISTED}`,
 );
 const ONE = statement<StoredDefinition>("crud.definition", `select ${COLUMNS} from crud.tool_definition where tool = $1`);
 const STATES = statement<Row>(

@@ -5,21 +5,21 @@ import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import { asProblem } from "#http/problem-body.ts";
 import { secretStandings, type SecretStanding } from "#crud/secret-standing.ts";
-import { requireChain } from "./call/chain-door.ts";
-import { requireRoom } from "./call/reserve-door.ts";
+import { requireChain } from "./call/steps/check-chain.ts";
+import { requireCapacity } from "./call/steps/reserve-budget.ts";
 import type { CallParts } from "./call/tool-call.ts";
-import { codeOf, toolAsk } from "./call/decide-door.ts";
+import { codeOf, toolAsk } from "./call/steps/authorize.ts";
 import { switchedOffBy } from "./kill-switches.ts";
 import { gatherReach, type Reach } from "./gather-reach.ts";
-import { requireServing } from "./call/state-door.ts";
-import { isInView } from "./call/tool-door.ts";
+import { requireServing } from "./call/steps/check-state.ts";
+import { isInView } from "./call/steps/resolve-tool.ts";
 import { findTool, type Snapshot } from "./catalogue.ts";
 import { missingSteps } from "./missing-steps.ts";
-import { scopes } from "./tool-desk.ts";
+import { scopes } from "./tool-service.ts";
 import type { Tool } from "./tool.ts";
 import type { View } from "./views.ts";
 
-type Door = ToolExplanation["doors"][number];
+type Step = ToolExplanation["doors"][number];
 
 export interface ExplainParts extends CallParts {
   /** Secrets that a system of the tenant names, and networks that it leads to and does not allow. */
@@ -31,7 +31,7 @@ export interface ExplainParts extends CallParts {
 
 export interface ExplainAsk {
   /** Who asks, and is told of secrets what they may know. */
-  readonly asker: Caller;
+  readonly viewer: Caller;
   /** For whom: the caller itself, or somebody whom the caller may ask about. */
   readonly subject: Caller;
   readonly isSelf: boolean;
@@ -58,7 +58,7 @@ const remedies: Readonly<Record<string, string>> = {
   insufficient_scope: `Use a token with the scopes ${scopes.list} and ${scopes.call}.`,
 };
 
-const fail = (door: string, reason: string, more: Partial<Door> = {}): Door => ({
+const fail = (door: string, reason: string, more: Partial<Step> = {}): Step => ({
   door,
   outcome: "fail",
   reason,
@@ -66,14 +66,14 @@ const fail = (door: string, reason: string, more: Partial<Door> = {}): Door => (
   ...more,
 });
 
-const pass = (door: string, more: Partial<Door> = {}): Door => ({ door, outcome: "pass", ...more });
+const pass = (door: string, more: Partial<Step> = {}): Step => ({ door, outcome: "pass", ...more });
 
-const scopeDoor = (ask: ExplainAsk): Door => {
+const scopeDoor = (ask: ExplainAsk): Step => {
   if (!ask.isSelf) return { door: "scope", outcome: "depends", reason: "on the token" };
   return ask.subject.scopes.has(scopes.call) ? pass("scope") : fail("scope", "insufficient_scope");
 };
 
-const stateDoor = ({ subject: caller, view }: ExplainAsk, tool: Tool, parts: Pick<CallParts, "kills">): Door => {
+const stateDoor = ({ subject: caller, view }: ExplainAsk, tool: Tool, parts: Pick<CallParts, "kills">): Step => {
   try {
     requireServing({ caller, view, tool }, parts.kills);
     return pass("state");
@@ -89,7 +89,7 @@ const stateDoor = ({ subject: caller, view }: ExplainAsk, tool: Tool, parts: Pic
   }
 };
 
-const delegationDoor = (tool: Tool, reach: Reach): Door => {
+const delegationDoor = (tool: Tool, reach: Reach): Step => {
   if (tool.isBuiltIn || reach.hops.length === 0)
     return { door: "delegation", outcome: "skipped", reason: tool.isBuiltIn ? "built in" : "no agent" };
   if (reach.capabilities?.has(tool.name) === true) return pass("delegation");
@@ -105,7 +105,7 @@ const delegationDoor = (tool: Tool, reach: Reach): Door => {
 };
 
 /** What is decided only with a call's own arguments and sign-in. */
-const openDoors = (tool: Tool): readonly Door[] => [
+const openSteps = (tool: Tool): readonly Step[] => [
   { door: "arguments", outcome: "depends", reason: "on the call's arguments" },
   ...tool.rules.mappings.map((mapping) => ({
     door: "mapping",
@@ -118,11 +118,11 @@ const openDoors = (tool: Tool): readonly Door[] => [
 ];
 
 /** Whether the delegation would pay for a call at this moment. */
-const reserveDoor = async (tool: Tool, reach: Reach, parts: CallParts, correlationId: string): Promise<Door> => {
+const reserveStep = async (tool: Tool, reach: Reach, parts: CallParts, correlationId: string): Promise<Step> => {
   if (reach.hops.length === 0 || tool.isBuiltIn) return { door: "reserve", outcome: "skipped", reason: "no agent" };
   if (reach.capabilities?.has(tool.name) !== true) return { door: "reserve", outcome: "skipped", reason: "no delegation reaches it" };
   try {
-    await requireRoom(reach.hops, tool, parts, correlationId);
+    await requireCapacity(reach.hops, tool, parts, correlationId);
     return pass("reserve");
   } catch (error) {
     const { code, options } = asProblem(error);
@@ -132,7 +132,7 @@ const reserveDoor = async (tool: Tool, reach: Reach, parts: CallParts, correlati
 };
 
 /** Whether a call would get its system's credentials. */
-const credentialDoor = (standings: readonly SecretStanding[]): readonly Door[] => {
+const credentialStep = (standings: readonly SecretStanding[]): readonly Step[] => {
   if (standings.length === 0) return [];
   const isLacking = standings.some(({ place, isUsable }) => place === "missing" || place === "closed" || !isUsable);
   return [isLacking ? fail("credential", "upstream_auth_failed") : pass("credential")];
@@ -159,18 +159,18 @@ const isOfCallsAlone: ReadonlySet<string> = new Set(["chain", "scope", "reserve"
  * Why a tool is, or is not, in a list and callable: each door's own code is asked, nothing is called, reserved or sent.
  * Throws `unknown_tool` where the tool does not exist for the tenant; `decision_unavailable`, `membership_unavailable`.
  */
-export const explainDoors = async (ask: ExplainAsk, parts: ExplainParts): Promise<ToolExplanation> => {
+export const explainSteps = async (ask: ExplainAsk, parts: ExplainParts): Promise<ToolExplanation> => {
   const { subject, snapshot, view, correlationId } = ask;
   const tool = findTool(snapshot, ask.name);
   const root = snapshot.views.get("");
   if (tool === undefined || root === undefined || !(tool.isBuiltIn || isInView(tool, root, subject.tenant)))
     throw new Problem("unknown_tool");
-  const doors: Door[] = [scopeDoor(ask)];
+  const doors: Step[] = [scopeDoor(ask)];
   const inView = isInView(tool, view, subject.tenant);
   doors.push(inView ? pass("view") : fail("view", "unknown_tool"), stateDoor(ask, tool, parts));
   const reach = tool.isBuiltIn ? { hops: [], capabilities: undefined } : await gatherReach(subject, parts, correlationId);
   doors.push(delegationDoor(tool, reach));
-  const decided = await parts.decider.decide(subject, toolAsk(tool, "tools/list", { could: true, view: view.name }), correlationId);
+  const decided = await parts.pdpClient.decide(subject, toolAsk(tool, "tools/list", { could: true, view: view.name }), correlationId);
   doors.push(
     decided.decision
       ? pass("decide", { decision_id: decided.decisionId })
@@ -189,10 +189,10 @@ export const explainDoors = async (ask: ExplainAsk, parts: ExplainParts): Promis
   }
   const { secrets = [], unlisted = [] } =
     (tool.isBuiltIn ? undefined : parts.systemOf(`${tool.provider}.${tool.instance}`, subject.tenant)) ?? {};
-  const standings = await secretStandings(parts, { caller: ask.asker, correlationId, tool: tool.name }, secrets);
-  doors.push(...openDoors(tool), await reserveDoor(tool, reach, parts, correlationId));
+  const standings = await secretStandings(parts, { caller: ask.viewer, correlationId, tool: tool.name }, secrets);
+  doors.push(...openSteps(tool), await reserveStep(tool, reach, parts, correlationId));
   if (unlisted.length > 0) doors.push(fail("network", "upstream_error", { remedy: "What is missing names the line of its system." }));
-  doors.push(...credentialDoor(standings));
+  doors.push(...credentialStep(standings));
   const killed = parts.kills.of({ caller: subject, view, tool });
   const hasFailed = doors.some((door) => door.outcome === "fail");
   const isListed = inView && doors.every((door) => door.outcome !== "fail" || isOfCallsAlone.has(door.door));

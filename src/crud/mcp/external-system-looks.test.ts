@@ -13,7 +13,7 @@ import { silentLog, type Log } from "#telemetry/log.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { testDatabase } from "#testing/database.ts";
 import { until } from "#testing/until.ts";
-import { createCatalogueKeeper } from "./catalogue-keeper.ts";
+import { createCatalogueKeeper } from "./catalogue-store.ts";
 import { createDefinitions } from "./definitions.ts";
 import { createExternalSystem } from "./external-system.ts";
 import { createHealthTool } from "./health-tool.ts";
@@ -198,11 +198,11 @@ test("the look at a system that is taken away ends at once, though its calls may
     await sources[Symbol.asyncDispose]();
     await rm(folder, { recursive: true, force: true });
   });
-  const heard = (): Promise<string> => readFile(join(folder, "systems/far.tools/tenant%3Aacme/log"), "utf8").catch(() => "");
+  const received = (): Promise<string> => readFile(join(folder, "systems/far.tools/tenant%3Aacme/log"), "utf8").catch(() => "");
   sources.place("far.tools", { name: "far.tools", compiled: { kind: "external", document } } as unknown as PreparedSystem);
-  await until(async () => (await heard()).includes("tools/list"));
+  await until(async () => (await received()).includes("tools/list"));
   sources.place("far.tools", undefined);
-  await until(async () => (await heard()).includes("notifications/cancelled"));
+  await until(async () => (await received()).includes("notifications/cancelled"));
   assert.deepEqual(noted, []);
 });
 

@@ -14,7 +14,7 @@ import { forPostgres } from "#testing/database.ts";
 import { isAlive } from "#store/is-alive.ts";
 import { definitionChanges } from "./definition-changes.ts";
 import { approveWaiting, createDefinitions, decideDefinition, listWaiting } from "./definitions.ts";
-import { agent, crudHouse, type CrudHouse } from "#testing/crud-house.ts";
+import { agent, crudInstance, type CrudInstance } from "#testing/crud-instance.ts";
 import { hostileTools } from "#testing/hostile-tools.ts";
 import { until } from "#testing/until.ts";
 
@@ -27,19 +27,19 @@ const withConfig = async (t: TestContext, change: (folder: string) => Promise<vo
   t.after(() => rm(folder, { recursive: true, force: true }));
   return folder;
 };
-const memoryTools = (house: CrudHouse) => house.crud.catalogue.snapshot.order.filter((name) => name.startsWith("memory.demo."));
+const memoryTools = (instance: CrudInstance) => instance.crud.catalogue.snapshot.order.filter((name) => name.startsWith("memory.demo."));
 const call = (name: string, args: unknown = {}) => ({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: args } });
-const pids = (house: CrudHouse): number[] =>
-  house.lines.filter((line) => line["event"] === "mcp_child_started").map((line) => Number(line["pid"]));
+const pids = (instance: CrudInstance): number[] =>
+  instance.lines.filter((line) => line["event"] === "mcp_child_started").map((line) => Number(line["pid"]));
 
 test("a public MCP server over stdio becomes governed tools soon after the start", async (t) => {
-  const house = await crudHouse(t);
-  assert.ok(house.crud.catalogue.snapshot.tools.has("people.demo.get_employee"), "the start did not wait for it");
+  const instance = await crudInstance(t);
+  assert.ok(instance.crud.catalogue.snapshot.tools.has("people.demo.get_employee"), "the start did not wait for it");
   await until(
-    () => memoryTools(house).length,
+    () => memoryTools(instance).length,
     (count) => count > 0,
   );
-  assert.deepEqual(memoryTools(house), [
+  assert.deepEqual(memoryTools(instance), [
     "memory.demo.add_observations",
     "memory.demo.create_entities",
     "memory.demo.create_relations",
@@ -50,99 +50,99 @@ test("a public MCP server over stdio becomes governed tools soon after the start
     "memory.demo.read_graph",
     "memory.demo.search_nodes",
   ]);
-  house.membership.capabilities = ["memory.demo.create_entities", "memory.demo.read_graph"];
+  instance.membership.capabilities = ["memory.demo.create_entities", "memory.demo.read_graph"];
   const entities = [{ name: "Sallyport", entityType: "product", observations: ["has one gate"] }];
-  const created = await house.rpc(call("memory.demo.create_entities", { entities }), { as: agent });
+  const created = await instance.rpc(call("memory.demo.create_entities", { entities }), { as: agent });
   assert.equal(created.body.error, undefined, JSON.stringify(created.body));
-  const read = await house.rpc(call("memory.demo.read_graph"), { as: agent });
+  const read = await instance.rpc(call("memory.demo.read_graph"), { as: agent });
   assert.match(read.body.result.content[0]?.text ?? "", /has one gate/);
   assert.deepEqual(
-    house.membership.settled.map(({ usd, steps, outcome }) => ({ usd, steps, outcome })),
+    instance.membership.settled.map(({ usd, steps, outcome }) => ({ usd, steps, outcome })),
     [
       { usd: 0, steps: 1, outcome: "ok" },
       { usd: 0, steps: 1, outcome: "ok" },
     ],
   );
 
-  const folder = join(house.dataFolder, "systems", "memory.demo");
+  const folder = join(instance.dataFolder, "systems", "memory.demo");
   assert.deepEqual(await readdir(folder), ["tenant%3Aacme"]);
   assert.match(await readFile(join(folder, "tenant%3Aacme", "memory.jsonl"), "utf8"), /has one gate/);
 
-  const bad = await house.rpc(call("memory.demo.create_entities", { entities: "all" }), { as: agent });
+  const bad = await instance.rpc(call("memory.demo.create_entities", { entities: "all" }), { as: agent });
   assert.deepEqual([bad.body.error?.code, bad.body.error?.data.errors], [-32602, [{ path: "/entities", message: "must be an array" }]]);
-  const globex = await house.rpc(call("memory.demo.read_graph"), { as: { sub: "person:eve", tenant: "tenant:globex" } });
+  const globex = await instance.rpc(call("memory.demo.read_graph"), { as: { sub: "person:eve", tenant: "tenant:globex" } });
   assert.equal(globex.body.error?.data.code, "unknown_tool");
 });
 
 test("a killed child is started again by the next call and keeps its memory", async (t) => {
-  const house = await crudHouse(t);
+  const instance = await crudInstance(t);
   await until(
-    () => memoryTools(house).length,
+    () => memoryTools(instance).length,
     (count) => count > 0,
   );
-  await house.rpc(call("memory.demo.create_entities", { entities: [{ name: "kept", entityType: "x", observations: [] }] }));
-  const [first = 0] = pids(house);
+  await instance.rpc(call("memory.demo.create_entities", { entities: [{ name: "kept", entityType: "x", observations: [] }] }));
+  const [first = 0] = pids(instance);
   process.kill(first, "SIGKILL");
-  await until(() => house.lines.some((line) => line["event"] === "mcp_child_ended"));
-  const read = await house.rpc(call("memory.demo.read_graph"));
+  await until(() => instance.lines.some((line) => line["event"] === "mcp_child_ended"));
+  const read = await instance.rpc(call("memory.demo.read_graph"));
   assert.match(read.body.result.content[0]?.text ?? "", /kept/);
-  const last = pids(house).at(-1) ?? 0;
+  const last = pids(instance).at(-1) ?? 0;
   assert.notEqual(last, first);
-  await house.crud[Symbol.asyncDispose]();
+  await instance.crud[Symbol.asyncDispose]();
   await until(() => !isAlive(last));
 });
 
 test("an answer that nobody can digest is refused as such, and its act is closed", async (t) => {
-  const house = await crudHouse(t);
+  const instance = await crudInstance(t);
   await until(
-    () => memoryTools(house).length,
+    () => memoryTools(instance).length,
     (count) => count > 0,
   );
-  const memory = join(house.dataFolder, "systems/memory.demo/tenant%3Aacme/memory.jsonl");
+  const memory = join(instance.dataFolder, "systems/memory.demo/tenant%3Aacme/memory.jsonl");
   await writeFile(memory, String.raw`{"type":"entity","name":"half \ud800","entityType":"x","observations":[]}` + "\n");
-  house.membership.capabilities = ["memory.demo.read_graph"];
-  const refused = await house.rpc(call("memory.demo.read_graph"), { as: agent });
+  instance.membership.capabilities = ["memory.demo.read_graph"];
+  const refused = await instance.rpc(call("memory.demo.read_graph"), { as: agent });
   assert.equal(refused.body.error?.data.code, "output_invalid", JSON.stringify(refused.body));
   assert.deepEqual(
-    house.membership.settled.map(({ outcome }) => outcome),
+    instance.membership.settled.map(({ outcome }) => outcome),
     ["failed"],
     "settled: nothing is left held",
   );
   await writeFile(memory, String.raw`{"type":"entity","name":"whole","entityType":"x","observations":[]}` + "\n");
-  assert.match((await house.rpc(call("memory.demo.read_graph"), { as: agent })).body.result.content[0]?.text ?? "", /whole/);
+  assert.match((await instance.rpc(call("memory.demo.read_graph"), { as: agent })).body.result.content[0]?.text ?? "", /whole/);
 });
 
 test("a definition that is not the approved one is quarantined: not listed, not callable, told of", async (t) => {
-  const house = await crudHouse(t);
+  const instance = await crudInstance(t);
   await until(
-    () => memoryTools(house).length,
+    () => memoryTools(instance).length,
     (count) => count > 0,
   );
   const set = statement(
     "test.forget",
     "update crud.tool_definition set approved_digest = decode(repeat('00', 32), 'hex') where tool = 'memory.demo.read_graph'",
   );
-  await house.database.run(set);
+  await instance.database.run(set);
   // The child comes back from death; what it serves is looked at anew.
-  process.kill(pids(house)[0] ?? 0, "SIGKILL");
-  await until(() => house.lines.some((line) => line["event"] === "mcp_child_ended"));
-  await house.rpc(call("memory.demo.search_nodes", { query: "x" }));
+  process.kill(pids(instance)[0] ?? 0, "SIGKILL");
+  await until(() => instance.lines.some((line) => line["event"] === "mcp_child_ended"));
+  await instance.rpc(call("memory.demo.search_nodes", { query: "x" }));
   await until(
-    () => house.crud.catalogue.snapshot.tools.get("memory.demo.read_graph")?.state,
+    () => instance.crud.catalogue.snapshot.tools.get("memory.demo.read_graph")?.state,
     (state) => state === "quarantined",
   );
-  const listed = await house.rpc({ jsonrpc: "2.0", id: 1, method: "tools/list" });
+  const listed = await instance.rpc({ jsonrpc: "2.0", id: 1, method: "tools/list" });
   const names = listed.body.result.tools.map((tool) => tool.name);
   assert.ok(!names.includes("memory.demo.read_graph") && names.includes("memory.demo.search_nodes"));
-  const refused = await house.rpc(call("memory.demo.read_graph"));
+  const refused = await instance.rpc(call("memory.demo.read_graph"));
   assert.deepEqual([refused.body.error?.code, refused.body.error?.data.code], [-32001, "tool_quarantined"]);
   assert.deepEqual(
-    house.entries.filter((entry) => entry.phase === "single").map((entry) => [entry.outcome, entry.code]),
+    instance.entries.filter((entry) => entry.phase === "single").map((entry) => [entry.outcome, entry.code]),
     [["refused", "tool_quarantined"]],
   );
   const state = statement<{ state: string }>("test.state", "select state from crud.tool_definition where tool = 'memory.demo.read_graph'");
-  assert.deepEqual(await house.database.run(state), [{ state: "drifted" }]);
-  const explained = (await (await house.request("/mcp/tools/explain?tool=memory.demo.read_graph")).json()) as {
+  assert.deepEqual(await instance.database.run(state), [{ state: "drifted" }]);
+  const explained = (await (await instance.request("/mcp/tools/explain?tool=memory.demo.read_graph")).json()) as {
     listed: boolean;
     callable: string;
     doors: { door: string; reason?: string }[];
@@ -156,24 +156,24 @@ test("with quarantineNew nothing is served before it was approved", async (t) =>
     const file = join(folder, "demo/systems", "memory.demo.yaml");
     await writeFile(file, (await readFile(file, "utf8")).replace("quarantineNew: false", "quarantineNew: true"));
   });
-  const house = await crudHouse(t, { configFolder });
+  const instance = await crudInstance(t, { configFolder });
   await until(
-    () => memoryTools(house).length,
+    () => memoryTools(instance).length,
     (count) => count > 0,
   );
-  assert.ok(memoryTools(house).every((name) => house.crud.catalogue.snapshot.tools.get(name)?.state === "quarantined"));
+  assert.ok(memoryTools(instance).every((name) => instance.crud.catalogue.snapshot.tools.get(name)?.state === "quarantined"));
 
   // Its owner looks at one, approves exactly that, and every process serves it; another beside this one too.
-  const beside = await crudHouse(t, { configFolder, beside: house });
+  const beside = await crudInstance(t, { configFolder, beside: instance });
   await until(() => memoryTools(beside).length > 0);
-  const stateIn = (one: CrudHouse): string | undefined => one.crud.catalogue.snapshot.tools.get("memory.demo.read_graph")?.state;
+  const stateIn = (one: CrudInstance): string | undefined => one.crud.catalogue.snapshot.tools.get("memory.demo.read_graph")?.state;
   const ada = { sub: "person:ada", scopes: ["config.read", "config.write"] };
   const ask = async (path: string, body?: unknown, as: object = ada) => {
-    const response = await house.request(`/config/definitions${path}`, { as, ...(body === undefined ? {} : { body }) });
+    const response = await instance.request(`/config/definitions${path}`, { as, ...(body === undefined ? {} : { body }) });
     return { status: response.status, body: JSON.parse(await response.text()) };
   };
   const listed = await ask("?state=proposed");
-  assert.deepEqual([listed.status, listed.body.definitions.length], [200, memoryTools(house).length]);
+  assert.deepEqual([listed.status, listed.body.definitions.length], [200, memoryTools(instance).length]);
   const one = await ask("/memory.demo.read_graph");
   assert.deepEqual(
     [one.body.state, one.body.owner, one.body.approved_digest, one.body.diff],
@@ -181,36 +181,36 @@ test("with quarantineNew nothing is served before it was approved", async (t) =>
   );
   const wrong = await ask("/memory.demo.read_graph/approve", { digest: "0".repeat(64), reason: "blind" });
   assert.deepEqual([wrong.status, wrong.body.code], [409, "conflict"]);
-  house.verdicts.set("tool:approve_definition", false);
+  instance.verdicts.set("tool:approve_definition", false);
   assert.equal((await ask("/memory.demo.read_graph/approve", { digest: one.body.served_digest, reason: "x" })).status, 403);
-  house.verdicts.clear();
+  instance.verdicts.clear();
   const eve = { ...ada, sub: "person:eve", tenant: "tenant:globex" };
   assert.equal((await ask("/memory.demo.read_graph", undefined, eve)).status, 404);
   assert.deepEqual((await ask("", undefined, eve)).body.definitions, []);
   assert.equal((await ask("/memory.demo.nothing")).status, 404);
 
   // Who is no administrator sees and answers what is their own, or a group's of theirs, and nothing else.
-  house.verdicts.set("tool:approve_definition", ({ properties }) => properties?.["assigned"] === true);
+  instance.verdicts.set("tool:approve_definition", ({ properties }) => properties?.["assigned"] === true);
   const dan = { ...ada, sub: "person:dan" };
   assert.deepEqual((await ask("", undefined, dan)).body.definitions, [], "of the people directory, which serves none");
   for (const path of ["/memory.demo.read_graph", "/memory.demo.nothing"]) assert.equal((await ask(path, undefined, dan)).status, 403, path);
   assert.equal((await ask("/memory.demo.read_graph/reject", { reason: "not mine" }, dan)).status, 403);
-  house.membership.groups = ["group:platform-admins"];
-  assert.equal((await ask("", undefined, dan)).body.definitions.length, memoryTools(house).length);
+  instance.membership.groups = ["group:platform-admins"];
+  assert.equal((await ask("", undefined, dan)).body.definitions.length, memoryTools(instance).length);
   assert.equal((await ask("/memory.demo.read_graph", undefined, dan)).body.state, "proposed");
   assert.equal((await ask("/memory.demo.nothing", undefined, dan)).status, 403);
 
   const approved = await ask("/memory.demo.read_graph/approve", { digest: one.body.served_digest, reason: "read it" }, dan);
-  house.verdicts.clear();
+  instance.verdicts.clear();
   assert.deepEqual([approved.status, approved.body.state], [200, "approved"], JSON.stringify(approved.body));
-  assert.equal(stateIn(house), "serving");
+  assert.equal(stateIn(instance), "serving");
   await until(
     () => stateIn(beside),
     (state) => state === "serving",
   );
-  assert.equal((await house.rpc(call("memory.demo.read_graph"))).body.error, undefined);
+  assert.equal((await instance.rpc(call("memory.demo.read_graph"))).body.error, undefined);
   assert.equal((await ask("/memory.demo.read_graph/reject", { reason: "no more" })).body.state, "rejected");
-  assert.equal(stateIn(house), "quarantined");
+  assert.equal(stateIn(instance), "quarantined");
   await until(
     () => stateIn(beside),
     (state) => state === "quarantined",
@@ -219,12 +219,15 @@ test("with quarantineNew nothing is served before it was approved", async (t) =>
 
   // All that still wait are approved in one act, exactly those that were looked at; what was rejected stays so.
   const [waiting] = (await ask("")).body.waiting as { system: string; definitions: number; digest: string }[];
-  assert.deepEqual([waiting?.system, waiting?.definitions], ["memory.demo", memoryTools(house).length - 1]);
+  assert.deepEqual([waiting?.system, waiting?.definitions], ["memory.demo", memoryTools(instance).length - 1]);
   const approveAll = async (digest: string | undefined, as: object = ada) => {
-    const response = await house.request("/config/systems/memory.demo/approve-definitions", { as, body: { digest, reason: "all read" } });
+    const response = await instance.request("/config/systems/memory.demo/approve-definitions", {
+      as,
+      body: { digest, reason: "all read" },
+    });
     return { status: response.status, body: JSON.parse(await response.text()) };
   };
-  await house.database.run(
+  await instance.database.run(
     // As if the server served another definition of one by now.
     statement("test.serve_other", "update crud.tool_definition set served_digest = decode(repeat('01', 32), 'hex') where tool = $1"),
     ["memory.demo.open_nodes"],
@@ -232,24 +235,24 @@ test("with quarantineNew nothing is served before it was approved", async (t) =>
   const stale = await approveAll(waiting?.digest);
   assert.deepEqual([stale.status, stale.body.code], [409, "conflict"]);
   assert.equal((await ask("?state=approved")).body.definitions.length, 0, "and nothing of it was done");
-  house.verdicts.set("tool:approve_definition", ({ properties }) => properties?.["assigned"] === true);
-  house.membership.groups = [];
+  instance.verdicts.set("tool:approve_definition", ({ properties }) => properties?.["assigned"] === true);
+  instance.membership.groups = [];
   assert.equal((await approveAll(waiting?.digest, dan)).status, 403);
-  house.membership.groups = ["group:platform-admins"];
+  instance.membership.groups = ["group:platform-admins"];
   const [now] = (await ask("", undefined, dan)).body.waiting as { digest: string }[];
   const all = await approveAll(now?.digest, dan);
-  house.verdicts.clear();
+  instance.verdicts.clear();
   // What was approved is no more what this process was given: the graph hears nothing of it.
   const other = "memory.demo.open_nodes is served with another definition than the approved one: look again.";
-  assert.deepEqual([all.status, all.body.approved.length, all.body.warnings], [200, memoryTools(house).length - 1, [other]]);
-  const registered = house.asked.membership.filter(({ path }) => path.endsWith("/tools")).map(({ body }) => JSON.stringify(body));
+  assert.deepEqual([all.status, all.body.approved.length, all.body.warnings], [200, memoryTools(instance).length - 1, [other]]);
+  const registered = instance.asked.membership.filter(({ path }) => path.endsWith("/tools")).map(({ body }) => JSON.stringify(body));
   assert.deepEqual(
     ["search_nodes", "open_nodes"].map((name) => registered.some((body) => body.includes(`"memory.demo.${name}"`))),
     [true, false],
   );
   assert.deepEqual((await ask("")).body.waiting, []);
-  assert.deepEqual([stateIn(house), (await approveAll(now?.digest)).status], ["quarantined", 409]);
-  assert.equal(house.crud.catalogue.snapshot.tools.get("memory.demo.search_nodes")?.state, "serving");
+  assert.deepEqual([stateIn(instance), (await approveAll(now?.digest)).status], ["quarantined", 409]);
+  assert.equal(instance.crud.catalogue.snapshot.tools.get("memory.demo.search_nodes")?.state, "serving");
 });
 
 forPostgres(
@@ -354,9 +357,9 @@ test("a dead upstream costs only its own tools", async (t) => {
       ),
     ),
   );
-  const house = await crudHouse(t, { configFolder });
-  await until(() => house.lines.some((line) => line["event"] === "mcp_upstream_unreachable"));
-  const listed = await house.rpc({ jsonrpc: "2.0", id: 1, method: "tools/list" });
+  const instance = await crudInstance(t, { configFolder });
+  await until(() => instance.lines.some((line) => line["event"] === "mcp_upstream_unreachable"));
+  const listed = await instance.rpc({ jsonrpc: "2.0", id: 1, method: "tools/list" });
   const names = listed.body.result.tools.map((tool) => tool.name);
   assert.ok(names.includes("people.demo.get_employee") && names.includes("sallyport.local.shortest_path"));
   assert.equal(
@@ -366,7 +369,7 @@ test("a dead upstream costs only its own tools", async (t) => {
 });
 
 /** A house whose memory server is another program, listing what is in the file. */
-const listing = async (t: TestContext, tools: string): Promise<CrudHouse> => {
+const listing = async (t: TestContext, tools: string): Promise<CrudInstance> => {
   const configFolder = await withConfig(t, async (folder) => {
     const file = join(folder, "tools.json");
     await writeFile(file, tools);
@@ -377,17 +380,17 @@ const listing = async (t: TestContext, tools: string): Promise<CrudHouse> => {
     const text = (await readFile(system, "utf8")).replace("command: mcp-server-memory", "command: listing").replace(/^ {2}env:.*\n/m, "");
     await writeFile(system, text);
   });
-  const house = await crudHouse(t, { configFolder });
+  const instance = await crudInstance(t, { configFolder });
   await until(
-    () => memoryTools(house).length,
+    () => memoryTools(instance).length,
     (count) => count > 0,
   );
-  return house;
+  return instance;
 };
 
 test("a list of costly schemas costs its own tools alone, and its owner reads which and why", async (t) => {
-  const house = await listing(t, hostileTools());
-  const bases = memoryTools(house).map((name) => name.slice("memory.demo.".length));
+  const instance = await listing(t, hostileTools());
+  const bases = memoryTools(instance).map((name) => name.slice("memory.demo.".length));
   const of = (kind: string): number => bases.filter((base) => base.startsWith(kind)).length;
   assert.deepEqual(
     ["large", "deep", "wide", "many", "digits", "described", "nested", "folded", "calm"].map((kind) => of(kind)),
@@ -396,7 +399,7 @@ test("a list of costly schemas costs its own tools alone, and its owner reads wh
   // The patterns of each cost some 8,000 steps; a list has 300,000.
   assert.ok(of("costly") > 20 && of("costly") < 60, String(of("costly")));
   const { state, degraded } = (await (
-    await house.request("/config/systems/memory.demo", { as: { sub: "person:ada", scopes: ["config.read"] } })
+    await instance.request("/config/systems/memory.demo", { as: { sub: "person:ada", scopes: ["config.read"] } })
   ).json()) as {
     readonly state: string;
     readonly degraded: {
@@ -414,14 +417,14 @@ test("a list of costly schemas costs its own tools alone, and its owner reads wh
 });
 
 test("schemas that a server lists are shown and checked with every digit", async (t) => {
-  const house = await listing(
+  const instance = await listing(
     t,
     '[{"name":"many","inputSchema":{"type":"object","properties":{"id":{"type":"integer","maximum":9223372036854775807},"of":{"enum":[9007199254740993]},"is":{"const":0.12345678901234567891}}}},{"name":5},{"name":"odd","title":7,"inputSchema":{"type":"array"}}]',
   );
-  house.membership.capabilities = ["memory.demo.many"];
+  instance.membership.capabilities = ["memory.demo.many"];
   const send = async (path: string, raw: string): Promise<string> => {
     const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
-    return (await house.request(path, { as: agent, method: "POST", raw, headers })).text();
+    return (await instance.request(path, { as: agent, method: "POST", raw, headers })).text();
   };
   for (const path of ["/mcp/jsonrpc", "/mcp"]) {
     const shown = await send(path, '{"jsonrpc":"2.0","id":1,"method":"tools/list"}');
@@ -440,26 +443,26 @@ test("schemas that a server lists are shown and checked with every digit", async
       assert.equal(answer.includes("invalid_arguments"), !isTaken, `${args} ${answer.slice(0, 300)}`);
     }
   }
-  assert.deepEqual(memoryTools(house), ["memory.demo.many"]);
+  assert.deepEqual(memoryTools(instance), ["memory.demo.many"]);
 });
 
 test("a system whose server the operator does not allow is never started: it is degraded, its neighbours are not", async (t) => {
-  const house = await crudHouse(t, { servers: "none" });
+  const instance = await crudInstance(t, { servers: "none" });
   const as = { sub: "person:ada", scopes: ["config.read"] };
-  const { systems } = (await (await house.request("/config/systems", { as })).json()) as {
+  const { systems } = (await (await instance.request("/config/systems", { as })).json()) as {
     readonly systems: readonly { readonly name: string; readonly state: string }[];
   };
   assert.deepEqual(
     systems.map(({ name, state }) => `${name} ${state}`),
     ["memory.demo degraded", "people.demo serving", "sallyport.local serving"],
   );
-  const { degraded } = (await (await house.request("/config/systems/memory.demo", { as })).json()) as {
+  const { degraded } = (await (await instance.request("/config/systems/memory.demo", { as })).json()) as {
     readonly degraded: { readonly errors: readonly { readonly path: string; readonly line: number; readonly message: string }[] };
   };
   const [error] = degraded.errors;
   assert.deepEqual([error?.path, error?.line], ["/transport/command", 13]);
   assert.match(error?.message ?? "", /is no server of the operator's servers\.yaml/);
-  assert.deepEqual(pids(house), []);
+  assert.deepEqual(pids(instance), []);
 });
 
 test("who publishes a server hears what it offers; another document of it is in force without a gap, another server first when it was heard", async (t) => {
@@ -467,13 +470,13 @@ test("who publishes a server hears what it offers; another document of it is in 
     const file = join(folder, "demo/servers.yaml");
     await writeFile(file, `${await readFile(file, "utf8")}  dead: { command: /bin/false }\n`);
   });
-  const house = await crudHouse(t, { configFolder });
-  const beside = await crudHouse(t, { configFolder, beside: house });
+  const instance = await crudInstance(t, { configFolder });
+  const beside = await crudInstance(t, { configFolder, beside: instance });
   const text = (await readFile(join(shipped, "demo/systems/memory.demo.yaml"), "utf8"))
     .replace("provider: memory", "provider: notes")
     .replace("transport:", "tools: { exclude: [delete_*] }\ntransport:");
   const put = async (raw: string, as = "person:ada"): Promise<readonly string[]> => {
-    const response = await house.request("/config/systems/notes.demo", {
+    const response = await instance.request("/config/systems/notes.demo", {
       method: "PUT",
       raw,
       headers: { "content-type": "application/yaml" },
@@ -488,45 +491,45 @@ test("who publishes a server hears what it offers; another document of it is in 
       () => put(raw),
       (warnings) => warnings.join() === wanted.join(),
     );
-  const notes = (one: CrudHouse): readonly string[] =>
+  const notes = (one: CrudInstance): readonly string[] =>
     [...one.crud.catalogue.snapshot.tools.values()].flatMap(({ name, state }) =>
       /^notes\..*_(graph|nodes)/.test(name) ? [`${name} ${state}`] : [],
     );
   const all = ["notes.demo.open_nodes serving", "notes.demo.read_graph serving", "notes.demo.search_nodes serving"];
-  const told = (): readonly { name: string; state: string }[] =>
+  const reported = (): readonly { name: string; state: string }[] =>
     (
-      house.asked.membership.findLast(({ path }) => path.endsWith("/tools"))?.body as
+      instance.asked.membership.findLast(({ path }) => path.endsWith("/tools"))?.body as
         | { tools: { name: string; state: string }[] }
         | undefined
     )?.tools ?? [];
 
   await published(text);
-  assert.deepEqual(notes(house), all);
-  assert.deepEqual([told().length, new Set(told().map(({ state }) => state))], [6, new Set(["approved"])], "the graph knows them");
+  assert.deepEqual(notes(instance), all);
+  assert.deepEqual([reported().length, new Set(reported().map(({ state }) => state))], [6, new Set(["approved"])], "the graph knows them");
   await until(() => notes(beside).length === all.length);
 
   // Another document of the same server: there is no moment without its tools, and none with one that it excludes.
-  for (const one of [house, beside]) await until(() => memoryTools(one).length > 0);
+  for (const one of [instance, beside]) await until(() => memoryTools(one).length > 0);
   const seen = new Set<string>();
-  const ending = [house, beside].map((one) => one.crud.catalogue.subscribe(() => seen.add(notes(one).join())));
+  const ending = [instance, beside].map((one) => one.crud.catalogue.subscribe(() => seen.add(notes(one).join())));
   const fewer = text.replace("delete_*", "delete_*, search_*");
   await published(fewer);
-  for (const one of [house, beside]) await until(() => notes(one).join() === all.slice(0, 2).join());
+  for (const one of [instance, beside]) await until(() => notes(one).join() === all.slice(0, 2).join());
   assert.deepEqual([...seen], [all.slice(0, 2).join()]);
   for (const end of ending) end();
 
   // Another server: nothing of it is called before it was heard.
   const dead = fewer.replace(/command: mcp-server-memory\n.*\n/, "command: dead\n");
   assert.deepEqual(await put(dead), ["Its server has not answered yet: publish the same document again when it does."]);
-  for (const one of [house, beside]) await until(() => notes(one).length === 0);
+  for (const one of [instance, beside]) await until(() => notes(one).length === 0);
   await published(fewer);
-  assert.deepEqual(notes(house), all.slice(0, 2));
+  assert.deepEqual(notes(instance), all.slice(0, 2));
 
   const reworded = text.replace("exclude:", "overrides: { read_graph: { description: Reads all. } }, exclude:");
   await published(reworded, "1 of its tools wait for an approval: GET /config/definitions.");
-  for (const one of [house, beside])
+  for (const one of [instance, beside])
     await until(() => notes(one).join() === all.join().replace("read_graph serving", "read_graph quarantined"));
-  assert.equal(told().length, 5, "and of that one nothing is said");
+  assert.equal(reported().length, 5, "and of that one nothing is said");
   await published(text);
-  assert.deepEqual(notes(house), all);
+  assert.deepEqual(notes(instance), all);
 });

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { atOnce, createTurnsOfLong, inTurns } from "#http/turns.ts";
+import { atOnce, createYieldingOfLong, yielding } from "#http/yielding.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { McpDocument } from "#crud/systems/system-document.ts";
@@ -50,7 +50,7 @@ export interface ExternalSystem {
   /** Asks no more, and publishes nothing of what is asked. Its calls go on until it is disposed of. */
   retire(): void;
   /** Waits until the server was asked once, at most so long, milliseconds. */
-  asked(most: number): Promise<void>;
+  asked(max: number): Promise<void>;
   /** Looks again at what was approved; the server is not asked. */
   recheck(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -59,7 +59,7 @@ export interface ExternalSystem {
 const MAX_LOGGED = 20;
 const LIST_MS = 15_000;
 const GONE_MS = 60_000;
-const MOST_WAIT_MS = 60_000;
+const MAX_WAIT_MS = 60_000;
 /** Between two looks, whatever the server says; twice as long after each that finds another change, up to the second. */
 const FLOOR_MS = 5000;
 const MAX_FLOOR_MS = 300_000;
@@ -113,7 +113,7 @@ export const createExternalSystem = (parts: ExternalSystemParts): ExternalSystem
   const probe = async (): Promise<void> => {
     try {
       const answer = await parts.children.use(key, (client) => listForeignTools(client, { signal: stop.signal, timeout: LIST_MS }));
-      const found = await inTurns(externalTools(document, answer, parts), createTurnsOfLong());
+      const found = await yielding(externalTools(document, answer, parts), createYieldingOfLong());
       const hasChanged = await parts.definitions.note(name, found.tools, { quarantineNew: document.quarantineNew, signal: stop.signal });
       // As it is kept by now: somebody may have decided meanwhile.
       const unapproved = await parts.definitions.refused(name, found.tools);
@@ -150,7 +150,7 @@ export const createExternalSystem = (parts: ExternalSystemParts): ExternalSystem
 
   const restMs = (): number => {
     const floor = Math.min(MAX_FLOOR_MS, FLOOR_MS * 2 ** Math.max(0, drifts - 1));
-    return failures === 0 ? floor : Math.max(drifts === 0 ? 0 : floor, Math.min(MOST_WAIT_MS, 1000 * 2 ** (failures - 1)));
+    return failures === 0 ? floor : Math.max(drifts === 0 ? 0 : floor, Math.min(MAX_WAIT_MS, 1000 * 2 ** (failures - 1)));
   };
 
   const loop = async (): Promise<void> => {
@@ -202,7 +202,7 @@ export const createExternalSystem = (parts: ExternalSystemParts): ExternalSystem
     },
     refresh,
     retire,
-    asked: (most) => Promise.race([first.promise, sleep(most, undefined, { ref: false })]),
+    asked: (max) => Promise.race([first.promise, sleep(max, undefined, { ref: false })]),
     recheck: async () => {
       if (tools.length > 0) quarantined = await parts.definitions.refused(name, tools);
     },

@@ -5,8 +5,8 @@ import { buildTool } from "#crud/systems/build-tool.ts";
 import type { McpDocument } from "#crud/systems/system-document.ts";
 import type { Children } from "#crud/upstream/mcp-children.ts";
 import { createMcpConnector } from "#crud/upstream/mcp-connector.ts";
-import { prepareSchema } from "#documents/foreign-schema.ts";
-import { compilePattern, type Pattern } from "#documents/pattern.ts";
+import { prepareSchema } from "#parsing/foreign-schema.ts";
+import { compilePattern, type Pattern } from "#parsing/pattern.ts";
 import { externalBasePattern, MAX_NAME } from "./names.ts";
 import type { Definition, Tool } from "./tool.ts";
 
@@ -43,7 +43,7 @@ export const mapNames = (
   names: readonly string[],
   overrides: McpDocument["tools"]["overrides"] = {},
 ): ReadonlyMap<string, string> => {
-  const most = MAX_NAME - prefix.length - 1;
+  const max = MAX_NAME - prefix.length - 1;
   const plain = new Map(
     names.map((name) => {
       const cleaned = name.replace(/[^A-Za-z0-9_-]/g, "_").replace(/^[^A-Za-z]+/, "");
@@ -56,7 +56,7 @@ export const mapNames = (
   return new Map(
     [...plain].map(([name, base]) => {
       const isPlain = base === name || overrides[name]?.base !== undefined;
-      return [name, base.length <= most && ((counts.get(base) ?? 0) === 1 || isPlain) ? base : `${base.slice(0, most - 7)}_${hex6(name)}`];
+      return [name, base.length <= max && ((counts.get(base) ?? 0) === 1 || isPlain) ? base : `${base.slice(0, max - 7)}_${hex6(name)}`];
     }),
   );
 };

@@ -1,18 +1,18 @@
 import { requireScope } from "#authn/caller.ts";
-import { houseTools } from "#decide/pairs.ts";
-import { requireView } from "./call/tool-door.ts";
-import type { CatalogueKeeper } from "./catalogue-keeper.ts";
+import { builtInTools } from "#pdp-client/pairs.ts";
+import { requireView } from "./call/steps/resolve-tool.ts";
+import type { CatalogueKeeper } from "./catalogue-store.ts";
 import { listedName } from "./views.ts";
-import { createHouseTool } from "./house-tool.ts";
+import { createBuiltInTool } from "./built-in-tool.ts";
 import { findPermitted, type ListParts } from "./list-tools.ts";
 import { rankTools } from "./rank-tools.ts";
 import type { Definition, Tool } from "./tool.ts";
 
-const MOST = 20;
+const MAX = 20;
 const USUAL = 5;
 
 const definition: Omit<Definition, "annotations"> = {
-  name: houseTools.find,
+  name: builtInTools.find,
   title: "Find tools",
   description:
     "Looks for tools that you may use, by words of what you want to do, the best first. Call a tool by the name that it has here.",
@@ -21,7 +21,7 @@ const definition: Omit<Definition, "annotations"> = {
     required: ["query"],
     properties: {
       query: { type: "string", minLength: 1, maxLength: 200, description: "Words of what the tool should do." },
-      limit: { type: "integer", minimum: 1, maximum: MOST, default: USUAL, description: "At most so many tools." },
+      limit: { type: "integer", minimum: 1, maximum: MAX, default: USUAL, description: "At most so many tools." },
     },
     additionalProperties: false,
   },
@@ -53,7 +53,7 @@ export const createFindTool = (tool: {
   /** Asked for at each call: the catalogue that this tool is in is one of them. */
   readonly parts: () => ListParts & { readonly catalogue: CatalogueKeeper };
 }): Tool =>
-  createHouseTool(definition, async ({ caller, viewName, correlationId, arguments: { query, limit } }) => {
+  createBuiltInTool(definition, async ({ caller, viewName, correlationId, arguments: { query, limit } }) => {
     requireScope(caller, [tool.scope]);
     const parts = tool.parts();
     const { snapshot } = parts.catalogue;

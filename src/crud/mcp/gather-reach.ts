@@ -4,7 +4,7 @@ import { capabilities } from "#contract/membership.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { CallParts } from "./call/tool-call.ts";
 import type { Hop } from "#authn/agent-rule.ts";
-import { membershipFault, parseHops } from "./call/delegation-door.ts";
+import { membershipFault, parseHops } from "./call/steps/check-delegation.ts";
 
 export interface Reach {
   /** Empty: a person or a service acts itself. */

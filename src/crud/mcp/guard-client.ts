@@ -5,8 +5,11 @@ import type { Caller } from "#authn/caller.ts";
  * Who uses the tool protocol is an agent, a service of the house, or a client of the first party; a token that some other
  * client got hold of opens nothing here. A token of this house's own key carries no foreign client. Throws `unknown_client`.
  */
-export const guardClient = (caller: Pick<Caller, "agent" | "clientId" | "isHouseService" | "sub">, firstParty: readonly string[]): void => {
-  if (caller.agent !== undefined || caller.isHouseService || caller.clientId === undefined) return;
+export const guardClient = (
+  caller: Pick<Caller, "agent" | "clientId" | "isInternalService" | "sub">,
+  firstParty: readonly string[],
+): void => {
+  if (caller.agent !== undefined || caller.isInternalService || caller.clientId === undefined) return;
   if (caller.clientId === caller.sub || caller.clientId.startsWith("service:") || firstParty.includes(caller.clientId)) return;
   throw new Problem("unknown_client");
 };

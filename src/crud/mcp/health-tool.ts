@@ -1,11 +1,11 @@
-import { houseTools } from "#decide/pairs.ts";
-import { createHouseTool } from "./house-tool.ts";
+import { builtInTools } from "#pdp-client/pairs.ts";
+import { createBuiltInTool } from "./built-in-tool.ts";
 import type { Definition, Tool } from "./tool.ts";
 
 export type HealthChecks = () => Promise<Readonly<Record<string, "up" | "down">>>;
 
 const definition: Omit<Definition, "annotations"> = {
-  name: houseTools.health,
+  name: builtInTools.health,
   title: "Health",
   description: "Says whether the tool server is well; verbose adds its parts.",
   inputSchema: {
@@ -27,7 +27,7 @@ const definition: Omit<Definition, "annotations"> = {
 
 /** The tool that is in every view and costs nothing. */
 export const createHealthTool = (parts: { readonly version: string; readonly checks: HealthChecks }): Tool =>
-  createHouseTool(definition, async (call) => {
+  createBuiltInTool(definition, async (call) => {
     const checks = await parts.checks();
     const status = Object.values(checks).every((state) => state === "up") ? "ok" : "degraded";
     return {

@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import type { ToolExplanation } from "#contract/tools.ts";
 import { test } from "node:test";
 import { cleanUp } from "#testing/clean-up.ts";
-import { agent, crudHouse } from "#testing/crud-house.ts";
+import { agent, crudInstance } from "#testing/crud-instance.ts";
 import { serverUpstream } from "#testing/http-upstream.ts";
 import { until } from "#testing/until.ts";
 import { statement } from "#store/database.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { openKillSwitches } from "./kill-switches.ts";
 
-const TOLD = statement<{ key: string; op: string }>(
+const REPORTED = statement<{ key: string; op: string }>(
   "test.told",
   "select data->>'scope' as key, data->>'op' as op from events.outbox where type = 'kill.changed'",
 );
@@ -23,44 +23,44 @@ const ada = { sub: "person:ada", scopes };
 const eve = { sub: "person:eve", tenant: "tenant:globex", scopes };
 
 test("what is switched off is listed and called by nobody of the tenant, on every process, until it is lifted", async (t) => {
-  const house = await crudHouse(t, { realEvents: true });
+  const instance = await crudInstance(t, { realEvents: true });
   const upstream = await serverUpstream(t);
   const document = `{apiVersion: systems/v1, provider: slow, instance: one, title: Slow, owner: "group:people-ops", kind: http,
     tenants: ["tenant:acme"], baseUrl: "${upstream.url}", network: {allow: [127.0.0.1/32]}, defaults: {dataScope: none},
     operations: {wait: {description: Waits for a long time., request: {method: GET, path: /wait}}}}`;
-  const made = await house.request("/config/systems", {
+  const made = await instance.request("/config/systems", {
     as: ada,
     raw: document,
     method: "POST",
     headers: { "content-type": "application/yaml" },
   });
   assert.equal(made.status, 201, await made.text());
-  house.membership.capabilities = ["slow.one.wait"];
-  const elsewhere = await openKillSwitches({ database: house.database, change: house.change, log: silentLog, now: () => new Date() });
+  instance.membership.capabilities = ["slow.one.wait"];
+  const elsewhere = await openKillSwitches({ database: instance.database, change: instance.change, log: silentLog, now: () => new Date() });
   cleanUp(t, () => elsewhere[Symbol.asyncDispose]());
-  const beside = await crudHouse(t, { realEvents: true, beside: house });
+  const beside = await crudInstance(t, { realEvents: true, beside: instance });
   await until(() => beside.crud.catalogue.snapshot.tools.has("slow.one.wait"));
   const set = async (scope: string, body: object = { reason: "leaks" }, method = "PUT") => {
-    const response = await house.request(`/config/kill-switches/${encodeURIComponent(scope)}`, {
+    const response = await instance.request(`/config/kill-switches/${encodeURIComponent(scope)}`, {
       as: ada,
       method,
       ...(method === "PUT" ? { body } : {}),
     });
     return { status: response.status, body: (await response.json()) as { scope: string; code?: string } };
   };
-  const call = async (as: object = ada, one = house) =>
+  const call = async (as: object = ada, one = instance) =>
     (await one.rpc({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "slow.one.wait", arguments: {} } }, { as })).body;
   const listed = async (as: object = ada) =>
-    (await house.rpc({ jsonrpc: "2.0", id: 1, method: "tools/list" }, { as })).body.result.tools.map(({ name }) => name);
+    (await instance.rpc({ jsonrpc: "2.0", id: 1, method: "tools/list" }, { as })).body.result.tools.map(({ name }) => name);
 
   /** What the list of systems, and the page of one, say of it. */
   const offOf = async (as: object) => {
-    const { systems } = (await (await house.request("/config/systems", { as })).json()) as {
+    const { systems } = (await (await instance.request("/config/systems", { as })).json()) as {
       systems: { name: string; switched_off?: object }[];
     };
     const listedOne = systems.find(({ name }) => name === "slow.one");
     if (listedOne === undefined) return [undefined];
-    const one = (await (await house.request("/config/systems/slow.one", { as })).json()) as { switched_off?: object };
+    const one = (await (await instance.request("/config/systems/slow.one", { as })).json()) as { switched_off?: object };
     return [listedOne.switched_off, one.switched_off];
   };
 
@@ -77,15 +77,15 @@ test("what is switched off is listed and called by nobody of the tenant, on ever
     assert.equal((await listed()).includes("system.health"), true, scope);
     assert.deepEqual(await listed(eve), others, "another tenant's tools are its own");
     // Its system says so to whoever sees it, where all of it is off.
-    const told = scope.startsWith("tool:") ? undefined : { scope, by: "person:ada", reason: "leaks", until: null };
-    assert.deepEqual(await offOf(ada), [told, told], scope);
+    const reported = scope.startsWith("tool:") ? undefined : { scope, by: "person:ada", reason: "leaks", until: null };
+    assert.deepEqual(await offOf(ada), [reported, reported], scope);
     assert.deepEqual(await offOf(eve), [undefined], "another tenant does not see the system");
     await until(() => elsewhere.list("tenant:acme").some((row) => row.scope === scope));
     assert.deepEqual((await set(scope, {}, "DELETE")).body.scope, scope);
     assert.equal((await listed()).includes("slow.one.wait"), true, scope);
   }
   // An agent's switch stops the agent, and not the person.
-  house.membership.owners = [...house.membership.owners, agentId];
+  instance.membership.owners = [...instance.membership.owners, agentId];
   assert.equal((await set(agentId)).status, 200);
   assert.equal((await call(agent)).error?.data.code, "tool_disabled");
   assert.equal((await call()).error, undefined);
@@ -108,7 +108,7 @@ test("what is switched off is listed and called by nobody of the tenant, on ever
   await until(() => gone === 2);
   upstream.answer = answerNow;
 
-  const explained = await house.request("/mcp/tools/explain?tool=slow.one.wait", { as: ada });
+  const explained = await instance.request("/mcp/tools/explain?tool=slow.one.wait", { as: ada });
   const { about, doors, missing } = (await explained.json()) as ToolExplanation;
   assert.deepEqual(about.switched_off, { scope: "tool:slow.one.wait", by: "person:ada", reason: "leaks", until: null });
   assert.deepEqual(
@@ -122,16 +122,16 @@ test("what is switched off is listed and called by nobody of the tenant, on ever
     on: "tool:slow.one.wait",
   });
   // Each change is told of and on record, in the commit of the change.
-  const [record] = await house.database.run(ON_RECORD);
+  const [record] = await instance.database.run(ON_RECORD);
   assert.ok((record?.count ?? 0) > 0);
-  const kept = await house.database.run(TOLD);
+  const kept = await instance.database.run(REPORTED);
   assert.ok(kept.some(({ key, op }) => key === "tool:slow.one.wait" && op === "killed") && kept.some(({ op }) => op === "lifted"));
   // One with an end ends by itself, and other processes hear of that; one that is over is none.
-  let told = 0;
-  elsewhere.subscribe(() => told++);
+  let reported = 0;
+  elsewhere.subscribe(() => reported++);
   await set("tool:slow.one.wait", { reason: "for a moment", until: new Date(Date.now() + 300).toISOString() });
   await until(async () => (await call()).error === undefined);
-  await until(() => told >= 2);
+  await until(() => reported >= 2);
   assert.equal((await set("all", { reason: "late", until: "2020-01-01T00:00:00Z" })).status, 422);
   // What is not there is a slip, unless it is said to be meant; nothing of it is in force then.
   for (const [scope, message, hint] of [
@@ -147,7 +147,7 @@ test("what is switched off is listed and called by nobody of the tenant, on ever
     const [fault] = (body as { errors?: { path: string; message: string; hint?: string }[] }).errors ?? [];
     assert.deepEqual([status, body.code, fault?.path, fault?.hint], [422, "unprocessable", "/scope", hint], scope);
     assert.match(fault?.message ?? "", message);
-    const forced = await house.request(`/config/kill-switches/${encodeURIComponent(scope)}?force=true`, {
+    const forced = await instance.request(`/config/kill-switches/${encodeURIComponent(scope)}?force=true`, {
       as: ada,
       method: "PUT",
       body: { reason: "leaks" },
@@ -155,12 +155,12 @@ test("what is switched off is listed and called by nobody of the tenant, on ever
     assert.equal(forced.status, /must be/.test(message.source) ? 422 : 200, scope);
     if (forced.status === 200) assert.equal((await set(scope, {}, "DELETE")).status, 200, scope);
   }
-  house.verdicts.set("kill_switch:set", false);
+  instance.verdicts.set("kill_switch:set", false);
   assert.equal((await set("all")).status, 403);
 });
 
 test("a process that could not read for five seconds what is switched off lists and calls nothing, but for health, until it can", async (t) => {
-  const { database } = await crudHouse(t);
+  const { database } = await crudInstance(t);
   let [isBroken, ahead] = [false, 0];
   const broken: typeof database = {
     ...database,
@@ -169,17 +169,17 @@ test("a process that could not read for five seconds what is switched off lists 
       return database.run(text, values);
     },
   };
-  const house = await crudHouse(t, { beside: { database: broken }, now: () => new Date(Date.now() + ahead) });
+  const instance = await crudInstance(t, { beside: { database: broken }, now: () => new Date(Date.now() + ahead) });
   const tool = "people.demo.get_employee";
   const ask = (method: string, params: object = {}, path = "/mcp/jsonrpc") =>
-    house.rpc({ jsonrpc: "2.0", id: 1, method, params }, { as: agent, path });
+    instance.rpc({ jsonrpc: "2.0", id: 1, method, params }, { as: agent, path });
   const call = (name = tool) => ask("tools/call", { name, arguments: name === tool ? { id: "e1" } : {} });
   isBroken = true;
   assert.equal((await call()).body.error, undefined, "for a moment what was read last counts");
   ahead = 6_000;
   for (const refused of [await call(), await ask("tools/list")])
     assert.deepEqual([refused.status, refused.body.error?.data.code], [503, "kill_switch_unknown"]);
-  assert.equal((await house.request("/mcp/tools/list", { as: agent })).status, 503);
+  assert.equal((await instance.request("/mcp/tools/list", { as: agent })).status, 503);
   assert.equal((await call("system.health")).body.error, undefined);
   isBroken = false;
   assert.equal((await call()).body.error, undefined);

@@ -6,7 +6,7 @@ import type { Change } from "#events/change.ts";
 import { followChannel } from "#events/follow-channel.ts";
 import { statement, type Database, type TransactionSql } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
-import { configEntry, type Writer } from "#crud/configs/tell.ts";
+import { configEntry, type Writer } from "#crud/configs/config-events.ts";
 import type { Tool } from "./tool.ts";
 
 interface Row extends KillSwitch {
@@ -46,7 +46,7 @@ const shown = ({ scope, reason, by, at, until }: Row): KillSwitch => ({ scope, r
 
 /** How old what was read may be, and how long who needs it newer waits for it, milliseconds. */
 const MOST_AGE_MS = 5_000;
-const MOST_WAITED_MS = 1_000;
+const MAX_WAITED_MS = 1_000;
 
 /**
  * What is switched off. Every process keeps all switches in memory, is told of changes and looks once a second besides. A process that could
@@ -127,7 +127,7 @@ export const openKillSwitches = async (parts: {
       const isKnown = (): boolean => Math.abs(now().getTime() - readAt) <= MOST_AGE_MS;
       if (isKnown()) return;
       let timer: NodeJS.Timeout | undefined;
-      const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, MOST_WAITED_MS)));
+      const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, MAX_WAITED_MS)));
       const unread = await Promise.race([look(), late]).catch((cause: unknown) => cause);
       clearTimeout(timer);
       if (!isKnown()) throw new Problem("kill_switch_unknown", { cause: unread });

@@ -1,12 +1,12 @@
 import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
-import type { DecideAsk } from "#decide/decider.ts";
-import { houseTools } from "#decide/pairs.ts";
-import type { Decided } from "#decide/obligations.ts";
-import type { Recent } from "#http/recent.ts";
-import { requireEntry, toolAsk } from "./call/decide-door.ts";
+import type { EvaluationQuery } from "#pdp-client/pdp-client.ts";
+import { builtInTools } from "#pdp-client/pairs.ts";
+import type { Decision } from "#pdp-client/obligations.ts";
+import type { TtlCache } from "#http/ttl-cache.ts";
+import { requireEntry, toolAsk } from "./call/steps/authorize.ts";
 import { principalOf, type CallParts } from "./call/tool-call.ts";
-import { isInView } from "./call/tool-door.ts";
+import { isInView } from "./call/steps/resolve-tool.ts";
 import type { Snapshot } from "./catalogue.ts";
 import { gatherReach } from "./gather-reach.ts";
 import { pageOf, type SealedCursors } from "#authn/sealed-cursors.ts";
@@ -31,10 +31,10 @@ export interface ListedTools {
 
 export type ListParts = Pick<
   CallParts,
-  "membership" | "membershipAudience" | "identity" | "decider" | "kills" | "maxDelegationDepth" | "publicOrigin"
+  "membership" | "membershipAudience" | "identity" | "pdpClient" | "kills" | "maxDelegationDepth" | "publicOrigin"
 > & {
   readonly cursor: SealedCursors<string>;
-  readonly decided: Recent<DecidedTools>;
+  readonly decided: TtlCache<DecidedTools>;
   readonly now: () => Date;
 };
 
@@ -45,15 +45,15 @@ export interface DecidedTools {
 }
 
 /** How many lists are remembered. */
-export const MOST_LISTS = 100;
+export const MAX_LISTS = 100;
 /** As long as clients are told that they may keep a list. It bounds what time alone ends: a right that expires moves no graph. */
 export const LIST_TTL_MS = 30_000;
 /** Most and fewest that a list asks at once. */
-const BATCH = { most: 200, least: 100 };
-const MOST = 500;
+const BATCH = { max: 200, least: 100 };
+const MAX = 500;
 
 /** The endpoint as a resource of its own: who may enter it may list, whatever the list then holds. */
-export const endpointAsk = (method: string, publicOrigin: string): DecideAsk => ({
+export const endpointAsk = (method: string, publicOrigin: string): EvaluationQuery => ({
   type: "mcp_server",
   action: method,
   id: `${publicOrigin}/mcp`,
@@ -62,7 +62,7 @@ export const endpointAsk = (method: string, publicOrigin: string): DecideAsk => 
 /** Throws `invalid_limit`. */
 export const parseLimit = (limit: number | undefined): number | undefined => {
   if (limit === undefined) return undefined;
-  if (!Number.isInteger(limit) || limit < 1 || limit > MOST) throw new Problem("invalid_limit", { detail: `1 to ${MOST}.` });
+  if (!Number.isInteger(limit) || limit < 1 || limit > MAX) throw new Problem("invalid_limit", { detail: `1 to ${MAX}.` });
   return limit;
 };
 
@@ -76,11 +76,11 @@ const keyOf = ({ caller, view, snapshot }: ListAsk): string => {
  * Asks about some tools whether a call of this caller could be permitted: the same policies as the call, with arguments, assurance and
  * approval taken as met. Each question also asks whether the endpoint may be listed at all; the first of a list is its record.
  */
-const decideTools = async (ask: ListAsk, tools: readonly Tool[], parts: ListParts, isFirst: boolean): Promise<readonly Decided[]> => {
+const decideTools = async (ask: ListAsk, tools: readonly Tool[], parts: ListParts, isFirst: boolean): Promise<readonly Decision[]> => {
   const isRecorded = isFirst && ask.isBackground !== true && ask.cursor === undefined;
   const entry = { ...endpointAsk("tools/list", parts.publicOrigin), ...(isRecorded ? {} : { context: { background: true } }) };
   const asks = tools.map((tool) => toolAsk(tool, "tools/list", { could: true, view: ask.view.name }));
-  const [entered, ...answers] = await parts.decider.decideMany(ask.caller, [entry, ...asks], ask.correlationId);
+  const [entered, ...answers] = await parts.pdpClient.decideMany(ask.caller, [entry, ...asks], ask.correlationId);
   if (entered === undefined || answers.length !== tools.length) throw new Problem("decision_unavailable");
   requireEntry(entered, ask.caller, parts);
   return [entered, ...answers];
@@ -108,7 +108,7 @@ const firstPermitted = async (
   candidates: readonly Tool[],
   wanted: number,
   parts: ListParts,
-  start = Math.max(BATCH.least, Math.min(BATCH.most, wanted + 1)),
+  start = Math.max(BATCH.least, Math.min(BATCH.max, wanted + 1)),
 ): Promise<readonly Tool[]> => {
   const key = keyOf(ask);
   const held = parts.decided.get(key);
@@ -131,13 +131,13 @@ const firstPermitted = async (
     asked.forEach(({ name }, index) => permitted.set(name, answers[index]?.decision === true));
     isFirst = false;
     // Whoever may use little is not asked about in many small questions.
-    size = Math.min(BATCH.most, size * 2);
+    size = Math.min(BATCH.max, size * 2);
   }
   if (moment !== undefined) parts.decided.set(key, { moment, permitted }, parts.now().getTime() + LIST_TTL_MS);
   return found();
 };
 
-const houseNames: readonly string[] = Object.values(houseTools);
+const houseNames: readonly string[] = Object.values(builtInTools);
 
 /** Whether a tool comes after this name in a list: those of the house come first, in their order, then all others by name. What had the name may be gone. */
 export const isAfter = ({ name, isBuiltIn }: Pick<Tool, "name" | "isBuiltIn">, after: string | undefined): boolean => {
@@ -156,11 +156,11 @@ export const listPermitted = async (ask: ListAsk, parts: ListParts): Promise<Lis
   const wanted = parseLimit(ask.limit) ?? Number.POSITIVE_INFINITY;
   const place = { view: view.name, principal: principalOf(caller) };
   const after = ask.cursor === undefined ? undefined : parts.cursor.open(ask.cursor, place);
-  const house = [...snapshot.tools.values()].filter(
+  const instance = [...snapshot.tools.values()].filter(
     (tool) => tool.isBuiltIn && isInView(tool, view, caller.tenant) && isAfter(tool, after),
   );
   const candidates = (await candidatesOf(ask, parts)).filter((tool) => isAfter(tool, after));
-  const found = [...house, ...(await firstPermitted(ask, candidates, wanted - house.length, parts))];
+  const found = [...instance, ...(await firstPermitted(ask, candidates, wanted - instance.length, parts))];
   const { page, last: end } = pageOf(found, wanted);
   return end === undefined ? { tools: page } : { tools: page, nextCursor: parts.cursor.seal(end.name, place) };
 };

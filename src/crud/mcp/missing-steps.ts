@@ -5,14 +5,14 @@ import type { KillSwitch } from "#contract/kill-switches.ts";
 import type { MissingStep } from "#contract/tools.ts";
 import type { Caller } from "#authn/caller.ts";
 import { secretOf, type SecretStanding } from "#crud/secret-standing.ts";
-import { membershipFault } from "./call/delegation-door.ts";
+import { membershipFault } from "./call/steps/check-delegation.ts";
 import { allowNetwork } from "#crud/upstream/network-rules.ts";
 import type { Reach } from "./gather-reach.ts";
 import type { Tool } from "./tool.ts";
 
 const ADMINISTRATOR = "an administrator (role:administrator)";
 
-const RUNS_THE_HOUSE = "whoever runs the house";
+const OPERATOR = "whoever runs the house";
 
 /** What the graph still lacks on the way from the subject to the tool, in the order in which it is done. */
 const stepsOf = (facts: Facts, tool: Tool, subject: string, agent: string | undefined): readonly MissingStep[] => {
@@ -93,7 +93,7 @@ const secretSteps = (system: string, standings: readonly SecretStanding[]): read
     const secret = isKnown ? secretOf(uri) : "a secret that it names";
     const steps: MissingStep[] = [];
     if (place === "closed")
-      steps.push({ step: "secret", who: RUNS_THE_HOUSE, how: `Name a place for ${secret} in TENANT_ALLOWED_MOUNTS, and start again.` });
+      steps.push({ step: "secret", who: OPERATOR, how: `Name a place for ${secret} in TENANT_ALLOWED_MOUNTS, and start again.` });
     if (place === "missing")
       steps.push({ step: "secret", who: ADMINISTRATOR, how: `Write ${uri}: POST /api/secrets, or the page Secrets.`, ...named });
     if (!isUsable)

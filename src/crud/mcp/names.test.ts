@@ -5,9 +5,9 @@ import { instanceName, providerName, systemName } from "#contract/configs.ts";
 import { underscoreOf, viewPattern } from "./names.ts";
 import { mapNames } from "./external-tools.ts";
 
-const letters = (head: string, tail: string, most: number) =>
+const letters = (head: string, tail: string, max: number) =>
   fc
-    .tuple(fc.constantFrom(...head.split("")), fc.array(fc.constantFrom(...tail.split("")), { maxLength: most }))
+    .tuple(fc.constantFrom(...head.split("")), fc.array(fc.constantFrom(...tail.split("")), { maxLength: max }))
     .map(([first, rest]) => first + rest.join(""));
 const isProvider = (text: string): boolean => providerName.safeParse(text).success;
 const provider = letters("abcxyz", "abcxyz0189-", 24).filter(isProvider);

@@ -12,7 +12,7 @@ const wordsOf = (text: string): readonly string[] =>
 const WEIGHTS = { name: 8, title: 5, tags: 4, description: 2 } as const;
 /** A word that begins like the one that is looked for (employee, employees) says less than the word itself. */
 const LIKE = 0.6;
-const LEAST_LIKE = 3;
+const MIN_LIKE = 3;
 
 interface Index {
   /** Of each tool its words, with the most that each says. */
@@ -45,7 +45,7 @@ const indexOf = (snapshot: Snapshot): Index => {
 };
 
 const isLike = (one: string, other: string): boolean =>
-  Math.min(one.length, other.length) >= LEAST_LIKE && (one.startsWith(other) || other.startsWith(one));
+  Math.min(one.length, other.length) >= MIN_LIKE && (one.startsWith(other) || other.startsWith(one));
 
 /** Those of the tools in which a word of the query stands, the best first: rare words and words of the name count most. Equals by name. */
 export const rankTools = (snapshot: Snapshot, tools: readonly Tool[], query: string): readonly Tool[] => {

@@ -4,7 +4,7 @@ import { microFromUsd } from "#contract/ids.ts";
 import type { AuditCategory } from "#contract/events.ts";
 import type { CallParts } from "./call/tool-call.ts";
 import { forgetRunning } from "./call/idempotency.ts";
-import { settleHeld } from "./call/reserve-door.ts";
+import { settleHeld } from "./call/steps/reserve-budget.ts";
 
 /** One act that a dead process left open. */
 export interface DeadAct {

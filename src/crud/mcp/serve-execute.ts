@@ -8,7 +8,7 @@ import type { Router } from "#http/serve.ts";
 import { FailedCall } from "./call/upstream-fault.ts";
 import { watchRpc, type Watch } from "./protocol-log.ts";
 import { contractStatus, isUpstreamCode, messageOf } from "./rpc-fault.ts";
-import type { ToolDesk } from "./tool-desk.ts";
+import type { ToolService } from "./tool-service.ts";
 
 const callOf = (asked: ExecuteAsk): { readonly name: string; readonly arguments: unknown } => {
   if ("tool" in asked) return { name: asked.tool, arguments: asked.arguments };
@@ -29,16 +29,16 @@ const marksOf = ({ isAuditPending, isReplay = false }: { readonly isAuditPending
 });
 
 /** One call as one request, for programs that speak no JSON-RPC: through the same corridor as both dialects, in the view of all tools. */
-export const serveExecute = (router: Router<Caller>, { desk, ...watch }: Watch & { readonly desk: ToolDesk }): void => {
+export const serveExecute = (router: Router<Caller>, { toolService, ...watch }: Watch & { readonly toolService: ToolService }): void => {
   router.serve(execute, async ({ caller, body, request, correlationId }) => {
     const started = performance.now();
     const call = callOf(body);
-    const visit = desk.enter(caller, "", "execute", correlationId);
+    const visit = toolService.enter(caller, "", "execute", correlationId);
     const idempotencyKey = request.headers.get("idempotency-key") ?? undefined;
     const since = (): number => Math.round(performance.now() - started);
     try {
       const done = await watchRpc({ ...visit, view: "" }, "execute", call.name, watch, () =>
-        desk.call(visit, { method: "execute", ...call, idempotencyKey, signal: request.signal }),
+        toolService.call(visit, { method: "execute", ...call, idempotencyKey, signal: request.signal }),
       );
       const shown = isObject(done.value) ? done.value : {};
       const next = shown["next_cursor"] ?? shown["nextCursor"];

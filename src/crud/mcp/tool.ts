@@ -1,10 +1,10 @@
 import type { MaskKind } from "#contract/data-scope.ts";
-import type { DecideAsk } from "#decide/decider.ts";
+import type { EvaluationQuery } from "#pdp-client/pdp-client.ts";
 import type { Caller, SignInDemand } from "#authn/caller.ts";
 import type { Template } from "#crud/systems/template.ts";
 import type { Fault } from "#contract/problem.ts";
-import type { SchemaCheck } from "#documents/foreign-schema.ts";
-import type { SchemaCaller } from "#documents/schema-issues.ts";
+import type { SchemaCheck } from "#parsing/foreign-schema.ts";
+import type { SchemaCaller } from "#parsing/schema-issues.ts";
 import type { Pointer } from "#contract/json-pointer.ts";
 
 /** What a tool says of itself; its digest is taken over exactly this. */
@@ -40,7 +40,7 @@ export interface AskMapping {
   /** The pairs that it asks, `resource/action`. */
   readonly pairs: readonly string[];
   /** Throws `mapping_error` when the call gives nothing to decide on. */
-  asks(call: MappedCall): readonly DecideAsk[];
+  asks(call: MappedCall): readonly EvaluationQuery[];
 }
 
 /** What a mapping may look at. */
@@ -92,7 +92,7 @@ export interface Tool {
   /** Of the house itself: no delegation, no budget. */
   readonly isBuiltIn: boolean;
   /** All issues of arguments. Throws `overloaded`. */
-  checkArguments(value: unknown, asker?: SchemaCaller): Promise<readonly Fault[]>;
+  checkArguments(value: unknown, caller?: SchemaCaller): Promise<readonly Fault[]>;
   readonly rules: CallRules;
   readonly connector: Connector;
   /** What its file says of what it gives for an answer of its upstream. */

@@ -1,4 +1,4 @@
-import { houseTools } from "#decide/pairs.ts";
+import { builtInTools } from "#pdp-client/pairs.ts";
 import type { ToolsDocument, ViewFilters } from "#crud/documents/tools-document.ts";
 import type { Tool } from "./tool.ts";
 
@@ -129,20 +129,20 @@ export const buildViews = (
     holds: (tool: Tool) => boolean,
     more: Partial<Omit<View, "search" | "prefix">> & {
       readonly search?: boolean | undefined;
-      readonly most?: number | undefined;
+      readonly max?: number | undefined;
       readonly prefix?: () => string;
       readonly key?: string;
     } = {},
   ): void => {
-    const { key = name, most, search: isSearched, prefix = () => "", ...rest } = more;
+    const { key = name, max, search: isSearched, prefix = () => "", ...rest } = more;
     const content = later(() => {
       const found = tools.filter((tool) => !tool.isBuiltIn && holds(tool));
       const places = placesOf(found);
       const [held = [], cut = []] = [true, false].map((isIn) =>
-        found.filter((tool) => (places.get(tool) ?? 0) < (most ?? Infinity) === isIn),
+        found.filter((tool) => (places.get(tool) ?? 0) < (max ?? Infinity) === isIn),
       );
       const search = isSearched ?? held.length > LARGE;
-      const own = tools.filter((tool) => tool.isBuiltIn && (search || tool.name !== houseTools.find));
+      const own = tools.filter((tool) => tool.isBuiltIn && (search || tool.name !== builtInTools.find));
       return {
         search,
         prefix: prefix(),
@@ -200,7 +200,7 @@ export const buildViews = (
         title: row.title,
         instructions: row.instructions,
         search: row.search,
-        most: row.maxTools,
+        max: row.maxTools,
         // Of several systems two may have one name: whole names until they are of one again.
         prefix: () => {
           const [prefix = "", ...others] = row.prefix === "none" ? systemsIn(tools, row.filters, row.tenants) : [];

@@ -1,6 +1,6 @@
-import { pairOf } from "#decide/pairs.ts";
+import { pairOf } from "#pdp-client/pairs.ts";
 import type { AskMapping } from "#crud/mcp/tool.ts";
-import { ABSENT, celInputs } from "#documents/cel.ts";
+import { ABSENT, celInputs } from "#parsing/cel.ts";
 import { inputsOf } from "./expression.ts";
 import { guardMapping, mappingFault } from "./guard-mapping.ts";
 import { compileTemplate, type TemplateFault } from "./template.ts";

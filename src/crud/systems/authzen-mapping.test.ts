@@ -17,7 +17,7 @@ const caller: Caller = {
   amr: ["pwd", "otp"],
   authTime: 1_000,
   issuer: "http://localhost:8081",
-  isHouseService: false,
+  isInternalService: false,
   token: "secret",
   expiresAt: 2_000,
 };

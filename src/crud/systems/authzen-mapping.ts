@@ -1,8 +1,8 @@
 import type { Caller } from "#authn/caller.ts";
-import type { DecideAsk } from "#decide/decider.ts";
+import type { EvaluationQuery } from "#pdp-client/pdp-client.ts";
 import type { AskMapping } from "#crud/mcp/tool.ts";
 import { requireKnownPair } from "./authz-mapping.ts";
-import { ABSENT, celInputs, type CelInputs } from "#documents/cel.ts";
+import { ABSENT, celInputs, type CelInputs } from "#parsing/cel.ts";
 import { guardMapping, mappingFault as fault } from "./guard-mapping.ts";
 import type { AuthzenMapping } from "./operation-members.ts";
 import { compileAt, compileTexts, type Template, type TemplateFault } from "./template.ts";
@@ -45,7 +45,7 @@ interface Item {
   readonly context?: Readonly<Record<string, unknown>> | undefined;
 }
 
-const compileItem = (item: Item, path: Path, tell: TemplateFault): ((inputs: CelInputs) => DecideAsk) => {
+const compileItem = (item: Item, path: Path, tell: TemplateFault): ((inputs: CelInputs) => EvaluationQuery) => {
   const { action, resource, context } = item;
   if (resource.type.startsWith("$") || action.name.startsWith("$")) tell(path, "type and name are words, so that they can be checked");
   else requireKnownPair(resource.type, action.name, path, tell);

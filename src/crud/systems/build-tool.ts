@@ -1,5 +1,5 @@
-import { prepareSchema } from "#documents/foreign-schema.ts";
-import { schemaIssues } from "#documents/schema-issues.ts";
+import { prepareSchema } from "#parsing/foreign-schema.ts";
+import { schemaIssues } from "#parsing/schema-issues.ts";
 import { sha256Of } from "#crud/mcp/digest.ts";
 import { MAX_NAME, underscoreOf } from "#crud/mcp/names.ts";
 import type { CallRules, Connector, Definition, Tool } from "#crud/mcp/tool.ts";
@@ -10,9 +10,9 @@ export const buildTool = (document: SystemDocument, definition: Definition, rule
   if (definition.name.length > MAX_NAME) throw new Error(`the name ${definition.name} is longer than ${MAX_NAME}`);
   const listed = prepareSchema(definition.inputSchema);
   const { inputCheck } = rules;
-  const checkArguments: Tool["checkArguments"] = async (value, asker) => {
-    const issues = await schemaIssues(listed, value, asker);
-    return issues.length > 0 || inputCheck === undefined ? issues : schemaIssues(inputCheck.check, value, asker);
+  const checkArguments: Tool["checkArguments"] = async (value, caller) => {
+    const issues = await schemaIssues(listed, value, caller);
+    return issues.length > 0 || inputCheck === undefined ? issues : schemaIssues(inputCheck.check, value, caller);
   };
   return {
     name: definition.name,

@@ -1,6 +1,6 @@
 import { isObject } from "#contract/is-object.ts";
 import { microFromUsd } from "#contract/ids.ts";
-import { prepareSchema, type SchemaCheck } from "#documents/foreign-schema.ts";
+import { prepareSchema, type SchemaCheck } from "#parsing/foreign-schema.ts";
 import { parsePointer } from "#contract/json-pointer.ts";
 import { sha256Of } from "#crud/mcp/digest.ts";
 import { relaxSchema } from "#crud/mcp/relax-schema.ts";

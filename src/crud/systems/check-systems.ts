@@ -10,7 +10,7 @@ const unasked = (): Promise<never> => Promise.reject(new Problem("not_found"));
 /** Reads and compiles every system as a start would, and serves none. A system without a value for a placeholder is neither loaded nor degraded. */
 export const checkSystems = async (parts: {
   readonly folders: readonly string[];
-  readonly settings: Pick<SystemParts, "servers" | "ceiling" | "placeholders" | "housePorts" | "withLoopback" | "requiresTls">;
+  readonly settings: Pick<SystemParts, "servers" | "ceiling" | "placeholders" | "internalPorts" | "withLoopback" | "requiresTls">;
 }): Promise<{
   readonly loaded: readonly string[];
   readonly degraded: readonly DegradedFile[];

@@ -1,7 +1,7 @@
 import { isTlsOrLoopback } from "#contract/loopback.ts";
 import type { Fault } from "#contract/problem.ts";
-import { BEYOND_LIST, schemaRefusal } from "#documents/foreign-schema.ts";
-import { createTurnsOfLong } from "#http/turns.ts";
+import { BEYOND_LIST, schemaRefusal } from "#parsing/foreign-schema.ts";
+import { createYieldingOfLong } from "#http/yielding.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
 import { createClientCertificates } from "#crud/upstream/client-certificates.ts";
@@ -24,7 +24,7 @@ import { compileAt, type TemplateFault } from "./template.ts";
 
 export interface CompileParts {
   readonly placeholders: Placeholders;
-  readonly housePorts: ReadonlySet<number>;
+  readonly internalPorts: ReadonlySet<number>;
   readonly ceiling: NetworkCeiling;
   /** Upstreams on other machines are reached over TLS alone. */
   readonly requiresTls: boolean;
@@ -155,7 +155,7 @@ export const compileHttp = async (file: SystemFile & { readonly document: HttpDo
     for (const [index, row] of (operation.request.parameters ?? []).entries())
       if (isCredential(row)) tell(["operations", name, "request", "parameters", index], "is the credential, which no caller sends");
 
-  const rules = { allow: networks.blocks, ceiling: parts.ceiling, housePorts: parts.housePorts };
+  const rules = { allow: networks.blocks, ceiling: parts.ceiling, internalPorts: parts.internalPorts };
   const unlisted = new Set<string>();
   for (const [path, read] of [
     [["baseUrl"], base],
@@ -193,7 +193,7 @@ export const compileHttp = async (file: SystemFile & { readonly document: HttpDo
   };
   const tools = new Map<string, Tool>();
   // A large system is compiled in pieces, other requests between them.
-  const turn = createTurnsOfLong();
+  const turn = createYieldingOfLong();
   const list = { left: MAX_LIST_STEPS };
   for (const [name, operation] of Object.entries(document.operations)) {
     const path = ["operations", name];

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseExactJson } from "#contract/exact-numbers.ts";
-import { ABSENT, celInputs } from "#documents/cel.ts";
+import { ABSENT, celInputs } from "#parsing/cel.ts";
 import { compileExpression, expressionText } from "./expression.ts";
 import { compileTemplate } from "./template.ts";
 

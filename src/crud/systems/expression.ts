@@ -1,4 +1,4 @@
-import { compileCel, type CelInputs } from "#documents/cel.ts";
+import { compileCel, type CelInputs } from "#parsing/cel.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 

@@ -13,7 +13,7 @@ const caller: Caller = {
   actors: [],
   amr: ["pwd"],
   issuer: "http://localhost:8081",
-  isHouseService: false,
+  isInternalService: false,
   token: "secret",
   expiresAt: 2_000,
 };

@@ -1,6 +1,6 @@
 import { faultOfJson } from "#contract/json-members.ts";
 import { Problem } from "#contract/problem.ts";
-import type { DecideAsk } from "#decide/decider.ts";
+import type { EvaluationQuery } from "#pdp-client/pdp-client.ts";
 import type { AskMapping } from "#crud/mcp/tool.ts";
 
 const MAX_RESULT_BYTES = 16_384;
@@ -17,7 +17,7 @@ const isId = (id: string): boolean => id !== "" && id.length <= MAX_ID && id.isW
 export const guardMapping =
   (make: AskMapping["asks"]): AskMapping["asks"] =>
   (call) => {
-    let asks: readonly DecideAsk[];
+    let asks: readonly EvaluationQuery[];
     try {
       asks = make(call);
     } catch (cause) {

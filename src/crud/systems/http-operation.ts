@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { said } from "#documents/said.ts";
+import { said } from "#parsing/said.ts";
 import { CONNECTION_HEADERS } from "./connection-headers.ts";
 import { paginate } from "./paginate.ts";
 import { styles, type Style } from "./parameter-styles.ts";

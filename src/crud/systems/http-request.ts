@@ -1,6 +1,6 @@
 import { isRawNumber, sentJson } from "#contract/exact-numbers.ts";
 import { Problem } from "#contract/problem.ts";
-import type { CelInputs } from "#documents/cel.ts";
+import type { CelInputs } from "#parsing/cel.ts";
 import { encode, headerText, pathText, queryPairs } from "./parameter-styles.ts";
 import { isDotSegment } from "./request-path.ts";
 import { writeBody, type SentBody } from "./request-body.ts";

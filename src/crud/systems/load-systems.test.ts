@@ -23,7 +23,7 @@ const folderWith = async (t: TestContext, files: Record<string, string>): Promis
 };
 const parts = {
   placeholders: { KNOWN: "http://127.0.0.1:9", UNSET: undefined },
-  housePorts: new Set<number>(),
+  internalPorts: new Set<number>(),
   ceiling: readCeiling(["0.0.0.0/0", "::/0"]),
   requiresTls: false,
   metrics: createMetrics(),

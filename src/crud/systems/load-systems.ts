@@ -1,7 +1,7 @@
 import { readFile, realpath } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 import type { Fault } from "#contract/problem.ts";
-import type { YamlDocument } from "#documents/yaml-document.ts";
+import type { YamlDocument } from "#parsing/yaml-document.ts";
 import type { DegradedFile } from "#crud/documents/degraded-lines.ts";
 import { documentText, yamlNames } from "#crud/documents/read-folder.ts";
 import { readSystemText, type OwnerAt, type ReadSystemText } from "./read-system-text.ts";

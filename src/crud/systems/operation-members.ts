@@ -2,13 +2,13 @@ import { z } from "zod";
 import { maskKinds } from "#contract/data-scope.ts";
 import { UNSEEN } from "#contract/ids.ts";
 import { duration } from "#crud/documents/duration.ts";
-import { said } from "#documents/said.ts";
+import { said } from "#parsing/said.ts";
 import { circuit, concurrency, rateLimit, responseLimits, retry } from "./system-limits.ts";
 
 /** What operations of every kind of system may say of themselves. */
 
-export const text = (least: number, most: number) =>
-  z.string().min(least, `must have at least ${least} characters`).max(most, `must have at most ${most} characters`);
+export const text = (least: number, max: number) =>
+  z.string().min(least, `must have at least ${least} characters`).max(max, `must have at most ${max} characters`);
 /** A name for people, which the graph and every list take too. */
 export const titled = text(1, 80).refine(
   (given) => !UNSEEN.test(given) && given.isWellFormed(),

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { crudHouse, type CrudHouse } from "#testing/crud-house.ts";
+import { crudInstance, type CrudInstance } from "#testing/crud-instance.ts";
 
 const ada = { sub: "person:ada", scopes: ["config.read", "config.write"] };
 const document = (tests: object) =>
@@ -30,12 +30,12 @@ const document = (tests: object) =>
       },
     },
   });
-const send = async (house: CrudHouse, method: string, path: string, more: object) => {
-  const response = await house.request(path, { method, as: ada, ...more });
+const send = async (instance: CrudInstance, method: string, path: string, more: object) => {
+  const response = await instance.request(path, { method, as: ada, ...more });
   return { status: response.status, body: JSON.parse(await response.text()) };
 };
-const publish = (house: CrudHouse, tests: object, query = "") =>
-  send(house, "POST", `/config/systems${query}`, { raw: document(tests), headers: { "content-type": "application/json" } });
+const publish = (instance: CrudInstance, tests: object, query = "") =>
+  send(instance, "POST", `/config/systems${query}`, { raw: document(tests), headers: { "content-type": "application/json" } });
 
 const input = { id: "e1" };
 const one = { name: "one", input, mock: { body: { found: { name: "Ann", salary: 5 } } } };
@@ -48,22 +48,22 @@ const good = [
 ];
 
 test("tests of a document run as it is published and when somebody asks, through request, masks and schema, and nothing is sent", async (t) => {
-  const house = await crudHouse(t);
-  const made = await publish(house, good);
+  const instance = await crudInstance(t);
+  const made = await publish(instance, good);
   assert.equal(made.status, 201, JSON.stringify(made.body));
-  const { body } = await send(house, "POST", "/config/systems/staff.book/test", { body: {} });
+  const { body } = await send(instance, "POST", "/config/systems/staff.book/test", { body: {} });
   assert.deepEqual(
     body.tests.map(({ operation, name, passed }: { operation: string; name: string; passed: boolean }) => [operation, name, passed]),
     good.map(({ name }) => ["get_one", name, true]),
     JSON.stringify(body),
   );
-  const read = house.asked.secrets.filter(({ path }) => !path.endsWith("/keys"));
+  const read = instance.asked.secrets.filter(({ path }) => !path.endsWith("/keys"));
   assert.deepEqual(read, [], "publishing looks whether the secret is there, and nobody reads it");
-  const asked = house.asked.decisions.filter(({ ask }) => ask.action === "test");
+  const asked = instance.asked.decisions.filter(({ ask }) => ask.action === "test");
   assert.deepEqual([asked.length, asked[0]?.ask.type, asked[0]?.ask.id], [1, "system", "staff.book"]);
-  assert.equal((await send(house, "POST", "/config/systems/staff.book/test", { body: { operation: "nothing" } })).status, 404);
-  house.verdicts.set("system:test", false);
-  assert.equal((await send(house, "POST", "/config/systems/staff.book/test", { body: {} })).status, 403);
+  assert.equal((await send(instance, "POST", "/config/systems/staff.book/test", { body: { operation: "nothing" } })).status, 404);
+  instance.verdicts.set("system:test", false);
+  assert.equal((await send(instance, "POST", "/config/systems/staff.book/test", { body: {} })).status, 403);
 });
 
 for (const [what, expect, says] of [
@@ -71,12 +71,12 @@ for (const [what, expect, says] of [
   ["a failure that does not come", { error: "not_found" }, /one: gives .*"name":"Ann"/],
 ] as const)
   test(`a document whose test expects ${what} is refused at the test's place, and a dry run says so`, async (t) => {
-    const house = await crudHouse(t);
+    const instance = await crudInstance(t);
     for (const query of ["", "?dryRun=true"]) {
-      const { status, body } = await publish(house, [good[1], { ...one, expect }], query);
+      const { status, body } = await publish(instance, [good[1], { ...one, expect }], query);
       assert.deepEqual([status, body.valid], query === "" ? [422, undefined] : [200, false]);
       assert.deepEqual([body.errors[0].code, body.errors[0].path], ["tests_failed", "/operations/get_one/tests/1"]);
       assert.match(body.errors[0].message, says);
     }
-    assert.equal(house.crud.catalogue.snapshot.tools.has("staff.book.get_one"), false);
+    assert.equal(instance.crud.catalogue.snapshot.tools.has("staff.book.get_one"), false);
   });

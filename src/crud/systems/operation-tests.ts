@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Caller } from "#authn/caller.ts";
 import { Problem } from "#contract/problem.ts";
-import { shapeOutput } from "#crud/mcp/call/shape-door.ts";
+import { shapeOutput } from "#crud/mcp/call/steps/filter-output.ts";
 import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
 import type { Tool, ToolTest } from "#crud/mcp/tool.ts";
 import { createHttpConnector, type HttpOperation, type HttpSystem } from "#crud/upstream/http-connector.ts";
@@ -22,7 +22,7 @@ const nobody: Omit<Caller, "tenant"> = {
   actors: [],
   amr: [],
   issuer: "",
-  isHouseService: false,
+  isInternalService: false,
   token: "",
   expiresAt: 0,
 };

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { said } from "#documents/said.ts";
+import { said } from "#parsing/said.ts";
 import { text } from "./operation-members.ts";
 
 /** How an upstream gives a list in pages: in the four ways that are met. */

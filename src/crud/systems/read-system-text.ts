@@ -1,11 +1,11 @@
 import { z } from "zod";
-import { MOST_CONFIG_BYTES, MOST_SYSTEM_BYTES } from "#contract/configs.ts";
+import { MAX_CONFIG_BYTES, MAX_SYSTEM_BYTES } from "#contract/configs.ts";
 import { isObject } from "#contract/is-object.ts";
 import { parsePointer } from "#contract/json-pointer.ts";
-import { MOST_FAULTS, type Fault } from "#contract/problem.ts";
-import { longNames } from "#documents/long-names.ts";
-import { shapeFaults } from "#documents/shape-faults.ts";
-import { readYaml, type YamlDocument } from "#documents/yaml-document.ts";
+import { MAX_FAULTS, type Fault } from "#contract/problem.ts";
+import { longNames } from "#parsing/long-names.ts";
+import { shapeFaults } from "#parsing/shape-faults.ts";
+import { readYaml, type YamlDocument } from "#parsing/yaml-document.ts";
 import { credentialMembers, documentKinds, plannedKinds, type SystemDocument } from "./system-document.ts";
 
 /** Whom a document names as its owner, and a fault's place there. */
@@ -28,7 +28,7 @@ const kindOf = (value: unknown): unknown =>
 const isKind = (kind: unknown): kind is keyof typeof documentKinds => typeof kind === "string" && Object.hasOwn(documentKinds, kind);
 
 /** A hand writes YAML; what is larger was written by an import, as JSON. */
-export const systemLimits = { mebibytes: MOST_CONFIG_BYTES / 1_048_576, printedMebibytes: MOST_SYSTEM_BYTES / 1_048_576 };
+export const systemLimits = { mebibytes: MAX_CONFIG_BYTES / 1_048_576, printedMebibytes: MAX_SYSTEM_BYTES / 1_048_576 };
 
 /** Reads a system's text up to its shape; `shown` is how faults name it. Cost: half a second for 256 kB of YAML, which `createDocumentReader` spends in a thread. */
 export const readSystemText = (text: string, shown: string, without: readonly string[] = []): SystemText => {
@@ -43,7 +43,7 @@ export const readSystemText = (text: string, shown: string, without: readonly st
   }
   const value = withoutOperations(yaml.value, without);
   const parsed = documentKinds[kind].safeParse(value);
-  const long = longNames(yaml, value, MOST_FAULTS);
+  const long = longNames(yaml, value, MAX_FAULTS);
   if (parsed.success && long.length === 0) return { document: parsed.data, yaml };
   const named = namedShape.safeParse(yaml.value).data;
   const name = named === undefined ? {} : { name: `${named.provider}.${named.instance}` };

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { instanceName, providerName } from "#contract/configs.ts";
 import { secretReference } from "#contract/secret-reference.ts";
 import { basePattern, externalBasePattern } from "#crud/mcp/names.ts";
-import { said } from "#documents/said.ts";
+import { said } from "#parsing/said.ts";
 import { httpOperation } from "./http-operation.ts";
 import {
   text,

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { duration } from "#crud/documents/duration.ts";
-import { said } from "#documents/said.ts";
+import { said } from "#parsing/said.ts";
 
 /** How hard a system may be asked, how often again, and how much it may answer; for a whole system or one operation. */
 

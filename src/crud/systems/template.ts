@@ -1,4 +1,4 @@
-import { ABSENT, type CelInputs } from "#documents/cel.ts";
+import { ABSENT, type CelInputs } from "#parsing/cel.ts";
 import { compileExpression, expressionText, type Expression, type Names } from "./expression.ts";
 
 /** A value of a system file whose `${ ... }` are compiled. An expression that reads an absent member leaves its member out. */

@@ -2,7 +2,7 @@ import { promisify } from "node:util";
 import { brotliDecompress, gunzip, inflate, inflateRaw, type ZlibOptions } from "node:zlib";
 import { Problem } from "#contract/problem.ts";
 import { strictJsonSteps } from "#http/strict-json.ts";
-import { createTurnsOfLong, inTurns } from "#http/turns.ts";
+import { createYieldingOfLong, yielding } from "#http/yielding.ts";
 
 /** Bytes that are neither JSON nor text. */
 export interface BinaryBody {
@@ -16,7 +16,7 @@ export interface AnswerBody {
 }
 
 /** Members and items of one answer: masking, checking and digesting it cost by each of them. */
-const MOST_VALUES = 50_000;
+const MAX_VALUES = 50_000;
 
 /** What an upstream is asked to pack its answers with. */
 export const ACCEPTED_ENCODINGS = "gzip, deflate, br";
@@ -58,10 +58,12 @@ const parseAnswer = async (bytes: Buffer, type: string, takesBinary: boolean): P
   if (bytes.byteLength === 0) return { body: null };
   if (/^application\/(?:[a-z0-9.+-]+\+)?json\b/i.test(type)) {
     try {
-      return { body: await inTurns(strictJsonSteps(bytes, { depth: 64, members: MOST_VALUES, keepsDigits: true }), createTurnsOfLong()) };
+      return {
+        body: await yielding(strictJsonSteps(bytes, { depth: 64, members: MAX_VALUES, keepsDigits: true }), createYieldingOfLong()),
+      };
     } catch (cause) {
       if (cause instanceof Problem && cause.code === "body_too_large")
-        throw new Problem("output_too_large", { detail: `The answer has more than ${MOST_VALUES} values.` });
+        throw new Problem("output_too_large", { detail: `The answer has more than ${MAX_VALUES} values.` });
       throw new Problem("output_invalid", { detail: "The answer is not readable JSON.", cause });
     }
   }

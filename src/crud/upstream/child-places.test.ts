@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createChildPlaces, type PlacedChild } from "./child-places.ts";
 
-const placesOf = (most: number) => {
-  const places = createChildPlaces(most);
+const placesOf = (max: number) => {
+  const places = createChildPlaces(max);
   let clock = 0;
   /** Takes places as children do, until there is none; answers how many. */
   const take = async (tenant: string, wanted: number, busy = 1): Promise<number> => {
     for (let taken = 0; taken < wanted; taken++) {
-      await places.makeRoom(tenant);
-      if (!places.hasRoom(tenant)) return taken;
+      await places.evictOldest(tenant);
+      if (!places.hasCapacity(tenant)) return taken;
       const child: PlacedChild = { tenant, busy, lastUsed: clock++, retire: async () => places.delete(child) };
       places.add(child);
     }
@@ -32,7 +32,7 @@ test("idle children of who has most make room for a first one of somebody else, 
   for (const tenant of ["tenant:b", "tenant:c"]) assert.equal(await take(tenant, 2), 2);
   assert.equal(await take("tenant:acme", 2), 2);
   assert.equal(places.taken, 8);
-  assert.equal(places.hasRoom("tenant:globex"), false);
+  assert.equal(places.hasCapacity("tenant:globex"), false);
 });
 
 test("a tenant at its share ends its own idle child for another, and nobody else's", async () => {

@@ -14,19 +14,19 @@ export interface PlacedChild {
  * Places for children of all systems. A tenant has a quarter of them, and more only while half of all are free. Where there is none, an idle
  * child makes room: one of the tenant itself, or below its share one of a tenant that has more.
  */
-export const createChildPlaces = (most: number) => {
+export const createChildPlaces = (max: number) => {
   const taken = new Set<PlacedChild>();
   const countOf = (tenant: string): number => [...taken].filter((child) => child.tenant === tenant).length;
-  const share = Math.ceil(most / 4);
-  const hasRoom = (tenant: string): boolean => taken.size < most && (countOf(tenant) < share || taken.size < most / 2);
+  const share = Math.ceil(max / 4);
+  const hasCapacity = (tenant: string): boolean => taken.size < max && (countOf(tenant) < share || taken.size < max / 2);
   return {
     get taken(): number {
       return taken.size;
     },
-    hasRoom,
+    hasCapacity,
     /** Ends an idle child where there is no room. */
-    makeRoom: async (tenant: string): Promise<void> => {
-      if (hasRoom(tenant)) return;
+    evictOldest: async (tenant: string): Promise<void> => {
+      if (hasCapacity(tenant)) return;
       const own = countOf(tenant);
       const mayGo = (child: PlacedChild): boolean => child.tenant === tenant || (own < share && countOf(child.tenant) > own);
       const idle = [...taken].filter((child) => child.busy === 0 && mayGo(child)).toSorted((a, b) => a.lastUsed - b.lastUsed);

@@ -33,7 +33,7 @@ const compiled = async (baseUrl: string) => {
   const parts = {
     placeholders: {},
     requiresTls: false,
-    housePorts: new Set<number>(),
+    internalPorts: new Set<number>(),
     ceiling: readCeiling(["0.0.0.0/0", "::/0"]),
     metrics: createMetrics(),
     now: () => new Date(),

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Invocation } from "#crud/mcp/tool.ts";
 import type { AuthRules } from "#crud/systems/system-document.ts";
-import { atOnce } from "#http/turns.ts";
+import { atOnce } from "#http/yielding.ts";
 import { createRedact } from "#crud/mcp/call/redact.ts";
 import { credentialsOf } from "./credentials.ts";
 

@@ -13,7 +13,7 @@ const begin = async (t: TestContext, ...answers: readonly (readonly string[])[])
   const upstream = await serverUpstream(t);
   const asked: string[] = [];
   const agent = createGuardedAgent({
-    rules: { allow: parseNetworks(["127.0.0.1/32"], ceiling).blocks, ceiling, housePorts: new Set() },
+    rules: { allow: parseNetworks(["127.0.0.1/32"], ceiling).blocks, ceiling, internalPorts: new Set() },
     resolve: async (hostname) => {
       asked.push(hostname);
       return (answers[asked.length - 1] ?? []).map((address) => ({ address }));
@@ -40,7 +40,7 @@ for (const asks of ["0", "1"])
       const { createGuardedAgent } = await import(new URL("crud/upstream/guarded-agent.ts", src));
       const { parseNetworks, readCeiling } = await import(new URL("crud/upstream/network-rules.ts", src));
       const ceiling = readCeiling(["127.0.0.0/8"]);
-      const rules = { allow: parseNetworks(["127.0.0.1/32"], ceiling).blocks, ceiling, housePorts: new Set() };
+      const rules = { allow: parseNetworks(["127.0.0.1/32"], ceiling).blocks, ceiling, internalPorts: new Set() };
       const agent = createGuardedAgent({ rules, resolve: async () => [{ address: "127.0.0.1" }] });
       const { port } = new URL(${JSON.stringify(upstream.url)});
       const ask = async (origin) => {

@@ -90,7 +90,7 @@ describe("an HTTP system", () => {
       {
         placeholders: {},
         requiresTls: false,
-        housePorts: new Set(),
+        internalPorts: new Set(),
         ceiling: readCeiling(["0.0.0.0/0", "::/0"]),
         metrics: createMetrics(),
         now: () => new Date(),

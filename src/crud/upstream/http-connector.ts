@@ -4,8 +4,8 @@ import { Problem } from "#contract/problem.ts";
 import { microFromUsd } from "#contract/ids.ts";
 import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
 import type { Connector, Invocation, UpstreamAnswer } from "#crud/mcp/tool.ts";
-import { createTurnsOfLong } from "#http/turns.ts";
-import { ABSENT, celInputs } from "#documents/cel.ts";
+import { createYieldingOfLong } from "#http/yielding.ts";
+import { ABSENT, celInputs } from "#parsing/cel.ts";
 import { inputsOf, type Expression, type ExpressionInputs } from "#crud/systems/expression.ts";
 import type { BindRequest, BoundRequest } from "#crud/systems/http-request.ts";
 import { encode } from "#crud/systems/parameter-styles.ts";
@@ -49,7 +49,7 @@ export interface HttpSystem extends CredentialRules {
 
 /** What a request may be redirected by; the method and the body stay, for there is only GET. */
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
-const MOST_REDIRECTS = 3;
+const MAX_REDIRECTS = 3;
 const retryAfterMs = (headers: Readonly<Record<string, string>>): number | undefined => {
   const seconds = Number(headers["retry-after"]);
   return Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : undefined;
@@ -122,7 +122,7 @@ export const createHttpConnector = (system: HttpSystem, operation: HttpOperation
       const until = performance.now() + operation.timeoutMs;
       let reply = await askAt(`${base}${target.path}`, target.query, operation.timeoutMs, signal);
       for (let hop = 0; system.followsRedirects && bound.method === "GET" && REDIRECTS.has(reply.status); hop++) {
-        if (hop === MOST_REDIRECTS) throw astray(`The upstream redirected more than ${MOST_REDIRECTS} times.`, reply.status);
+        if (hop === MAX_REDIRECTS) throw astray(`The upstream redirected more than ${MAX_REDIRECTS} times.`, reply.status);
         const { location } = reply.headers;
         if (location === undefined) break;
         const next = ownAddress(location, reply.from);
@@ -170,7 +170,7 @@ export const createHttpConnector = (system: HttpSystem, operation: HttpOperation
     items: readonly unknown[] | undefined,
     isCut: boolean,
   ): Promise<UpstreamAnswer> => {
-    const turn = createTurnsOfLong();
+    const turn = createYieldingOfLong();
     // Pages are counted by it too: all their items together are no more than an expression may read.
     const isRead = operation.select !== undefined || operation.actualCost !== undefined || items !== undefined;
     const read = { ...inputs, response: readable(reply), ...(items === undefined ? {} : { items }) };
@@ -202,7 +202,7 @@ export const createHttpConnector = (system: HttpSystem, operation: HttpOperation
     for (let page = 1; ; page++) {
       const reply = await send(call, inputs, bound, target);
       const { upstream, next } = await afterwards(async () => {
-        const turn = createTurnsOfLong();
+        const turn = createYieldingOfLong();
         const prepared = celInputs({ ...inputs, response: readable(reply) });
         await turn();
         const found = pages.items.evaluate(prepared);

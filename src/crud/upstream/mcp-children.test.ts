@@ -264,8 +264,8 @@ const misdeeds: readonly (readonly [name: string, comesTo: "answer" | readonly [
 ];
 for (const [name, comesTo] of misdeeds)
   test(`a server with ${name} costs that call alone`, async (t) => {
-    const heard = { bytes: 0 };
-    const log: Log = { ...silentLog, debug: (_event, members) => void (heard.bytes += String(members?.["line"]).length) };
+    const received = { bytes: 0 };
+    const log: Log = { ...silentLog, debug: (_event, members) => void (received.bytes += String(members?.["line"]).length) };
     const { call, changes } = await world(t, { log });
     const began = performance.now();
     const pid = await call("any");
@@ -277,7 +277,7 @@ for (const [name, comesTo] of misdeeds)
     assert.equal(await beside, pid);
     assert.equal(await call("any"), pid, "the same child goes on");
     const spans = (performance.now() - began) / 100 + 2;
-    assert.ok(heard.bytes <= spans * 4000, `${heard.bytes} of what it says on its standard error`);
+    assert.ok(received.bytes <= spans * 4000, `${received.bytes} of what it says on its standard error`);
     assert.ok(changes() <= spans * 200, `${changes()} changes`);
     assert.equal(changes() > 0, name === "changes");
   });

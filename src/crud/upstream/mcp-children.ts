@@ -85,7 +85,7 @@ export const createChildren = (parts: ChildrenParts): Children => {
       launch: parts.launch(folder),
       cwd: folder,
       maxMessageBytes: MAX_MESSAGE_BYTES,
-      heard: (line) => parts.log.debug("mcp_child_stderr", { system: parts.system, line }),
+      received: (line) => parts.log.debug("mcp_child_stderr", { system: parts.system, line }),
     });
   };
 
@@ -134,11 +134,11 @@ export const createChildren = (parts: ChildrenParts): Children => {
     if ((failures.get(key)?.until ?? 0) > parts.now().getTime()) throw cannotStart("The upstream process rests after a failed start.");
     await ending.get(key);
     const tenant = key.startsWith("tenant:") ? (key.split(" ", 1)[0] ?? key) : (parts.tenant ?? "");
-    await parts.places.makeRoom(tenant);
+    await parts.places.evictOldest(tenant);
     const again = children.get(key);
     if (again !== undefined) return again;
     if (ending.has(key)) return childOf(key);
-    if (!parts.places.hasRoom(tenant))
+    if (!parts.places.hasCapacity(tenant))
       throw new UpstreamFault(new Problem("overloaded", { detail: "Too many upstream processes run." }), "not_sent");
     const child: Child = {
       ...start(key, () => void retire(key, child)),

@@ -7,15 +7,15 @@ export interface LongLine {
 const END_BYTES = 256;
 const NEW_LINE = 0x0a;
 
-/** Cuts a stream into lines. No more is kept of one than `mostBytes`, and of a longer one only its ends. */
-export const createMessageLines = (mostBytes: number) => {
+/** Cuts a stream into lines. No more is kept of one than `maxBytes`, and of a longer one only its ends. */
+export const createMessageLines = (maxBytes: number) => {
   let parts: Buffer[] = [];
   let size = 0;
   let head: Buffer | undefined;
 
   const take = (part: Buffer): void => {
     size += part.byteLength;
-    if (size <= mostBytes) return void parts.push(part);
+    if (size <= maxBytes) return void parts.push(part);
     const whole = Buffer.concat([...parts, part]);
     head ??= Buffer.from(whole.subarray(0, END_BYTES));
     // A copy: what is left of a large chunk keeps all of it.

@@ -6,7 +6,7 @@ const wide = readCeiling(["0.0.0.0/0", "::/0"]);
 const rules = (...allow: string[]) => ({
   allow: parseNetworks(allow, wide).blocks,
   ceiling: wide,
-  housePorts: new Set([8080, 8081, 8082]),
+  internalPorts: new Set([8080, 8081, 8082]),
 });
 
 test("addresses that are not public are refused in every spelling", () => {
@@ -107,7 +107,7 @@ test("a system only narrows the operator's networks: what lies beyond is an issu
   assert.match(issues[0]?.message ?? "", /TOOLS_NETWORK_CEILING is 10\.1\.0\.0\/16, 127\.0\.0\.1\/32, fd00:1::\/32/);
   assert.match(parseNetworks(["127.0.0.1/32"], readCeiling([])).issues[0]?.message ?? "", /TOOLS_NETWORK_CEILING is empty/);
   // Whatever the document says, both must hold the address that is dialled.
-  const open = { allow: parseNetworks([...within, ...beyond], ceiling).blocks, ceiling, housePorts: new Set<number>() };
+  const open = { allow: parseNetworks([...within, ...beyond], ceiling).blocks, ceiling, internalPorts: new Set<number>() };
   for (const address of ["10.1.9.9", "::ffff:10.1.9.9", "64:ff9b::a01:909", "127.0.0.1", "fd00:1::9"])
     assert.equal(refuseAddress(address, 443, "https:", open), undefined, address);
   for (const address of ["10.2.0.1", "::ffff:10.2.0.1", "10.0.0.1", "127.0.0.2", "::1", "fd00:2::1", "192.168.0.1", "64:ff9b::7f00:2"])

@@ -11,7 +11,7 @@ export interface NetworkRules {
   /** What the operator lets systems allow themselves: an address counts as allowed in both alone. */
   readonly ceiling: NetworkCeiling;
   /** Ports of this house; nothing of a system's file reaches them on an address that is not public. */
-  readonly housePorts: ReadonlySet<number>;
+  readonly internalPorts: ReadonlySet<number>;
 }
 
 /** The operator's networks, which a system narrows and never widens. */
@@ -87,7 +87,7 @@ export const refuseAddress = (address: string, port: number, protocol: string, r
   if (isIn(metadata, judged)) return "metadata";
   const isAllowed = isIn(rules.allow, judged) && isIn(rules.ceiling.blocks, judged);
   const isPrivate = isIn(notPublic, judged);
-  if (isPrivate && rules.housePorts.has(port)) return "house_port";
+  if (isPrivate && rules.internalPorts.has(port)) return "house_port";
   if (isPrivate && !isAllowed) return "not_public";
   return protocol === "http:" && !(isPrivate && isAllowed) ? "plain_http" : undefined;
 };

@@ -1,6 +1,6 @@
 import { isRawNumber, sentJson } from "#contract/exact-numbers.ts";
 import { Problem } from "#contract/problem.ts";
-import type { CelInputs } from "#documents/cel.ts";
+import type { CelInputs } from "#parsing/cel.ts";
 import type { Expression } from "#crud/systems/expression.ts";
 import type { BoundRequest } from "#crud/systems/http-request.ts";
 import { encode } from "#crud/systems/parameter-styles.ts";

@@ -57,8 +57,8 @@ const backoff = (rules: RetryRules) =>
   new DelegateBackoff<IRetryBackoffContext<unknown>>(({ attempt, result }) => {
     const error = "error" in result ? result.error : undefined;
     const asked = rules.honourRetryAfter && error instanceof UpstreamFault ? (error.retryAfterMs ?? 0) : 0;
-    const most = Math.min(rules.cap, rules.base * 2 ** (attempt - 1));
-    return Math.min(rules.cap, Math.max(asked, Math.random() * most));
+    const max = Math.min(rules.cap, rules.base * 2 ** (attempt - 1));
+    return Math.min(rules.cap, Math.max(asked, Math.random() * max));
   });
 
 const SECONDS = { second: 1, minute: 60, hour: 3600 } as const;

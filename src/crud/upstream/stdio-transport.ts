@@ -12,7 +12,7 @@ import {
 import { Problem } from "#contract/problem.ts";
 import { isObject } from "#contract/is-object.ts";
 import { strictJsonSteps } from "#http/strict-json.ts";
-import { atOnce, createTurnsOfLong, inTurns } from "#http/turns.ts";
+import { atOnce, createYieldingOfLong, yielding } from "#http/yielding.ts";
 import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
 import type { Launch } from "#crud/servers/sandbox.ts";
 import { answeredBy, createMessageLines, endsOf, type LongLine } from "./message-lines.ts";
@@ -22,25 +22,25 @@ export interface StdioOptions {
   readonly cwd: string;
   readonly maxMessageBytes: number;
   /** A line of the child's standard error. */
-  readonly heard: (line: string) => void;
+  readonly received: (line: string) => void;
 }
 
 const GRACE_MS = 2000;
 const LOOK_MS = 20;
 /** What a child may say: so many messages in each span, and so many bytes of its standard error. It waits with the rest; others do not. */
 const SPAN_MS = 100;
-const MOST_MESSAGES = 200;
+const MAX_MESSAGES = 200;
 /** What a line counts that is not read: it repeats the one before, or is no object. */
 const REPEATED = 0.05;
 const NO_MESSAGE = 0.01;
 /** Values of a message, each of which is read several times; of a list of tools, whose schemas are passed over. */
-const MOST_VALUES = 20_000;
-const MOST_OF_TOOLS = 100_000;
+const MAX_VALUES = 20_000;
+const MAX_OF_TOOLS = 100_000;
 /** Items of an answer: what kind each is of is found by trying, and told at length of each that is of none. */
-const MOST_CONTENT = 1_000;
-const MOST_HEARD_BYTES = 65_536;
+const MAX_CONTENT = 1_000;
+const MAX_RECEIVED_BYTES = 65_536;
 /** What may wait for a child that does not read. */
-const MOST_UNREAD_BYTES = 16_777_216;
+const MAX_UNREAD_BYTES = 16_777_216;
 
 /** JSON-RPC code of the error that stands for an answer that is not read: it has too many bytes, values or items. */
 export const ANSWER_TOO_LARGE = -32_098;
@@ -50,9 +50,9 @@ export const ANSWER_UNREADABLE = -32_097;
 /** A message of a bounded number of values, read. Throws `Problem` `body_too_large` for one of more, anything for what is none. */
 const readMessage = async (line: string): Promise<JSONRPCMessage> => {
   const isOfTools = /"tools"\s*:\s*\[/.test(line.slice(0, 256));
-  const members = isOfTools ? MOST_OF_TOOLS : MOST_VALUES;
+  const members = isOfTools ? MAX_OF_TOOLS : MAX_VALUES;
   const steps = strictJsonSteps(line, { depth: 64, members, keepsUnfit: true, tooDeep: "body_too_large" });
-  const message = isOfTools ? await inTurns(steps, createTurnsOfLong()) : atOnce(steps);
+  const message = isOfTools ? await yielding(steps, createYieldingOfLong()) : atOnce(steps);
   // Of an answer that has neither a result nor an error that is an object the library says nothing to whoever waits for it.
   if (
     isObject(message) &&
@@ -63,7 +63,7 @@ const readMessage = async (line: string): Promise<JSONRPCMessage> => {
     return { jsonrpc: "2.0", id: message["id"], error: { code: -32_603, message: "What the server answered is no result." } };
   const result = isObject(message) && isObject(message["result"]) ? message["result"] : {};
   const { content, structuredContent, tools } = result;
-  const isTooLong = Array.isArray(content) && content.length > MOST_CONTENT;
+  const isTooLong = Array.isArray(content) && content.length > MAX_CONTENT;
   if (isTooLong || (isOfTools && (!Array.isArray(tools) || content !== undefined || structuredContent !== undefined)))
     throw new Problem("body_too_large");
   return parseJSONRPCMessage(message);
@@ -129,14 +129,14 @@ export const createStdioTransport = (options: StdioOptions): Transport & { reado
         return await readMessage(line);
       } catch (error) {
         const isTooLarge = error instanceof Problem && error.code === "body_too_large";
-        message = `The answer has more than ${MOST_VALUES} values, or ${MOST_CONTENT} items, or is nested too deeply.`;
+        message = `The answer has more than ${MAX_VALUES} values, or ${MAX_CONTENT} items, or is nested too deeply.`;
         if (!isTooLarge) [code, message] = [ANSWER_UNREADABLE, "The answer cannot be read."];
       }
     }
     const id = answeredBy(typeof line === "string" ? endsOf(line) : line);
     return id === undefined ? undefined : { jsonrpc: "2.0", id, error: { code, message } };
   };
-  let told = 0;
+  let reported = 0;
   let since = 0;
   let before: string | LongLine = "";
   let isTelling = false;
@@ -145,16 +145,16 @@ export const createStdioTransport = (options: StdioOptions): Transport & { reado
     isTelling = true;
     // What comes while a long list is read waits with the child.
     from.pause();
-    if (performance.now() - since > SPAN_MS) [told, since] = [0, performance.now()];
+    if (performance.now() - since > SPAN_MS) [reported, since] = [0, performance.now()];
     for (let line = waiting[0]; line !== undefined && !isClosed; line = waiting[0]) {
-      if (told >= MOST_MESSAGES) {
+      if (reported >= MAX_MESSAGES) {
         isTelling = false;
         setTimeout(() => void tell(from), SPAN_MS).unref();
         return;
       }
       waiting.shift();
       const isMessage = typeof line !== "string" || line.trimStart().startsWith("{");
-      told += line === before ? REPEATED : isMessage ? 1 : NO_MESSAGE;
+      reported += line === before ? REPEATED : isMessage ? 1 : NO_MESSAGE;
       // Who says the same again at once says nothing: a list has changed, and again.
       if (line === before || !isMessage) continue;
       before = line;
@@ -168,14 +168,14 @@ export const createStdioTransport = (options: StdioOptions): Transport & { reado
     waiting.push(...lines.feed(chunk));
     void tell(from);
   };
-  let heardBytes = 0;
+  let receivedBytes = 0;
   const hear = (text: string, from: Readable): void => {
-    options.heard(text.slice(0, 2000));
-    heardBytes += text.length;
-    if (heardBytes < MOST_HEARD_BYTES) return;
+    options.received(text.slice(0, 2000));
+    receivedBytes += text.length;
+    if (receivedBytes < MAX_RECEIVED_BYTES) return;
     from.pause();
     setTimeout(() => {
-      heardBytes = 0;
+      receivedBytes = 0;
       from.resume();
     }, SPAN_MS).unref();
   };
@@ -219,7 +219,7 @@ export const createStdioTransport = (options: StdioOptions): Transport & { reado
     send: (message: JSONRPCMessage) =>
       new Promise((resolve, reject) => {
         if (child === undefined || isClosed) return reject(notSent());
-        if (child.stdin.writableLength > MOST_UNREAD_BYTES)
+        if (child.stdin.writableLength > MAX_UNREAD_BYTES)
           return reject(new UpstreamFault(new Problem("overloaded", { detail: "The upstream process reads too slowly." }), "not_sent"));
         child.stdin.write(serializeMessage(message), (error) =>
           error === null || error === undefined ? resolve() : reject(notSent(error)),

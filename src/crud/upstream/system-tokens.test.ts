@@ -17,7 +17,7 @@ const callerOf = (tenant: string): Caller =>
 interface Given {
   readonly allow?: readonly string[];
   readonly tokenUrl?: string;
-  readonly housePorts?: readonly number[];
+  readonly internalPorts?: readonly number[];
 }
 /** A system whose tokens a second server gives: `t1`, `t2`, ... */
 const build = async (t: TestContext, more: Given) => {
@@ -56,7 +56,7 @@ const build = async (t: TestContext, more: Given) => {
   const parts = {
     placeholders: {},
     requiresTls: false,
-    housePorts: new Set(more.housePorts),
+    internalPorts: new Set(more.internalPorts),
     ceiling: readCeiling(["0.0.0.0/0", "::/0"]),
     metrics: createMetrics(),
     now: () => new Date(clock.now),
@@ -182,7 +182,7 @@ for (const [tokenUrl, says] of [
 ] as const)
   test(`a system with the token endpoint ${tokenUrl} is refused at its place, whatever its networks allow`, async (t) => {
     const allow = ["127.0.0.1/32", "169.254.0.0/16", "100.100.100.200/32", "fd00:ec2::/32", "::1/128"];
-    const { compiled } = await build(t, { tokenUrl, allow, housePorts: [8080] });
+    const { compiled } = await build(t, { tokenUrl, allow, internalPorts: [8080] });
     if (compiled.kind !== "degraded") throw new Error(compiled.kind);
     assert.deepEqual(
       compiled.faults.map(({ path, message }) => [path, message]),
@@ -200,7 +200,7 @@ for (const [what, answer, housePort, reason] of [
       rules: {
         allow: parseNetworks(["127.0.0.1/32", "169.254.0.0/16"], readCeiling(["0.0.0.0/0", "::/0"])).blocks,
         ceiling: readCeiling(["0.0.0.0/0", "::/0"]),
-        housePorts: new Set(housePort === undefined ? [] : [housePort]),
+        internalPorts: new Set(housePort === undefined ? [] : [housePort]),
       },
       resolve: async () => [{ address: answer }],
     });

@@ -3,7 +3,7 @@ import type { Dispatcher } from "undici";
 import {
   clientCredentialsRequest,
   createHeldToken,
-  MOST_TOKEN_BYTES,
+  MAX_TOKEN_BYTES,
   readForeignToken,
   type ForeignToken,
 } from "#authn/client-credentials.ts";
@@ -39,7 +39,7 @@ export const createSystemTokens = (
       headers: { ...headers, "user-agent": userAgent },
       body,
       timeoutMs: TIMEOUT_MS,
-      maxBytes: MOST_TOKEN_BYTES,
+      maxBytes: MAX_TOKEN_BYTES,
       isReadOnly: true,
       // Several calls may wait for it: none of them ends it.
       signal: new AbortController().signal,

@@ -1,13 +1,13 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Problem } from "#contract/problem.ts";
-import { createTurns } from "#http/turns.ts";
+import { createYielding } from "#http/yielding.ts";
 import { statement, type Database, type Sql, type TransactionSql } from "#store/database.ts";
 import { SqlFault } from "#store/sql-fault.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { EventDraft } from "#events/event-draft.ts";
 import { emit, type SinkInUse, type StreamHead } from "#events/emit.ts";
-import { toldBy } from "#events/told-entries.ts";
+import { eventsOf } from "#events/audit-to-event.ts";
 import type { EntryDraft } from "./entry.ts";
 import { leafOf, logOf, subjectsOf, type Phase } from "./leaf.ts";
 import type { References } from "./references.ts";
@@ -50,8 +50,8 @@ const THERE = statement<{ entry_id: string }>(
    union all select entry_id from events.audit_entry where entry_id = any($1::uuid[])`,
 );
 
-const MOST_AT_ONCE = 256;
-const LONGEST_PAUSE_MS = 1_000;
+const MAX_AT_ONCE = 256;
+const MAX_PAUSE_MS = 1_000;
 const SLICE_MS = 4;
 
 const isUnavailable = (error: unknown): boolean => error instanceof Problem && error.code === "store_unavailable";
@@ -90,7 +90,7 @@ export const createAppender = (parts: AppenderParts) => {
       wanted.set(logOf(item.draft.tenant), subjects);
       for (const subject of subjectsOf(item.draft)) subjects.add(subject);
     }
-    const turn = createTurns(SLICE_MS);
+    const turn = createYielding(SLICE_MS);
     for (const [tenant, subjects] of [...wanted].sort(([one], [other]) => (one < other ? -1 : 1))) {
       const refs = await references.resolve(sql, tenant, subjects, { remember });
       for (const held of all) {
@@ -121,16 +121,16 @@ export const createAppender = (parts: AppenderParts) => {
   ];
 
   /** What the sink hears of because it was recorded. */
-  const told = (all: readonly Waiting[]): readonly EventDraft[] =>
+  const reported = (all: readonly Waiting[]): readonly EventDraft[] =>
     sink === undefined
       ? []
       : all.flatMap(({ item, row }) => {
           const { traceparent, draft } = item;
-          return row === undefined ? [] : toldBy(draft.tenant, draft.category, row.leaf).map((event) => ({ ...event, traceparent }));
+          return row === undefined ? [] : eventsOf(draft.tenant, draft.category, row.leaf).map((event) => ({ ...event, traceparent }));
         });
 
   const insert = async (batch: readonly Waiting[]): Promise<readonly StreamHead[]> => {
-    const events = [...batch.flatMap(({ item }) => item.events), ...told(batch)];
+    const events = [...batch.flatMap(({ item }) => item.events), ...reported(batch)];
     if (events.length === 0) {
       await database.run(APPEND, valuesOf(batch));
       return [];
@@ -158,7 +158,7 @@ export const createAppender = (parts: AppenderParts) => {
   /** Writes a batch; answers those that could not be written, with the fault. */
   const write = async (batch: readonly Waiting[]): Promise<void> => {
     let left = batch;
-    for (let pause = 50; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+    for (let pause = 50; ; pause = Math.min(pause * 2, MAX_PAUSE_MS)) {
       try {
         await settleDoubts();
         await build(database, left, true);
@@ -197,11 +197,11 @@ export const createAppender = (parts: AppenderParts) => {
     // Not refused by the database: its own data or events are the fault, and would be for ever.
     const item =
       error instanceof SqlFault ? held.item : { ...held.item, events: [], draft: { ...held.item.draft, data: { invalid: true } } };
-    setTimeout(() => enqueue({ item, landed: held.landed }), LONGEST_PAUSE_MS).unref();
+    setTimeout(() => enqueue({ item, landed: held.landed }), MAX_PAUSE_MS).unref();
   };
 
   const drain = async (): Promise<void> => {
-    while (waiting.length > 0) await write(waiting.splice(0, MOST_AT_ONCE));
+    while (waiting.length > 0) await write(waiting.splice(0, MAX_AT_ONCE));
   };
 
   const enqueue = (held: Waiting): void => {
@@ -231,7 +231,7 @@ export const createAppender = (parts: AppenderParts) => {
       try {
         await build(sql, all, false);
         sql.post(APPEND, valuesOf(all));
-        await emit(sql, told(all), { newId, sink });
+        await emit(sql, reported(all), { newId, sink });
       } catch (error) {
         all.forEach(forget);
         throw error;

@@ -40,9 +40,9 @@ const MOVE = statement<{ log: string; size: bigint; moved: bigint }>(
    select g.log, g.size, (select count(*) from kept k where k.log = g.log) as moved from grown g order by g.log`,
 );
 
-const MOST_AT_ONCE = 256;
+const MAX_AT_ONCE = 256;
 /** While there was something to move lately: another process may have held the lock, and not have seen what came last. */
-const LONGEST_WAIT_MS = 200;
+const MAX_WAIT_MS = 200;
 const LATELY_MS = 2_000;
 /** While nothing happens: for what a process wrote that ended before it could move it. */
 const QUIET_WAIT_MS = 5_000;
@@ -73,7 +73,7 @@ export const createIntegrator = (parts: IntegratorParts) => {
   const apart = AsyncLocalStorage.snapshot();
 
   const round = async (): Promise<{ readonly moved: number; readonly heads: readonly StreamHead[] }> => {
-    const grown = await database.run(MOVE, [MOST_AT_ONCE, origin]);
+    const grown = await database.run(MOVE, [MAX_AT_ONCE, origin]);
     return {
       moved: grown.reduce((total, { moved }) => total + Number(moved), 0),
       heads: grown.map(({ log: tenant, size }) => ({ tenant, stream: "activity", version: size - 1n })),
@@ -98,7 +98,7 @@ export const createIntegrator = (parts: IntegratorParts) => {
       total += moved;
       if (moved > 0) busyAt = performance.now();
       if (heads.length > 0) parts.bus?.announce(heads);
-      if (moved < MOST_AT_ONCE) return total;
+      if (moved < MAX_AT_ONCE) return total;
     }
   };
 
@@ -123,7 +123,7 @@ export const createIntegrator = (parts: IntegratorParts) => {
       .finally(() => {
         running = undefined;
         const isBusy = failing || performance.now() - busyAt < LATELY_MS;
-        if (!closed && !soon) timer = setTimeout(run, parts.everyMs ?? (isBusy ? LONGEST_WAIT_MS : QUIET_WAIT_MS)).unref();
+        if (!closed && !soon) timer = setTimeout(run, parts.everyMs ?? (isBusy ? MAX_WAIT_MS : QUIET_WAIT_MS)).unref();
       });
   };
   run();

@@ -4,7 +4,7 @@ import type { EntryDraft } from "./entry.ts";
 import type { Reference } from "./references.ts";
 
 /** Largest leaf in bytes. */
-const MOST_LEAF_BYTES = 16_384;
+const MAX_LEAF_BYTES = 16_384;
 
 export type Phase = "open" | "close" | "single";
 
@@ -117,8 +117,8 @@ export const leafOf = (parts: LeafParts): string => {
   };
   const text = write(entry, refs, 0) ?? "";
   const bytes = Buffer.byteLength(text);
-  if (bytes <= MOST_LEAF_BYTES) return text;
+  if (bytes <= MAX_LEAF_BYTES) return text;
   const short = write({ ...entry, data: { truncated: true, bytes } }, refs, 0) ?? "";
-  if (Buffer.byteLength(short) > MOST_LEAF_BYTES) throw new RangeError("an entry has at most 16 KiB, data apart");
+  if (Buffer.byteLength(short) > MAX_LEAF_BYTES) throw new RangeError("an entry has at most 16 KiB, data apart");
   return short;
 };

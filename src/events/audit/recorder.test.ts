@@ -72,7 +72,7 @@ forEachDatabase("an open act is committed before it may start, and its close wit
   const leaves = (await database.run(LEAVES)).map((row) => JSON.parse(row.text) as Record<string, unknown>);
   assert.ok(leaves.some((leaf) => leaf["act_id"] === "call-1" && leaf["phase"] === "open" && leaf["outcome"] === "pending"));
 
-  const told = {
+  const reported = {
     type: "budget.changed",
     tenant: "tenant:acme",
     stream: "config",
@@ -80,7 +80,7 @@ forEachDatabase("an open act is committed before it may start, and its close wit
     key: "d",
     data: { steps_left: 4 },
   } as const;
-  assert.equal(await act.close("ok", { tool: "people.demo.list_employees", rows_out: 3 }, { code: "fine", events: [told] }), "closed");
+  assert.equal(await act.close("ok", { tool: "people.demo.list_employees", rows_out: 3 }, { code: "fine", events: [reported] }), "closed");
   assert.equal(await act.close("error", {}), "closed", "a second close changes nothing");
   assert.equal(await bus.head("tenant:acme", "config"), 1n);
   await integrator.integrate();
@@ -132,14 +132,16 @@ forEachDatabase(
       ),
     );
     await until(async () => (await database.run(QUEUE))[0]?.n === 0n);
-    const [acme, globex, house] = await Promise.all(["tenant:acme", "tenant:globex", "house"].map((log) => database.run(ENTRIES, [log])));
+    const [acme, globex, instance] = await Promise.all(
+      ["tenant:acme", "tenant:globex", "house"].map((log) => database.run(ENTRIES, [log])),
+    );
     for (const log of [acme!, globex!]) {
       assert.deepEqual(
         log.map((entry) => entry.seq),
         Array.from({ length: 500 }, (_, n) => BigInt(n)),
       );
     }
-    const numbers = [...acme!, ...globex!, ...house!].map((entry) => Number(entry.writer_n)).sort((one, two) => one - two);
+    const numbers = [...acme!, ...globex!, ...instance!].map((entry) => Number(entry.writer_n)).sort((one, two) => one - two);
     assert.deepEqual(
       numbers,
       Array.from({ length: 1_001 }, (_, n) => n + 1),
@@ -164,8 +166,8 @@ forEachDatabase("what cannot be recorded must not start; a close waits until it 
   });
   const entries = await database.run(ENTRIES, ["tenant:acme"]);
   assert.deepEqual(entries.map((entry) => `${entry.act_id} ${entry.phase}`).sort(), ["after single", "before close", "before open"]);
-  const house = await database.run(ENTRIES, ["house"]);
-  assert.deepEqual([...entries, ...house].map((entry) => Number(entry.writer_n)).sort(), [1, 2, 3, 4], "the refused ones left no hole");
+  const instance = await database.run(ENTRIES, ["house"]);
+  assert.deepEqual([...entries, ...instance].map((entry) => Number(entry.writer_n)).sort(), [1, 2, 3, 4], "the refused ones left no hole");
 });
 
 forEachDatabase("one entry that cannot be written does not take the others along", ["events"], async (t, database) => {
@@ -206,7 +208,7 @@ forEachDatabase("too many open acts let no more begin until one is closed", ["ev
     kek: randomBytes(32),
     bus,
     integrator,
-    mostOpenActs: 2,
+    maxOpenActs: 2,
   });
   cleanUp(t, () => recorder[Symbol.asyncDispose]());
   const first = await recorder.open(draft());

@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import { Problem } from "#contract/problem.ts";
-import { startLoop, type Loop } from "#http/loop.ts";
+import { startInterval, type Interval } from "#http/interval.ts";
 import { statement, type Database, type TransactionSql } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
@@ -34,7 +34,7 @@ export interface RecorderParts {
   readonly traceparent?: (() => string | undefined) | undefined;
   readonly openTimeoutMs?: number;
   /** Most acts of this process that are open at once. */
-  readonly mostOpenActs?: number;
+  readonly maxOpenActs?: number;
 }
 
 export interface AuditRecorder extends Recorder {
@@ -57,7 +57,7 @@ const END = statement("events.audit_writer_end", "update events.audit_writer set
 
 const SEEN_EVERY_MS = 5_000;
 const SWEEP_EVERY_MS = 60_000;
-const MOST_OPEN_ACTS = 1_000;
+const MAX_OPEN_ACTS = 1_000;
 const TIMEOUT_MS = 2_000;
 
 const unavailable = (cause: unknown): Problem => new Problem("audit_unavailable", { cause, headers: { "retry-after": "5" } });
@@ -94,7 +94,7 @@ export const createRecorder = async (parts: RecorderParts): Promise<AuditRecorde
     announce: (heads) => {
       if (heads.length > 0) parts.bus?.announce(heads);
       parts.integrator?.wake();
-      parts.sink?.told();
+      parts.sink?.notify();
     },
   });
   let openActs = 0;
@@ -150,7 +150,7 @@ export const createRecorder = async (parts: RecorderParts): Promise<AuditRecorde
   };
 
   const open: Recorder["open"] = async (draft, actId) => {
-    if (openActs >= (parts.mostOpenActs ?? MOST_OPEN_ACTS)) {
+    if (openActs >= (parts.maxOpenActs ?? MAX_OPEN_ACTS)) {
       metrics.count("audit_blocked_total", { reason: "open_acts" });
       throw unavailable(new Error("too many acts wait for their close"));
     }
@@ -201,7 +201,7 @@ export const createRecorder = async (parts: RecorderParts): Promise<AuditRecorde
     database.kind === "pglite"
       ? undefined
       : setInterval(() => void database.run(SEEN, [parts.writerId]).catch(() => undefined), SEEN_EVERY_MS).unref();
-  let sweep: Loop | undefined;
+  let sweep: Interval | undefined;
 
   return {
     references,
@@ -216,11 +216,11 @@ export const createRecorder = async (parts: RecorderParts): Promise<AuditRecorde
       appender.ended(rows, outcome);
       if (outcome !== "committed" || rows.length === 0) return;
       parts.integrator?.wake();
-      parts.sink?.told();
+      parts.sink?.notify();
     },
     recover: async (settle) => {
       await sweep?.[Symbol.asyncDispose]();
-      sweep = startLoop({
+      sweep = startInterval({
         everyMs: SWEEP_EVERY_MS,
         work: () => recoverWith(settle),
         failed: (cause) => log.error("audit_recovery_failed", { cause }),

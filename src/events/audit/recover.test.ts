@@ -40,7 +40,7 @@ const worker = (open: string): string => `
   const { silentLog: log } = await import(new URL("telemetry/log.ts", src));
   ${open}
   const integrator = createIntegrator({ database, log, origin: "test.sallyport" });
-  const recorder = await createRecorder({ database, writerId: "worker", service: "test", log, metrics: createMetrics(), now: () => new Date(), kek: new Uint8Array(32), integrator, mostOpenActs: Number.MAX_SAFE_INTEGER });
+  const recorder = await createRecorder({ database, writerId: "worker", service: "test", log, metrics: createMetrics(), now: () => new Date(), kek: new Uint8Array(32), integrator, maxOpenActs: Number.MAX_SAFE_INTEGER });
   console.log("ready");
   for (let n = 1; ; n++) {
     const act = await recorder.open({
@@ -100,8 +100,8 @@ const checkRecovery = async (t: TestContext, database: Database, said: { opened:
   const actorOf = (entry: Entry): unknown => (JSON.parse(entry.text) as { actor: unknown }).actor;
   assert.deepEqual(actorOf(unknown[0]!), actorOf(open));
 
-  const house = (await database.run(ENTRIES, ["house"])).map((entry) => JSON.parse(entry.text) as { data: Record<string, unknown> });
-  const ended = house.find((entry) => entry.data["event"] === "writer_ended");
+  const instance = (await database.run(ENTRIES, ["house"])).map((entry) => JSON.parse(entry.text) as { data: Record<string, unknown> });
+  const ended = instance.find((entry) => entry.data["event"] === "writer_ended");
   assert.equal(ended?.data["writer"], "worker");
   assert.equal(ended?.data["unknown"], count);
   assert.equal((await database.run(WRITERS)).find((row) => row.writer === "worker")?.open, false);
@@ -117,7 +117,7 @@ test("acts of a killed process are settled as unknown when the house starts agai
       const { createPglite } = await import(new URL("store/pglite.ts", src));
       const { migrate } = await import(new URL("store/migrate.ts", src));
       const database = await createPglite({ dataFolder: ${JSON.stringify(dataFolder)}, log });
-      await migrate(database, [{ room: "events", folder: new URL("events/migrations/", src) }]);
+      await migrate(database, [{ module: "events", folder: new URL("events/migrations/", src) }]);
     `),
   );
   const database = await createPglite({ dataFolder, log });

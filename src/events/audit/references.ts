@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from "node:crypto";
-import { createRecent } from "#http/recent.ts";
+import { createTtlCache } from "#http/ttl-cache.ts";
 import { statement, type Sql } from "#store/database.ts";
 
 /** A person's name in the record: unlinkable to the person, and between tenants, without the row of its key. */
@@ -46,7 +46,7 @@ const SUBJECTS = statement<{ subject_id: string; ref: string }>(
   "select subject_id, ref from events.subject_key where tenant = $1 and ref = any($2)",
 );
 
-const MOST_REMEMBERED = 10_000;
+const MAX_REMEMBERED = 10_000;
 /** An erased person gets a new reference at the latest after this time, in every process. */
 const REMEMBERED_MS = 30_000;
 const NONCE_BYTES = 12;
@@ -76,7 +76,7 @@ const sealKey = (key: Uint8Array): Uint8Array => new Uint8Array(hkdfSync("sha256
 
 /** A random key a subject, wrapped by the key encryption key; the reference is its HMAC over tenant and id. */
 export const createReferences = (kek: Uint8Array, now: () => Date) => {
-  const remembered = createRecent<Reference>(MOST_REMEMBERED, now);
+  const remembered = createTtlCache<Reference>(MAX_REMEMBERED, now);
   /** What each transaction made, which it alone sees until it commits. */
   const madeBy = new WeakMap<Sql, Set<string>>();
   const keyOf = (tenant: string, subject: string): string => `${tenant}\u0000${subject}`;

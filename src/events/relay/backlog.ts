@@ -1,5 +1,5 @@
 import { Problem } from "#contract/problem.ts";
-import { startLoop } from "#http/loop.ts";
+import { startInterval } from "#http/interval.ts";
 import { statement, type Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
@@ -39,14 +39,14 @@ export const createBacklog = (parts: {
   let counted = { pending: 0, oldest: 0, dead: 0 };
   let fault: string | undefined;
   // What an earlier process left may wait.
-  let isTold = true;
+  let isReported = true;
   let measuredAt = Number.NEGATIVE_INFINITY;
 
   /** False: nothing waits, as far as this process can know, and nobody need look. */
-  const isAwaited = (): boolean => isTold || counted.pending > 0;
+  const isAwaited = (): boolean => isReported || counted.pending > 0;
   /** Counts now. */
   const measure = async (): Promise<void> => {
-    isTold = false;
+    isReported = false;
     measuredAt = performance.now();
     const [[waiting], [gone]] = await Promise.all([database.run(PENDING), database.run(DEAD)]);
     counted = { pending: waiting?.pending ?? 0, oldest: waiting?.oldest ?? 0, dead: gone?.dead ?? 0 };
@@ -56,7 +56,7 @@ export const createBacklog = (parts: {
     metrics.set("events_outbox_oldest_seconds", { sink: name }, counted.oldest);
     metrics.set("events_outbox_dead", {}, counted.dead);
   };
-  const loop = startLoop({
+  const loop = startInterval({
     everyMs: parts.everyMs ?? EVERY_MS,
     // Each count reads all that waits: none is made while nothing happens.
     work: async () => {
@@ -69,16 +69,16 @@ export const createBacklog = (parts: {
     name,
     measure,
     isAwaited,
-    told: (): void => {
-      isTold = true;
+    notify: (): void => {
+      isReported = true;
     },
     /** What the relay heard of the sink last: a fault, or nothing. True where it is other than before. */
-    heard: (now: string | undefined): boolean => {
+    received: (now: string | undefined): boolean => {
       const isOther = now !== fault;
       fault = now;
       return isOther;
     },
-    requireRoom: (): void => {
+    requireCapacity: (): void => {
       if (counted.pending >= maxRows) throw new Problem("event_backlog_full", { headers: { "retry-after": "30" } });
     },
     /** What health says is wrong, with the lag; empty while all is well. Never waits for the sink. */

@@ -3,7 +3,7 @@ import type { OutboxRow, SinkRecord } from "./event-sink.ts";
 
 export interface CloudEventParts {
   /** Names the house in `ce_source`: the host of the audit origin. */
-  readonly houseId: string;
+  readonly instanceId: string;
   readonly publicOrigin: string;
   readonly topicPrefix: string;
 }
@@ -19,13 +19,13 @@ const declaredOnly = (type: string, text: string): string => {
 };
 
 /** CloudEvents 1.0 in the binary mode of the Kafka binding: attributes are headers `ce_*`, the value is the data. */
-export const cloudEventOf = (row: OutboxRow, { houseId, publicOrigin, topicPrefix }: CloudEventParts): SinkRecord => {
+export const cloudEventOf = (row: OutboxRow, { instanceId, publicOrigin, topicPrefix }: CloudEventParts): SinkRecord => {
   const type = `${row.type}.${eventVersion}`;
   const headers: Record<string, string | undefined> = {
     "content-type": "application/json",
     ce_specversion: "1.0",
     ce_id: row.id,
-    ce_source: `urn:sallyport:${houseId}:${eventTypes[row.type]?.service ?? "house"}`,
+    ce_source: `urn:sallyport:${instanceId}:${eventTypes[row.type]?.service ?? "house"}`,
     ce_type: type,
     ce_time: row.at,
     ce_subject: row.key,

@@ -50,7 +50,7 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 export type DeadLetters = ReturnType<typeof createDeadLetters>;
 
 /** What an operator does about events that the sink refused for good. */
-export const createDeadLetters = (parts: { readonly database: Database; readonly change: Change; readonly told: () => void }) => ({
+export const createDeadLetters = (parts: { readonly database: Database; readonly change: Change; readonly notify: () => void }) => ({
   /** The tenant's, from after this place on, the oldest first. */
   list: (state: keyof typeof LIST, tenant: string, after: bigint, limit: number): Promise<readonly Untaken[]> =>
     parts.database.run(LIST[state], [tenant, after, limit]),
@@ -70,7 +70,7 @@ export const createDeadLetters = (parts: { readonly database: Database; readonly
         entries: [{ ...by, category: "system" as const, outcome: "ok" as const, resource: { type: "outbox", id }, data }],
       };
     });
-    parts.told();
+    parts.notify();
     return row;
   },
 });

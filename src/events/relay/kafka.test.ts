@@ -13,7 +13,7 @@ import { startChild, type Child } from "#testing/child.ts";
 import { forPostgres, testDatabase } from "#testing/database.ts";
 import { graphChanged, kafkaInUse, testEvents } from "#testing/events.ts";
 import { cloudEventOf, requireValid } from "#testing/kafka/cloud-events.ts";
-import { forEachBroker, mostBatchBytes, startMockBroker, type KafkaBroker, type ReadRecord } from "#testing/kafka/kafka-broker.ts";
+import { forEachBroker, maxBatchBytes, startMockBroker, type KafkaBroker, type ReadRecord } from "#testing/kafka/kafka-broker.ts";
 import { relayOver } from "#testing/kafka/relay-over.ts";
 import { openPostgres } from "#testing/postgres-database.ts";
 import { requireProgram } from "#testing/programs.ts";
@@ -144,17 +144,17 @@ forEachBroker("every type of event arrives on its topic as its served schema say
   const { database, change } = await open(t);
   relayTo(t, database, broker);
   const rows = Object.entries(eventTypes);
-  const told = rows.flatMap(([type, { data }]) =>
+  const notify = rows.flatMap(([type, { data }]) =>
     [true, false].map((isWhole): EventDraft => {
       const sample = sampleOf(data, isWhole) as Record<string, unknown>;
       return { type, tenant: "tenant:acme", key: `${type} ${isWhole}`, data: { ...sample, leak: "canary-of-a-member" } };
     }),
   );
-  await change(async () => ({ result: undefined, events: told }));
+  await change(async () => ({ result: undefined, events: notify }));
   await allSent(database);
   const records = await broker.read(...new Set(rows.map(([, { topic }]) => topic)));
   // At least once: a topic that is being made may take a batch twice.
-  assert.equal(new Set(records.map(idOf)).size, told.length);
+  assert.equal(new Set(records.map(idOf)).size, notify.length);
   const byKey = new Map(records.map((record) => [record.key, record]));
   for (const [type, { topic, service, data }] of rows)
     for (const isWhole of [true, false]) {
@@ -320,7 +320,7 @@ forEachBroker(
     const { database, change } = await open(t);
     const { backlog } = relayTo(t, database, broker);
     // So much of them is chance that no compression brings it under the limit; the outbox itself keeps 64 KiB.
-    const kinds = Array.from({ length: mostBatchBytes / 12.5 }, () => crypto.randomUUID());
+    const kinds = Array.from({ length: maxBatchBytes / 12.5 }, () => crypto.randomUUID());
     const large = { ...graphChanged("k", 2), data: { graph_version: 2, kinds } };
     await change(async () => ({
       result: undefined,
@@ -335,7 +335,7 @@ forEachBroker(
     assert.equal((JSON.parse(copy?.value ?? "{}") as { truncated?: boolean }).truncated, true);
 
     await broker.takeUpTo(1_000_000);
-    const letters = createDeadLetters({ database, change, told: () => backlog.told() });
+    const letters = createDeadLetters({ database, change, notify: () => backlog.notify() });
     const who = {
       tenant: "tenant:acme",
       actor: { subject: "person:ada", kind: "person" },

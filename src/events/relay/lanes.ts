@@ -9,8 +9,8 @@ export interface Lease {
   readonly until: number;
 }
 
-const MOST_LANES = 8;
-const MOST_ROWS = 500;
+const MAX_LANES = 8;
+const MAX_ROWS = 500;
 
 /** Whether the row `o`, or one of its key before it, was refused for what it is and is not due yet. */
 const heldBack = `exists (select 1 from events.outbox w
@@ -27,7 +27,7 @@ const CLAIM = statement<{ lane: number; epoch: bigint }>(
        and exists (select 1 from events.outbox o
          where o.lane = l.lane and o.sink is not null and o.sent_at is null and o.dead_at is null and o.next_at <= clock_timestamp()
            and not ${heldBack})
-     order by l.lane limit ${MOST_LANES} for update skip locked)
+     order by l.lane limit ${MAX_LANES} for update skip locked)
    returning lane, epoch`,
 );
 const RELEASE = statement(
@@ -80,11 +80,11 @@ export const createLanes = ({ database, owner, leaseSeconds }: { database: Datab
     release: (lease: Lease) => database.run(RELEASE, [owner, ...epochs(lease)]),
     /** Rows to be sent now, in their order, about 500; whether there are no more of these lanes. */
     due: async ({ lanes }: Lease): Promise<{ readonly rows: readonly OutboxRow[]; readonly isAll: boolean }> => {
-      const mostOfLane = Math.ceil(MOST_ROWS / lanes.size);
-      const rows = await database.run(DUE, [[...lanes.keys()], mostOfLane]);
+      const maxOfLane = Math.ceil(MAX_ROWS / lanes.size);
+      const rows = await database.run(DUE, [[...lanes.keys()], maxOfLane]);
       const full = Map.groupBy(rows, ({ lane }) => lane)
         .values()
-        .some(({ length }) => length === mostOfLane);
+        .some(({ length }) => length === maxOfLane);
       return { rows, isAll: !full };
     },
     /** Seconds that each row waited; fewer than rows: a lane is another's by now. */

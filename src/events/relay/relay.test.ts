@@ -55,7 +55,7 @@ const relayTo = async (
     backlog,
     log: silentLog,
     metrics,
-    houseId: "acme.example",
+    instanceId: "acme.example",
     publicOrigin: "https://acme.example",
     topicPrefix: "",
     maxAttempts: more.maxAttempts ?? 3,
@@ -246,7 +246,7 @@ test("nothing is asked of the database while nothing is told, and what is told t
     ...parts,
     sink,
     backlog: { ...backlog, isAwaited: () => (rounds++, backlog.isAwaited()) },
-    houseId: "acme.example",
+    instanceId: "acme.example",
     publicOrigin: "https://acme.example",
     topicPrefix: "",
     maxAttempts: 1,
@@ -306,7 +306,7 @@ test("an event names the span that made it, and its sending is linked to that sp
 test("retention leaves what a configured sink has not taken, sent or dead; without a sink no row waits for one", async (t) => {
   const database = await testDatabase(t, ["events"]);
   const { change } = await testEvents(t, database, { sink: kafkaInUse });
-  const told = (n: number): readonly EventDraft[] => [
+  const reported = (n: number): readonly EventDraft[] => [
     graphChanged("k", n),
     {
       type: "decision.notice",
@@ -315,7 +315,7 @@ test("retention leaves what a configured sink has not taken, sent or dead; witho
       data: { decision_id: "d", decision: true, action: "a", resource_type: "r" },
     },
   ];
-  await change(async () => ({ result: undefined, events: [...told(1), ...told(2)] }));
+  await change(async () => ({ result: undefined, events: [...reported(1), ...reported(2)] }));
   await database.run(
     statement("test.age", "update events.outbox set at = at - interval '2 days', sent_at = case when version = 2 then now() end"),
   );
@@ -328,7 +328,7 @@ test("retention leaves what a configured sink has not taken, sent or dead; witho
   assert.equal(await sweep(false), 3);
 
   const alone = await testEvents(t, database);
-  await alone.change(async () => ({ result: undefined, events: told(3) }));
+  await alone.change(async () => ({ result: undefined, events: reported(3) }));
   const left = await database.run(statement<{ sink: string | null; type: string }>("test.sinks", "select sink, type from events.outbox"));
   assert.deepEqual(left, [{ sink: null, type: "graph.changed" }]);
 });

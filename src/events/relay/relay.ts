@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { startLoop } from "#http/loop.ts";
+import { startInterval } from "#http/interval.ts";
 import type { Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
@@ -12,7 +12,7 @@ import { createLanes, type Lease } from "./lanes.ts";
 export interface RelayParts extends CloudEventParts {
   readonly database: Database;
   readonly sink: EventSink;
-  readonly backlog: Pick<Backlog, "heard" | "isAwaited">;
+  readonly backlog: Pick<Backlog, "received" | "isAwaited">;
   readonly log: Log;
   readonly metrics: Metrics;
   /** Traces; none unless given. */
@@ -29,10 +29,10 @@ export interface RelayParts extends CloudEventParts {
 
 const LEASE_SECONDS = 30;
 const SPARE_MS = 2_000;
-const MOST_BYTES = 900 * 1024;
+const MAX_BYTES = 900 * 1024;
 const FIRST_PAUSE_MS = 1_000;
-const LONGEST_PAUSE_MS = 30_000;
-const LONGEST_WAIT_SECONDS = 300;
+const MAX_PAUSE_MS = 30_000;
+const MAX_WAIT_SECONDS = 300;
 
 /** The lease is over before everything was sent: who holds it next goes on. */
 class LeaseOver extends Error {}
@@ -42,7 +42,7 @@ const keyOf = ({ topic, key }: OutboxRow): string => `${topic}\0${key}`;
 /** As many rows as one send may hold, at least one. */
 const batchOf = (rows: readonly OutboxRow[]): readonly OutboxRow[] => {
   let bytes = 0;
-  const over = rows.findIndex(({ data }, at) => (bytes += Buffer.byteLength(data)) > MOST_BYTES && at > 0);
+  const over = rows.findIndex(({ data }, at) => (bytes += Buffer.byteLength(data)) > MAX_BYTES && at > 0);
   return over === -1 ? rows : rows.slice(0, over);
 };
 
@@ -81,7 +81,7 @@ export const createRelay = (parts: RelayParts): AsyncDisposable => {
     const attempts = row.attempts + 1;
     const isDead = attempts >= maxAttempts;
     if (isDead) await sendDeadLetter(row, message);
-    await lanes.markRefused(lease, row, message, isDead ? undefined : Math.min(2 ** attempts, LONGEST_WAIT_SECONDS));
+    await lanes.markRefused(lease, row, message, isDead ? undefined : Math.min(2 ** attempts, MAX_WAIT_SECONDS));
     count([row], isDead ? "dead" : "retried");
     log.warn(isDead ? "outbox_dead" : "outbox_retry", { id: row.id, topic: row.topic, attempts, reason: message });
   };
@@ -146,7 +146,7 @@ export const createRelay = (parts: RelayParts): AsyncDisposable => {
     for (let lease = await lanes.claim(); lease !== undefined && !signal.aborted; lease = await lanes.claim()) {
       await relayLanes(lease, signal);
       pauseMs = 0;
-      backlog.heard(undefined);
+      backlog.received(undefined);
     }
   };
   const round = async (signal: AbortSignal): Promise<void> => {
@@ -157,12 +157,12 @@ export const createRelay = (parts: RelayParts): AsyncDisposable => {
       for (const end of ends) if (end.status === "rejected") throw end.reason;
     } catch (error) {
       if (!(error instanceof SinkUnavailable)) throw error;
-      pauseMs = Math.min(Math.max(pauseMs * 2, FIRST_PAUSE_MS), LONGEST_PAUSE_MS);
+      pauseMs = Math.min(Math.max(pauseMs * 2, FIRST_PAUSE_MS), MAX_PAUSE_MS);
       pausedUntil = performance.now() + Math.random() * pauseMs;
-      if (backlog.heard(error.message)) log.warn("outbox_retry", { reason: error.message });
+      if (backlog.received(error.message)) log.warn("outbox_retry", { reason: error.message });
     }
   };
-  return startLoop({
+  return startInterval({
     everyMs: parts.everyMs ?? 500,
     work: round,
     failed: (cause) => log.error("outbox_relay_failed", { cause }),

@@ -96,7 +96,7 @@ test("attack 44: what an upstream sends is read as the standard reads it, and fo
     server.close();
   });
   const upstreamUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const world = await attackWorld(t, await database(), { upstreamUrl, parts: { houseAudiences: [testAudiences.pdp] } });
+  const world = await attackWorld(t, await database(), { upstreamUrl, parts: { internalAudiences: [testAudiences.pdp] } });
   const listener = listen(world, world.ben);
   await until(
     () => answers.length,

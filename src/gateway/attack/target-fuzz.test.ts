@@ -43,7 +43,7 @@ before(async () => {
   const [routesFile, pdpConfigFile] = [join(folder, "routes.yaml"), join(folder, "pdp.yaml")];
   await Promise.all([writeFile(routesFile, routes), writeFile(pdpConfigFile, "{}\n")]);
   const variables = { CRUD_SERVICE_URL: "http://localhost:8083", CRUD_AUDIENCE: "http://localhost:8083" };
-  const files = { routesFile, pdpConfigFile, variables, handlers: [], houseAudiences: [], publicHosts: new Set<string>() };
+  const files = { routesFile, pdpConfigFile, variables, handlers: [], internalAudiences: [], publicHosts: new Set<string>() };
   ({ table } = await loadRoutes({ ...files, isBuiltIn: isBuiltInPath, schemaActions }));
   after(() => rm(folder, { recursive: true }));
 });

@@ -25,8 +25,8 @@ test("attack 38: a token that is not an access token for this house opens no bea
     scopes: new Set<string>(),
     amr: [],
   });
-  const { kid: houseKid } = (await identity.houseKeys.jwks()).keys[0] ?? {};
-  const houseKey = JSON.stringify((await identity.houseKeys.jwks()).keys[0]);
+  const { kid: serviceKid } = (await identity.serviceKeys.jwks()).keys[0] ?? {};
+  const serviceKey = JSON.stringify((await identity.serviceKeys.jwks()).keys[0]);
   const tokens: Readonly<Record<string, string>> = {
     "alg none": `${part({ ...header, alg: "none" })}.${claims}.`,
     "alg none, with the old signature": `${part({ ...header, alg: "none" })}.${claims}.${signature}`,
@@ -34,8 +34,8 @@ test("attack 38: a token that is not an access token for this house opens no bea
       .setProtectedHeader({ ...header, alg: "HS256" })
       .sign(new TextEncoder().encode(JSON.stringify(await identity.publicJwk()))),
     "HS256 with the house's public key": await new SignJWT({ ...read, iss: "http://localhost:8080" })
-      .setProtectedHeader({ alg: "HS256", typ: "at+jwt", kid: houseKid ?? "" })
-      .sign(new TextEncoder().encode(houseKey)),
+      .setProtectedHeader({ alg: "HS256", typ: "at+jwt", kid: serviceKid ?? "" })
+      .sign(new TextEncoder().encode(serviceKey)),
     "an ID token": await sign({ nonce: "n", aud: ["sallyport-web", "http://localhost:8080"] }, { typ: "JWT" }),
     "kid ../x": await sign({}, { kid: "../x" }),
     "kid /dev/null": await sign({}, { kid: "/dev/null" }),

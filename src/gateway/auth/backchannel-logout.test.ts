@@ -29,8 +29,8 @@ test("the provider ends its session here, or all of a person's, in every tenant;
     await of("s4", "u2"),
   ];
   const status = async (who: typeof a) => (await made.fetch("/api/v1/sessions", { headers: who.cookie })).status;
-  const told = await made.fetch(PATH, form({ sid: "s1", sub: "u1", jti: "1" }));
-  assert.deepEqual([told.status, await told.text(), told.headers.get("cache-control")], [200, "", "no-store"]);
+  const reported = await made.fetch(PATH, form({ sid: "s1", sub: "u1", jti: "1" }));
+  assert.deepEqual([reported.status, await reported.text(), reported.headers.get("cache-control")], [200, "", "no-store"]);
   assert.deepEqual([await status(a), await status(b)], [401, 200], "the session, not the person");
   const again = await made.fetch(PATH, form({ sid: "s2", sub: "u1", jti: "1" }));
   assert.deepEqual([again.status, ((await again.json()) as { error: string }).error], [400, "invalid_request"]);

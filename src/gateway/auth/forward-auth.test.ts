@@ -112,7 +112,7 @@ ${server}
   },
 ];
 
-interface Told {
+interface Reported {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
@@ -129,7 +129,7 @@ const ask = (
     readonly ca?: string;
     readonly localAddress?: string;
   } = {},
-): Promise<Told> =>
+): Promise<Reported> =>
   new Promise((resolve, reject) => {
     const url = new URL(origin);
     const { method = "GET", headers = {}, body, ca, localAddress } = more;
@@ -234,14 +234,14 @@ const world = async (t: TestContext, proxy: Proxy, program: string) => {
     if (!url.startsWith(origin)) return fetch(url, init);
     const { pathname, search } = new URL(url);
     const sent = { ...page, ...Object.fromEntries(new Headers(init.headers)) };
-    const told = await at(pathname + search, {
+    const reported = await at(pathname + search, {
       headers: sent,
       ...(init.method === undefined ? {} : { method: init.method }),
       ...(typeof init.body === "string" ? { body: init.body } : {}),
     });
     const headers = new Headers();
-    for (const [name, value] of Object.entries(told.headers)) for (const one of [value ?? ""].flat()) headers.append(name, one);
-    return new Response([204, 304].includes(told.status) ? null : told.text, { status: told.status, headers });
+    for (const [name, value] of Object.entries(reported.headers)) for (const one of [value ?? ""].flat()) headers.append(name, one);
+    return new Response([204, 304].includes(reported.status) ? null : reported.text, { status: reported.status, headers });
   });
   const signIn = async (login: string, path: string) => {
     const shown = await browser.open(`${origin}${path}`);

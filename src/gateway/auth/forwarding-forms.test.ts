@@ -75,7 +75,7 @@ const world = async (t: Parameters<typeof testGateway>[0], trusted: string) => {
   const { cookie } = (await made.signIn("person:ben")).cookie;
   /** Status and code of each list of lines, each with a session that would be let through. */
   return async (lists: readonly (readonly Line[])[]) => {
-    const told: (readonly [status: number, code: string | undefined])[] = [];
+    const reported: (readonly [status: number, code: string | undefined])[] = [];
     for (let at = 0; at < lists.length; at += 50) {
       const asked = lists.slice(at, at + 50).map((lines) => {
         const text = lines.map(([name, value]) => `${name}: ${value}\r\n`).join("");
@@ -83,9 +83,10 @@ const world = async (t: Parameters<typeof testGateway>[0], trusted: string) => {
       });
       const { answers } = await rawExchange(port, asked.join(""), asked.length);
       assert.equal(answers.length, asked.length);
-      for (const { status, body } of answers) told.push([status, status < 400 ? undefined : (JSON.parse(body) as { code: string }).code]);
+      for (const { status, body } of answers)
+        reported.push([status, status < 400 ? undefined : (JSON.parse(body) as { code: string }).code]);
     }
-    return told;
+    return reported;
   };
 };
 
@@ -105,15 +106,15 @@ test("a word about the request without the whole form is no question: 400 of eac
     ],
     [[name, ""]],
   ]);
-  const told = await verify(lists);
-  for (const [at, lines] of lists.entries()) assert.deepEqual(told[at], [400, "ambiguous_headers"], say(lines));
+  const reported = await verify(lists);
+  for (const [at, lines] of lists.entries()) assert.deepEqual(reported[at], [400, "ambiguous_headers"], say(lines));
 });
 
 test("nor are two words together the whole form", async (t) => {
   const verify = await world(t, "127.0.0.0/8");
   const pairs = all.flatMap((one, at): Line[][] => all.slice(at + 1).map((other) => [one, other]));
-  const told = await verify(pairs);
-  for (const [at, lines] of pairs.entries()) assert.deepEqual(told[at], [400, "ambiguous_headers"], say(lines));
+  const reported = await verify(pairs);
+  for (const [at, lines] of pairs.entries()) assert.deepEqual(reported[at], [400, "ambiguous_headers"], say(lines));
 });
 
 test("nor is the form with one line missing, written with another sign or said twice", async (t) => {
@@ -131,8 +132,8 @@ test("nor is the form with one line missing, written with another sign or said t
     ];
   });
   spoilt.push(complete.map(([name, value]): Line => [name.replaceAll("-", "_"), value]));
-  const told = await verify(spoilt);
-  for (const [at, lines] of spoilt.entries()) assert.deepEqual(told[at], [400, "ambiguous_headers"], say(lines));
+  const reported = await verify(spoilt);
+  for (const [at, lines] of spoilt.entries()) assert.deepEqual(reported[at], [400, "ambiguous_headers"], say(lines));
 });
 
 test("a trusted peer that says nothing of a request asks about none", async (t) => {
@@ -156,7 +157,8 @@ test("beside the whole form other words change nothing: the row of the form is a
 test("of a peer that is not trusted no word is believed, in no spelling", async (t) => {
   const verify = await world(t, "10.0.0.0/8");
   const words = [...all, ...places];
-  const told = await verify([...words.map((line) => [line]), complete]);
-  for (const [at, answer] of told.entries()) assert.deepEqual(answer, [403, "untrusted_proxy"], say([words[at] ?? ["the whole form", ""]]));
+  const reported = await verify([...words.map((line) => [line]), complete]);
+  for (const [at, answer] of reported.entries())
+    assert.deepEqual(answer, [403, "untrusted_proxy"], say([words[at] ?? ["the whole form", ""]]));
   assert.deepEqual(await verify([[]]), [[200, undefined]], "without one it is a look at its own session");
 });

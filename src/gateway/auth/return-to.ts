@@ -2,7 +2,7 @@ import { Problem } from "#contract/problem.ts";
 import { canonicalise } from "#gateway/canonical-path.ts";
 
 /** The browser carries it sealed in a cookie, of which it keeps no more than 4 KiB. */
-const MOST_CHARACTERS = 2048;
+const MAX_CHARACTERS = 2048;
 const ENCODED_CONTROL = /%(?:[01][0-9A-F]|7F)/i;
 
 /**
@@ -13,7 +13,7 @@ export const parseReturnTo = (text: string): string => {
   const refuse = (cause?: unknown): never => {
     throw new Problem("bad_return_to", { cause });
   };
-  if (text.length > MOST_CHARACTERS) refuse();
+  if (text.length > MAX_CHARACTERS) refuse();
   let target: ReturnType<typeof canonicalise>;
   try {
     target = canonicalise(text);
@@ -26,4 +26,4 @@ export const parseReturnTo = (text: string): string => {
 };
 
 /** The query by which a sign-in comes back to a path; empty where the way back is too long, so that the sign-in itself goes on. */
-export const returnQuery = (path: string): Readonly<Record<string, string>> => (path.length > MOST_CHARACTERS ? {} : { return_to: path });
+export const returnQuery = (path: string): Readonly<Record<string, string>> => (path.length > MAX_CHARACTERS ? {} : { return_to: path });

@@ -1,11 +1,11 @@
 import { getCsrf, getSession } from "#contract/session.ts";
 import { Problem } from "#contract/problem.ts";
 import type { BuiltInHandler } from "#gateway/built-in.ts";
-import type { Doors } from "#gateway/doors.ts";
+import type { Steps } from "#gateway/steps.ts";
 import { reply } from "#gateway/reply.ts";
 import type { SessionKeys } from "#gateway/sessions/session-keys.ts";
 
-export interface SessionViewParts extends Pick<Doors, "recogniser" | "csrf" | "reveal"> {
+export interface SessionViewParts extends Pick<Steps, "recogniser" | "csrf" | "reveal"> {
   readonly keys: SessionKeys;
 }
 

@@ -3,12 +3,12 @@ import { randomUUID } from "node:crypto";
 import { test, type TestContext } from "node:test";
 import { TOTP, Secret } from "otpauth";
 import { demoTotpSecret } from "#demo/sign-ins.ts";
-import { housePageStyle } from "#http/house-page.ts";
+import { pageStyle } from "#http/page-frame.ts";
 import type { Database } from "#store/database.ts";
 import { storeUnavailable } from "#store/sql-fault.ts";
 import { testDatabase } from "#testing/database.ts";
 import { formBrowser, type FormBrowser } from "#testing/form-browser.ts";
-import { absentProvider, gatewayRooms, sharedDatabase, testGateway, type TestGateway } from "#testing/gateway.ts";
+import { absentProvider, gatewayModules, sharedDatabase, testGateway, type TestGateway } from "#testing/gateway.ts";
 import { testIssuer } from "#testing/issuer.ts";
 import { testOidcClient } from "#testing/oidc-client.ts";
 
@@ -224,7 +224,7 @@ const failingDatabase = (real: Database) => {
 /** Sign-in at a provider that says yes, the database behind it ours to stop. */
 const stoppable = async (t: TestContext) => {
   // Its own: what a sign-in seals in the audit log is sealed with the keys of its world.
-  const { state, database: flaky } = failingDatabase(await testDatabase(t, gatewayRooms));
+  const { state, database: flaky } = failingDatabase(await testDatabase(t, gatewayModules));
   let finished = 0;
   const oidc = absentProvider({
     begin: async () => ({ url: "http://localhost:8081/authorize", state: "s", nonce: "n", verifier: "v" }),
@@ -287,7 +287,7 @@ test("without the session store nobody is signed in or out: 503, and when to com
     [
       "text/html; charset=utf-8",
       "5",
-      `default-src 'none'; style-src ${housePageStyle}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+      `default-src 'none'; style-src ${pageStyle}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
     ],
   );
   assert.equal(begun.status, 503);

@@ -3,7 +3,7 @@ import { satisfies, type Assurance } from "#authn/assurance.ts";
 import { asProblem, problemResponse } from "#http/problem-body.ts";
 import { Problem } from "#contract/problem.ts";
 import type { BuiltInHandler } from "#gateway/built-in.ts";
-import { requireOrigin, type Inbound } from "#gateway/front-door/inbound.ts";
+import { requireOrigin, type Inbound } from "#gateway/ingress/inbound.ts";
 import type { GatewayParts } from "#gateway/gateway-parts.ts";
 import { problemPage, wantsHtml } from "#gateway/plain-page.ts";
 import { clientOf } from "#gateway/recognise.ts";

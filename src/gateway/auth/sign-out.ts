@@ -2,8 +2,8 @@ import { z } from "zod";
 import { logout, logoutBody, signOutQuery } from "#contract/session.ts";
 import { Problem } from "#contract/problem.ts";
 import type { BuiltInHandler } from "#gateway/built-in.ts";
-import type { Doors } from "#gateway/doors.ts";
-import type { Inbound } from "#gateway/front-door/inbound.ts";
+import type { Steps } from "#gateway/steps.ts";
+import type { Inbound } from "#gateway/ingress/inbound.ts";
 import type { GatewayParts } from "#gateway/gateway-parts.ts";
 import { readJson } from "#gateway/read-body.ts";
 import { redirect, reply } from "#gateway/reply.ts";
@@ -12,7 +12,7 @@ import type { SessionRecord } from "#gateway/sessions/session-store.ts";
 import type { Sessions } from "#gateway/sessions/sessions.ts";
 import { parseQuery } from "./query.ts";
 
-export interface SignOutParts extends Pick<Doors, "recogniser" | "csrf">, Pick<GatewayParts, "oidc" | "metrics"> {
+export interface SignOutParts extends Pick<Steps, "recogniser" | "csrf">, Pick<GatewayParts, "oidc" | "metrics"> {
   readonly sessions: Sessions;
   readonly cookies: SessionCookies;
   /** Where the provider sends the browser afterwards, below the public origin addressed. */

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { EncryptJWT, jwtDecrypt } from "jose";
 import { z } from "zod";
-import { deriveKey, type HouseSecrets } from "#authn/seal.ts";
+import { deriveKey, type InstanceSecrets } from "#authn/seal.ts";
 
 /** What a sign-in under way must remember; the browser carries it, sealed. */
 const shape = z.object({
@@ -29,7 +29,7 @@ export interface Transactions {
 
 const LIFE_SECONDS = 600;
 
-export const createTransactions = (secrets: HouseSecrets, now: () => Date): Transactions => {
+export const createTransactions = (secrets: InstanceSecrets, now: () => Date): Transactions => {
   const keys = secrets.map((secret) => deriveKey(secret, "gateway.transaction.v1"));
   return {
     seal: (transaction) => {

@@ -11,7 +11,7 @@ routes:
   - { id: wiki.read, path: /wiki/*, hosts: ["localhost:8080"], methods: [GET], auth: session, authz: none }
 `;
 
-interface Told {
+interface Reported {
   readonly status: number;
   readonly code?: string;
   readonly reason?: string;
@@ -47,7 +47,7 @@ for (const [what, head, wanted] of [
   ["a visitor's two origins", `${HOST}<S>Origin: a\r\nOrigin: b\r\n`, { status: 400, code: "ambiguous_headers" }],
   ["a visitor's body", `${HOST}<S>Content-Length: 1\r\n`, { status: 400, code: "body_not_allowed" }],
   ["nothing wrong", `${HOST}<S>${about("/wiki/x")}`, { status: 200 }],
-] as const satisfies readonly (readonly [string, string, Told])[])
+] as const satisfies readonly (readonly [string, string, Reported])[])
   test(`asked to verify ${what}: ${wanted.status}`, async (t) => {
     const made = await testGateway(t, { database: await database(), routes, settings: { TRUSTED_PROXIES: "127.0.0.0/8" } });
     const { port } = await made.gateway.listen({ port: 0, hosts: ["127.0.0.1"] });
@@ -75,7 +75,7 @@ test("a look at one's own session, under a name that is none of ours or too ofte
     ["localhost:8080", [503, "overloaded", "rate_limited"]],
   ] as const) {
     const answer = await made.fetch("/auth/verify", { headers: { ...cookie, host } });
-    const { code, reason } = answer.status === 200 ? {} : ((await answer.json()) as Partial<Told>);
+    const { code, reason } = answer.status === 200 ? {} : ((await answer.json()) as Partial<Reported>);
     assert.deepEqual([answer.status, code, reason].slice(0, wanted.length), wanted);
   }
 });
@@ -106,7 +106,7 @@ test("whoever asks to verify too often is told when to come again, by an answer 
   const forwarded = { ...cookie, "x-forwarded-method": "GET", "x-forwarded-uri": "/wiki/x", "x-forwarded-host": "localhost:8080" };
   assert.equal((await made.fetch("/auth/verify", { headers: forwarded })).status, 200);
   const late = await made.fetch("/auth/verify", { headers: forwarded });
-  const { code, reason } = (await late.json()) as Told;
+  const { code, reason } = (await late.json()) as Reported;
   assert.deepEqual([late.status, code, reason], [503, "overloaded", "rate_limited"]);
   assert.ok(Number(late.headers.get("retry-after")) >= 1);
   assert.equal(await made.counted("bff_verify_duration_seconds_count", { status: "error" }), 1);

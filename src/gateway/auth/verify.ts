@@ -3,9 +3,9 @@ import type { StepUp } from "#contract/step-up.ts";
 import { HeaderLines, type Answer } from "#gateway/answer.ts";
 import type { BuiltInHandler } from "#gateway/built-in.ts";
 import { canonicalise, guardMarks } from "#gateway/canonical-path.ts";
-import type { Doors } from "#gateway/doors.ts";
+import type { Steps } from "#gateway/steps.ts";
 import { hasForwarding } from "#http/forwarding-names.ts";
-import { requireOrigin, type Inbound } from "#gateway/front-door/inbound.ts";
+import { requireOrigin, type Inbound } from "#gateway/ingress/inbound.ts";
 import type { GatewayParts } from "#gateway/gateway-parts.ts";
 import { isForeignNavigation, isNavigation, refreshPage } from "#gateway/plain-page.ts";
 import { identityHeaders } from "#gateway/proxy/upstream-headers.ts";
@@ -18,7 +18,7 @@ import { returnQuery } from "./return-to.ts";
 import { verifyVerdictOf } from "./verdict.ts";
 
 export interface VerifyParts
-  extends Pick<Doors, "rate" | "recogniser" | "csrf" | "decide" | "origins" | "isTrustedProxy">, Pick<GatewayParts, "metrics"> {
+  extends Pick<Steps, "rate" | "recogniser" | "csrf" | "decide" | "origins" | "isTrustedProxy">, Pick<GatewayParts, "metrics"> {
   /** The table of this moment. */
   readonly table: () => RouteTable;
 }
@@ -62,7 +62,7 @@ export const createVerify = (parts: VerifyParts): BuiltInHandler => {
       return parts.recogniser.session(about);
     });
     parts.csrf.guard(about, who.record, route.row.csrf ?? "headers");
-    await parts.decide({ inbound: about, route, captures, asker: who.asker, record: who.record, method: asked.method });
+    await parts.decide({ inbound: about, route, captures, principal: who.principal, record: who.record, method: asked.method });
     return allowed(who);
   };
 

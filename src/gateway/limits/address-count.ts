@@ -23,7 +23,7 @@ const FEW = 1024;
  * Cost: one look-up. What an address had stays for a while after it has left: a table that grows and shrinks with every
  * request would be built anew all the time.
  */
-export const createAddressCount = (most: number, isExempt: (address: string) => boolean): AddressCount => {
+export const createAddressCount = (max: number, isExempt: (address: string) => boolean): AddressCount => {
   const counts = new Map<string, Count>();
   let sweepAt = FEW;
   const sweep = (): void => {
@@ -32,7 +32,7 @@ export const createAddressCount = (most: number, isExempt: (address: string) => 
   };
   return {
     enter: (address) => {
-      if (most === 0 || isExempt(address)) return nothing;
+      if (max === 0 || isExempt(address)) return nothing;
       const network = siteOf(address);
       const known = counts.get(network);
       const count = known ?? { held: 0 };
@@ -47,7 +47,7 @@ export const createAddressCount = (most: number, isExempt: (address: string) => 
         isHeld = false;
       };
     },
-    isOver: (address) => most !== 0 && !isExempt(address) && (counts.get(siteOf(address))?.held ?? 0) > most,
+    isOver: (address) => max !== 0 && !isExempt(address) && (counts.get(siteOf(address))?.held ?? 0) > max,
   };
 };
 

@@ -11,7 +11,7 @@ export interface Load {
   readonly inFlight: number;
 }
 
-export const createLoad = (most: number, ofAddress: AddressCount = noAddressCount): Load => {
+export const createLoad = (max: number, ofAddress: AddressCount = noAddressCount): Load => {
   let inFlight = 0;
   return {
     enter: (address) => {
@@ -25,7 +25,7 @@ export const createLoad = (most: number, ofAddress: AddressCount = noAddressCoun
       };
     },
     get isOver() {
-      return inFlight > most;
+      return inFlight > max;
     },
     isOverOf: (address) => ofAddress.isOver(address),
     get inFlight() {

@@ -14,7 +14,7 @@ routes:
   - { id: bearer, path: /api/b/*, target_service: crud, upstream_path: "/{path}", methods: [GET], auth: bearer, authz: none }
 `;
 
-const cases: readonly (readonly [given: string | null, told: string])[] = [
+const cases: readonly (readonly [given: string | null, reported: string])[] = [
   [null, "no-store"],
   ["", "no-store"],
   [" , ,", "no-store"],
@@ -45,10 +45,10 @@ const cases: readonly (readonly [given: string | null, told: string])[] = [
   [`max-age=60, ${'x="\\'.repeat(400)}`, "no-store"],
 ];
 
-for (const [given, told] of cases)
-  test(`Cache-Control ${JSON.stringify(given)?.slice(0, 60)} becomes ${JSON.stringify(told)} for one person`, () => {
+for (const [given, reported] of cases)
+  test(`Cache-Control ${JSON.stringify(given)?.slice(0, 60)} becomes ${JSON.stringify(reported)} for one person`, () => {
     const said = personalCacheControl(given);
-    assert.equal(said, told);
+    assert.equal(said, reported);
     assert.match(said, /^(?:private|no-store)(?:, |$)/);
   });
 
@@ -60,12 +60,12 @@ const rules = {
   "x-accel-expires": "600",
 };
 
-for (const [path, who, told] of [
+for (const [path, who, reported] of [
   ["/api/s/x", "a person", "private, max-age=60"],
   ["/api/b/x", "a client", "private, max-age=60"],
   ["/api/open/x", "nobody", "public, max-age=60, s-maxage=600"],
 ] as const)
-  test(`an answer for ${who} says ${told}, and what only shared caches read goes with it`, async (t) => {
+  test(`an answer for ${who} says ${reported}, and what only shared caches read goes with it`, async (t) => {
     const upstream = recordingPeer();
     upstream.answer = () => new Response("{}", { headers: { "cache-control": "public, max-age=60, s-maxage=600", ...rules } });
     const made = await testGateway(t, { database: await database(), routes, peers: { crud: upstream.peer } });
@@ -74,6 +74,6 @@ for (const [path, who, told] of [
     const headers = path === "/api/b/x" ? { authorization: `Bearer ${token}` } : cookie;
     const answer = await made.fetch(path, { headers });
     assert.equal(answer.status, 200);
-    assert.equal(answer.headers.get("cache-control"), told);
+    assert.equal(answer.headers.get("cache-control"), reported);
     for (const name of Object.keys(rules)) assert.equal(answer.headers.has(name), who === "nobody", name);
   });

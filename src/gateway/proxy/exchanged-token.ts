@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { decodeJwt, type JWTPayload } from "jose";
 import { readScopes } from "#authn/claims.ts";
 import type { ProviderTokens } from "#authn/oidc-client.ts";
-import { isOfHouse } from "#authn/resource-indicator.ts";
+import { isInternalAudience } from "#authn/resource-indicator.ts";
 import { Problem } from "#contract/problem.ts";
 
 /** What a token for an upstream was asked to be. */
@@ -11,7 +11,7 @@ export interface TokenWish {
   /** `undefined`: what the subject's token has. */
   readonly scopes: readonly string[] | undefined;
   /** A token for an upstream never names these. */
-  readonly houseAudiences: readonly string[];
+  readonly internalAudiences: readonly string[];
 }
 
 /** Whose token it must stay. */
@@ -48,7 +48,8 @@ const guardScopes = (tokens: ProviderTokens, claims: JWTPayload | undefined, all
 const guardAudience = (claims: JWTPayload, wish: TokenWish): void => {
   const audiences = audiencesOf(claims);
   if (!audiences.includes(wish.audience)) refuse("the provider's token is for another audience");
-  if (audiences.some((audience) => isOfHouse(wish.houseAudiences, audience))) refuse("the provider's token is good inside the house too");
+  if (audiences.some((audience) => isInternalAudience(wish.internalAudiences, audience)))
+    refuse("the provider's token is good inside the house too");
 };
 
 /**

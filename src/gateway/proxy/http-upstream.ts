@@ -22,8 +22,8 @@ const jitterMs = (): number => 10 + Math.random() * 40;
  * tried once more, elsewhere if there is an elsewhere: what was never sent always, the rest only where twice is the same as
  * once; nothing of which a byte was answered.
  */
-export const createHttpUpstream = async (service: RouteService, connectMs: number, houseCa?: readonly string[]): Promise<Upstream> => {
-  const instances = await createInstances(service, connectMs, houseCa);
+export const createHttpUpstream = async (service: RouteService, connectMs: number, internalCa?: readonly string[]): Promise<Upstream> => {
+  const instances = await createInstances(service, connectMs, internalCa);
   const budget = createRetryBudget(service.pool);
 
   const attempt = async (call: UpstreamCall, except?: Instance): Promise<Attempt> => {
@@ -35,7 +35,7 @@ export const createHttpUpstream = async (service: RouteService, connectMs: numbe
     try {
       const answer = await exchange(pool, `${instance.base}${call.path}${call.query}`, call, release);
       const isAway = isGatewayStatus(answer.status);
-      instances.note(instance, isAway && !service.isHouse ? "failed" : "ok");
+      instances.note(instance, isAway && !service.isInternal ? "failed" : "ok");
       return { answer, instance, mayRepeat: isAway && isRepeatable(call) };
     } catch (error) {
       const problem = problemOfFailure(error, call);

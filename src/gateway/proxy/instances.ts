@@ -46,10 +46,10 @@ const QUEUED_MS = 1000;
 const REST_MS = 5000;
 const FAILURES_IN_ROW = 3;
 
-const openInstances = async (service: RouteService, connectMs: number, houseCa?: readonly string[]): Promise<readonly Instance[]> => {
+const openInstances = async (service: RouteService, connectMs: number, internalCa?: readonly string[]): Promise<readonly Instance[]> => {
   const read = async (file: string | undefined) => (file === undefined ? undefined : readFile(file));
   const [own, cert, key] = await Promise.all([read(service.caFile), read(service.clientCertFile), read(service.clientKeyFile)]);
-  const ca = own ?? (service.isHouse && houseCa !== undefined ? [...houseCa] : undefined);
+  const ca = own ?? (service.isInternal && internalCa !== undefined ? [...internalCa] : undefined);
   const open = (origin: string, connections: number | null) =>
     new Pool(origin, {
       connections,
@@ -74,8 +74,8 @@ const openInstances = async (service: RouteService, connectMs: number, houseCa?:
 };
 
 /** The instances of a service, with `pool` places each and one queue of `queue` before them. */
-export const createInstances = async (service: RouteService, connectMs: number, houseCa?: readonly string[]): Promise<Instances> => {
-  const all = await openInstances(service, connectMs, houseCa);
+export const createInstances = async (service: RouteService, connectMs: number, internalCa?: readonly string[]): Promise<Instances> => {
+  const all = await openInstances(service, connectMs, internalCa);
   const waiting = new Set<{ readonly options: LeaseOptions; readonly take: (lease: Lease) => void }>();
 
   const load = (instance: Instance, isStream: boolean): number => (isStream ? instance.openStreams : instance.inFlight);

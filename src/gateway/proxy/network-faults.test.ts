@@ -63,7 +63,7 @@ const faults: readonly (readonly [what: string, fault: NetworkFault, get: string
   ["drips its head", { kind: "drip", everyMs: 20 }, "504 upstream_timeout", "504 upstream_timeout"],
 ];
 /** Only what is about time-outs has short ones: another fault is told as itself however slow the machine is. */
-const pathOf = (told: string): string => (told.startsWith("504") ? "/far/a" : "/calm/a");
+const pathOf = (reported: string): string => (reported.startsWith("504") ? "/far/a" : "/calm/a");
 
 for (const [what, fault, get, wanted] of faults)
   test(`an upstream that ${what} is told by its code, hurts no other service, and serves again by itself`, async (t) => {
@@ -222,7 +222,7 @@ test("a second attempt is told what is left of the time, not what the first one 
   a.answer = (_request, response) => void setTimeout(() => response.writeHead(503).end(), HELD_MS);
   const { made, outcome } = await setUp(t, [a.url, b.url]);
   const token = await made.identity.tokenFor({ sub: "person:ben", tenant: "tenant:acme", scopes: [] });
-  for (const [path, most, headers] of [
+  for (const [path, max, headers] of [
     ["/calm/x", 60_000, {}],
     ["/bearer/x", 12_000, { authorization: `Bearer ${token}`, "x-deadline-ms": "12000" }],
   ] as const) {
@@ -231,7 +231,7 @@ test("a second attempt is told what is left of the time, not what the first one 
     const [first, second] = [a, b].map(({ seen }) => seen.map((one) => Number(one.headers["x-deadline-ms"])));
     assert.deepEqual([first?.length, second?.length], [1, 1]);
     const [before, after] = [first?.[0] ?? 0, second?.[0] ?? 0];
-    assert.ok(before <= most, `${before} of ${most}`);
+    assert.ok(before <= max, `${before} of ${max}`);
     // It may have had less: a timer never ends early by more than the millisecond that it counts in.
     assert.ok(after >= 1 && after <= before - HELD_MS + 2, `${after} after ${before}`);
   }

@@ -3,7 +3,7 @@ import { Problem } from "#contract/problem.ts";
 import { createBreaker } from "#http/breaker.ts";
 import { HeaderLines, toResponse, type Answer } from "#gateway/answer.ts";
 import type { GatewayParts } from "#gateway/gateway-parts.ts";
-import { houseService, type RouteService } from "#gateway/routes/route-service.ts";
+import { internalService, type RouteService } from "#gateway/routes/route-service.ts";
 import type { RouteTable } from "#gateway/routes/route-table.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Tracing } from "#telemetry/tracing.ts";
@@ -20,7 +20,7 @@ export interface Upstreams {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-export type UpstreamsParts = Pick<GatewayParts, "peers" | "serviceUrls" | "houseCa" | "metrics" | "tracing">;
+export type UpstreamsParts = Pick<GatewayParts, "peers" | "serviceUrls" | "internalCa" | "metrics" | "tracing">;
 
 const peerOf =
   (upstream: Upstream, retry: "safe" | "idempotent", tracing: Tracing | undefined): Peer =>
@@ -60,7 +60,7 @@ const breaking = (upstream: Upstream, service: RouteService, metrics: Metrics): 
     metrics,
     isFailure: isUpstreamFault,
     refuse: () => new Problem("upstream_unavailable", { detail: "It rests after failures.", headers: { "retry-after": "5" } }),
-    isFailedAnswer: service.isHouse ? undefined : (answer) => isGatewayStatus((answer as Answer).status),
+    isFailedAnswer: service.isInternal ? undefined : (answer) => isGatewayStatus((answer as Answer).status),
   });
   return { ...upstream, send: (call) => breaker.run(() => upstream.send(call)) };
 };
@@ -68,12 +68,12 @@ const breaking = (upstream: Upstream, service: RouteService, metrics: Metrics): 
 /** An upstream for every service of the table: a function where the service lives in this process, HTTP elsewhere. */
 export const openUpstreams = async (table: RouteTable, parts: UpstreamsParts): Promise<Upstreams> => {
   const services = new Map(table.services);
-  for (const name of ["pdp", "crud"] as const) if (!services.has(name)) services.set(name, houseService(name, parts.serviceUrls[name]));
+  for (const name of ["pdp", "crud"] as const) if (!services.has(name)) services.set(name, internalService(name, parts.serviceUrls[name]));
   const byName = new Map<string, Upstream>();
   for (const [name, service] of services) {
-    const peer = service.isHouse ? (parts.peers as Record<string, Peer | undefined>)[name] : undefined;
+    const peer = service.isInternal ? (parts.peers as Record<string, Peer | undefined>)[name] : undefined;
     const opened =
-      peer === undefined ? await createHttpUpstream(service, connectMsOf(table, name), parts.houseCa) : peerUpstream(name, peer);
+      peer === undefined ? await createHttpUpstream(service, connectMsOf(table, name), parts.internalCa) : peerUpstream(name, peer);
     byName.set(name, breaking(opened, service, parts.metrics));
   }
   // A question to the decision point changes nothing but its records: it may be asked twice.

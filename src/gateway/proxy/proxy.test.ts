@@ -197,8 +197,8 @@ test("a raw stream flows both ways unbuffered, and a bearer's deadline shortens 
     `POST /raw HTTP/1.1\r\nHost: localhost:8080\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nX-Deadline-Ms: 1000\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n`,
   );
   await until("data: one");
-  const told = Number(/x-deadline: (\d+)/.exec(text)?.[1]);
-  assert.ok(told >= 1 && told <= 1000, `what is left of the second: ${told}`);
+  const reported = Number(/x-deadline: (\d+)/.exec(text)?.[1]);
+  assert.ok(reported >= 1 && reported <= 1000, `what is left of the second: ${reported}`);
   socket.write("3\r\ntwo\r\n");
   await until("data: two");
   await new Promise<void>((resolve) => socket.on("close", () => resolve()));

@@ -1,7 +1,7 @@
 import { Problem } from "#contract/problem.ts";
 import { discard, type Answer, type HeaderLines } from "#gateway/answer.ts";
 import { canonicalise } from "#gateway/canonical-path.ts";
-import type { Inbound } from "#gateway/front-door/inbound.ts";
+import type { Inbound } from "#gateway/ingress/inbound.ts";
 import type { GatewayParts } from "#gateway/gateway-parts.ts";
 import { guardContentType } from "#gateway/read-body.ts";
 import type { Recognised } from "#gateway/recognise.ts";

@@ -29,7 +29,7 @@ interface Kept {
   readonly sessionRef: string | undefined;
 }
 
-const MOST_KEPT = 10_000;
+const MAX_KEPT = 10_000;
 /** A token on its way to an upstream must still be good when it gets there. */
 const EARLY_MS = 30_000;
 
@@ -37,7 +37,7 @@ const EARLY_MS = 30_000;
 export const createTokenCache = (parts: TokenCacheParts): TokenCache => {
   const keysOf = new Map<string, Set<string>>();
   const kept = new LRUCache<string, Kept>({
-    max: MOST_KEPT,
+    max: MAX_KEPT,
     dispose: ({ sessionRef = "" }, key) => {
       const keys = keysOf.get(sessionRef);
       keys?.delete(key);

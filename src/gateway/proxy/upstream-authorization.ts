@@ -7,13 +7,13 @@ import type { Recognised } from "#gateway/recognise.ts";
 import type { Route, TokenTarget } from "#gateway/routes/route-table.ts";
 import type { SessionKeys } from "#gateway/sessions/session-keys.ts";
 import { audiencesOf, guardExchanged, guardOwn, readClaims, type TokenSubject, type TokenWish } from "./exchanged-token.ts";
-import { mintAuthorization } from "./house-token.ts";
+import { mintAuthorization } from "./service-token.ts";
 import { createTokenCache } from "./token-cache.ts";
 
 export interface UpstreamAuthorizationParts extends Pick<GatewayParts, "identity" | "oidc" | "now" | "metrics"> {
   readonly keys: Pick<SessionKeys, "openTokens">;
   /** Audiences of the house's own services and of its public origins. */
-  readonly houseAudiences: readonly string[];
+  readonly internalAudiences: readonly string[];
 }
 
 export interface UpstreamAuthorization {
@@ -62,14 +62,14 @@ export const createUpstreamAuthorization = (parts: UpstreamAuthorizationParts): 
 
   const subjectOf = (who: Somebody, token: string): TokenSubject => ({
     token,
-    sub: who.asker.sub,
-    isAgent: who.asker.agent !== undefined,
+    sub: who.principal.sub,
+    isAgent: who.principal.agent !== undefined,
     subjectOf: oidc.subjectOf,
   });
 
   const obtain = async (policy: Policy, { service, audience }: TokenTarget, who: Recognised): Promise<string> => {
     if (audience === undefined) throw new Problem("upstream_auth_failed");
-    const wish: TokenWish = { audience, scopes: policy.scopes?.toSorted(), houseAudiences: parts.houseAudiences };
+    const wish: TokenWish = { audience, scopes: policy.scopes?.toSorted(), internalAudiences: parts.internalAudiences };
     const target = [policy.mode, service, audience, ...(wish.scopes ?? ["*"])];
     const ttlSeconds = policy.cache_ttl;
     if (policy.mode === "service_token")
@@ -100,7 +100,7 @@ export const createUpstreamAuthorization = (parts: UpstreamAuthorizationParts): 
     authorize: async (route, who) => {
       if (route.target.kind !== "service") return undefined;
       const { service } = route.target;
-      if (service.isHouse) return mintAuthorization(parts.identity, route, who);
+      if (service.isInternal) return mintAuthorization(parts.identity, route, who);
       const policy = route.row.token_policy;
       if (policy === undefined || route.tokenTarget === undefined) return undefined;
       const token =

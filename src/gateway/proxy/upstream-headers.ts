@@ -1,7 +1,7 @@
 import type { Metrics } from "#telemetry/metrics.ts";
 import { HeaderLines, type AnswerHeaders } from "#gateway/answer.ts";
 import { isForwardingName, plainName } from "#http/forwarding-names.ts";
-import type { Inbound } from "#gateway/front-door/inbound.ts";
+import type { Inbound } from "#gateway/ingress/inbound.ts";
 import type { Recognised } from "#gateway/recognise.ts";
 
 /** Names that say who somebody is: only the gateway says that. */
@@ -96,9 +96,9 @@ export const forwardedHeaders = (inbound: Inbound, metrics: Metrics): HeaderLine
 /** Who asks, for upstreams that do not read our token; house services take identity from the token alone. */
 export const identityHeaders = (who: Recognised, headers: AnswerHeaders): void => {
   if (who.kind === "none") return;
-  headers.set("x-user-id", who.asker.sub);
-  headers.set("x-tenant-id", who.asker.tenant);
-  if (who.asker.agent !== undefined) headers.set("x-agent-id", who.asker.agent);
+  headers.set("x-user-id", who.principal.sub);
+  headers.set("x-tenant-id", who.principal.tenant);
+  if (who.principal.agent !== undefined) headers.set("x-agent-id", who.principal.agent);
 };
 
 /** The scheme is that of the public origin: where a server before us ends TLS, our own connection does not know it. */

@@ -12,7 +12,7 @@ import { createSessionKeys } from "#gateway/sessions/session-keys.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { testDatabase } from "#testing/database.ts";
 import { foreignProvider, type ForeignProvider, type Misbehaviour } from "#testing/foreign-provider.ts";
-import { gatewayRooms, sharedDatabase, testGateway, type SignedInBrowser } from "#testing/gateway.ts";
+import { gatewayModules, sharedDatabase, testGateway, type SignedInBrowser } from "#testing/gateway.ts";
 import { testAudiences, testIdentity } from "#testing/identity.ts";
 import { testIssuer } from "#testing/issuer.ts";
 import { signIn, visitor } from "#testing/sign-in.ts";
@@ -196,7 +196,7 @@ test("a bearer's own token is exchanged, by its hash, for each audience, and kee
           defaultTenant: "tenant:acme",
           assurance: defaultAssuranceMap,
         },
-        houseKeys: identity.houseKeys,
+        serviceKeys: identity.serviceKeys,
         now: () => new Date(),
         metrics: createMetrics(),
       }),
@@ -322,7 +322,7 @@ test("a token for an upstream that opens a view of the house's tools too goes to
     accessToken: new UnsecuredJWT().setAudience([...audiences]).encode(),
     accessExpiresAt: 0,
   });
-  const wish = { audience: A, scopes: undefined, houseAudiences: [`${testAudiences.gateway}/mcp`] };
+  const wish = { audience: A, scopes: undefined, internalAudiences: [`${testAudiences.gateway}/mcp`] };
   guardOwn(tokensFor(A, `${testAudiences.gateway}/mcp/people/more`), wish);
   assert.throws(() => guardOwn(tokensFor(A, `${testAudiences.gateway}/mcp/people`), wish), { code: "upstream_auth_failed" });
 });
@@ -385,7 +385,7 @@ test("a policy's service is the key of whom the token is for, whichever upstream
 });
 
 test("the embedded provider makes a session's token for the services that rows pass it on to, and for none of the house", async (t) => {
-  const op = await testIssuer(t, await testDatabase(t, [...gatewayRooms, "authn"]));
+  const op = await testIssuer(t, await testDatabase(t, [...gatewayModules, "authn"]));
   const { made, get, last } = await setUp(t, op);
   const who = visitor(op);
   const { tokens } = await signIn(who, "ben", { audiences: [A, "reports of ben#1"] });
@@ -398,15 +398,15 @@ test("the embedded provider makes a session's token for the services that rows p
   assert.deepEqual([[decodeJwt(last().token).aud].flat(), decodeJwt(last().token)["scope"]], [[A], scope]);
   const refreshed = await who.client.refresh(tokens.refreshToken ?? "");
   assert.deepEqual(refreshed.kind === "tokens" && decodeJwt(refreshed.tokens.accessToken).aud, aud);
-  for (const house of Object.values(testAudiences))
+  for (const instance of Object.values(testAudiences))
     await assert.rejects(
-      made.identity.verifierFor(house)(new Request("http://x/", { headers: { authorization: `Bearer ${tokens.accessToken}` } })),
+      made.identity.verifierFor(instance)(new Request("http://x/", { headers: { authorization: `Bearer ${tokens.accessToken}` } })),
       { code: "invalid_token" },
     );
 });
 
 test("the embedded provider exchanges for services outside and for none of the house", async (t) => {
-  const op = await testIssuer(t, await testDatabase(t, [...gatewayRooms, "authn"]));
+  const op = await testIssuer(t, await testDatabase(t, [...gatewayModules, "authn"]));
   const { made, get, last } = await setUp(t, op);
   const { tokens } = await signIn(visitor(op), "ben");
   const ben = await made.signIn("person:ben", { accessToken: tokens.accessToken });
@@ -420,9 +420,9 @@ test("the embedded provider exchanges for services outside and for none of the h
   assert.equal(decodeJwt(last().token)["scope"], "read");
   const oidc = visitor(op).client;
   for (const audience of [op.publicOrigin, testAudiences.crud]) {
-    const house = { audience, scopes: undefined };
-    await assert.rejects(oidc.exchange({ ...house, subjectToken: tokens.accessToken }), { code: "upstream_auth_failed" });
-    await assert.rejects(oidc.clientCredentials(house), { code: "upstream_auth_failed" });
+    const instance = { audience, scopes: undefined };
+    await assert.rejects(oidc.exchange({ ...instance, subjectToken: tokens.accessToken }), { code: "upstream_auth_failed" });
+    await assert.rejects(oidc.clientCredentials(instance), { code: "upstream_auth_failed" });
   }
   await assert.rejects(
     made.identity.verifierFor(testAudiences.crud)(

@@ -7,9 +7,9 @@ import { peerUpstream } from "./upstream.ts";
 
 test("who serves a stream hears that its caller has left, however long ago the request was last looked at", async () => {
   const collect = garbageCollector();
-  const heard: unknown[] = [];
+  const received: unknown[] = [];
   const upstream = peerUpstream("crud", async (request) => {
-    AbortSignal.any([request.signal, new AbortController().signal]).addEventListener("abort", () => heard.push("left"));
+    AbortSignal.any([request.signal, new AbortController().signal]).addEventListener("abort", () => received.push("left"));
     return new Response(new ReadableStream());
   });
   const caller = new AbortController();
@@ -22,6 +22,6 @@ test("who serves a stream hears that its caller has left, however long ago the r
     await setImmediate();
   }
   caller.abort();
-  assert.deepEqual(heard, ["left"]);
+  assert.deepEqual(received, ["left"]);
   assert.ok(answer.body);
 });

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { test, type TestContext } from "node:test";
-import { insideIds } from "#gateway/inside/inside-rows.ts";
+import { insideIds } from "#gateway/internal/internal-rows.ts";
 import { testCertificates } from "#testing/certificates.ts";
 import { StartFaults } from "#contract/start-faults.ts";
 import { loadRoutes } from "./load-routes.ts";
@@ -25,7 +25,7 @@ const load = async (t: TestContext, routes: string, pdp = "validation_strict: tr
     pdpConfigFile,
     variables,
     handlers,
-    houseAudiences: ["http://localhost:8083"],
+    internalAudiences: ["http://localhost:8083"],
     publicHosts: new Set(["localhost:8080"]),
     isBuiltIn: (path) => path.startsWith("/auth/"),
     schemaActions,
@@ -257,7 +257,7 @@ test("an unreadable file is named, for both files", async () => {
       pdpConfigFile: "/nowhere/pdp.yaml",
       variables,
       handlers,
-      houseAudiences: [],
+      internalAudiences: [],
       publicHosts: new Set(),
       isBuiltIn: () => false,
       schemaActions,
@@ -306,7 +306,7 @@ const matching: RouteTable = await (async () => {
     pdpConfigFile: join(folder, "p.yaml"),
     variables,
     handlers,
-    houseAudiences: [],
+    internalAudiences: [],
     publicHosts: new Set(),
     isBuiltIn: () => false,
     schemaActions,
@@ -382,12 +382,12 @@ for (const folder of ["config", "config/interop", "config/interop-certification"
           [`${name}_AUDIENCE`, `http://localhost:${8082 + index}`],
         ]),
       ),
-      houseAudiences: [8082, 8083, 8084, 8085].map((port) => `http://localhost:${port}`),
+      internalAudiences: [8082, 8083, 8084, 8085].map((port) => `http://localhost:${port}`),
       publicHosts: new Set(["localhost:8080"]),
       handlers: insideIds,
       isBuiltIn: () => false,
       schemaActions,
     });
     assert.deepEqual(warnings, []);
-    assert.ok([...table.services.values()].every((service) => service.isHouse));
+    assert.ok([...table.services.values()].every((service) => service.isInternal));
   });

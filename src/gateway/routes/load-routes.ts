@@ -2,14 +2,14 @@ import { readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import type { Fault } from "#contract/problem.ts";
 import { StartFaults } from "#contract/start-faults.ts";
-import { pairOf } from "#decide/pairs.ts";
-import { readYaml, type ReadYaml, type YamlDocument } from "#documents/yaml-document.ts";
+import { pairOf } from "#pdp-client/pairs.ts";
+import { readYaml, type ReadYaml, type YamlDocument } from "#parsing/yaml-document.ts";
 import { faultOf, readCertificates, readKeyPair } from "#http/pem-files.ts";
 import { readPdpConfig } from "./pdp-config.ts";
 import type { RouteService } from "./route-service.ts";
-import { readRouteTable, type RouteTable, type TableHouse } from "./route-table.ts";
+import { readRouteTable, type RouteTable, type TableContext } from "./route-table.ts";
 
-export interface RouteFiles extends TableHouse {
+export interface RouteFiles extends TableContext {
   readonly routesFile: string;
   readonly pdpConfigFile: string;
   /** Ids of the actions that a policy schema declares, `<type>:<action>`. */

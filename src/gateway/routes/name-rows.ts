@@ -1,5 +1,5 @@
 import type { Fault } from "#contract/problem.ts";
-import type { YamlDocument } from "#documents/yaml-document.ts";
+import type { YamlDocument } from "#parsing/yaml-document.ts";
 
 const idOf = (source: YamlDocument, index: string): string | undefined => {
   const { routes } = (source.value ?? {}) as { readonly routes?: unknown };

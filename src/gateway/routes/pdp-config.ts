@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Fault } from "#contract/problem.ts";
-import { shapeFaults } from "#documents/shape-faults.ts";
-import type { YamlDocument } from "#documents/yaml-document.ts";
+import { shapeFaults } from "#parsing/shape-faults.ts";
+import type { YamlDocument } from "#parsing/yaml-document.ts";
 import { parsePattern, type RoutePattern } from "./route-pattern.ts";
 import { mappingFaults } from "./authz-mapping.ts";
 import { mappingsShape, type Mapping, type RowMethod } from "./route-row.ts";

@@ -1,8 +1,8 @@
 import { isObject } from "#contract/is-object.ts";
 import type { Fault } from "#contract/problem.ts";
 import { missesOf } from "#contract/shape-faults.ts";
-import { shapeFaults } from "#documents/shape-faults.ts";
-import type { YamlDocument } from "#documents/yaml-document.ts";
+import { shapeFaults } from "#parsing/shape-faults.ts";
+import type { YamlDocument } from "#parsing/yaml-document.ts";
 import { routeFileShape, rowShape, serviceName, serviceShape, type RowShape, type ServiceShape } from "./route-row.ts";
 
 /** The file's pieces that have their shape, and every fault of those that have not. */

@@ -21,7 +21,7 @@ const read = async (t: TestContext, routes: string, pdp = "{}\n"): Promise<Read>
   t.after(() => rm(folder, { recursive: true }));
   const [routesFile, pdpConfigFile] = [join(folder, "routes.yaml"), join(folder, "pdp.yaml")];
   await Promise.all([writeFile(routesFile, routes), writeFile(pdpConfigFile, pdp)]);
-  const files = { routesFile, pdpConfigFile, variables, handlers: ["one.handler"], houseAudiences: ["http://localhost:8083"] };
+  const files = { routesFile, pdpConfigFile, variables, handlers: ["one.handler"], internalAudiences: ["http://localhost:8083"] };
   try {
     const { warnings } = await loadRoutes({ ...files, publicHosts: new Set(["localhost:8080"]), isBuiltIn: isBuiltInPath, schemaActions });
     return { faults: [], warnings };

@@ -23,7 +23,7 @@ export interface RowContext {
   readonly handlers: readonly string[];
   readonly publicHosts: ReadonlySet<string>;
   readonly audiences: readonly string[];
-  readonly houseAudiences: readonly string[];
+  readonly internalAudiences: readonly string[];
   /** True: the path lies under one that the gateway serves by itself. */
   readonly isBuiltIn: boolean;
   readonly add: AddFault;
@@ -106,11 +106,11 @@ const credentialFaults = ({ row, pattern, add }: RowContext): void => {
 
 /** Tokens for services outside the house: made for that service alone, and only for somebody. */
 const foreignPolicyFaults = (
-  { row, tokenAudience: audience, houseAudiences, add }: RowContext,
+  { row, tokenAudience: audience, internalAudiences, add }: RowContext,
   policy: NonNullable<RowShape["token_policy"]>,
 ): void => {
   if (row.auth === "none" && policy.mode !== "service_token") add(["token_policy", "mode"], "needs a session or a bearer");
-  if (audience !== undefined && houseAudiences.includes(audience))
+  if (audience !== undefined && internalAudiences.includes(audience))
     add(["token_policy", policy.audience === undefined ? "service" : "audience"], "is one of the house; it is not given to others");
   if (policy.mode === "session_passthrough") {
     if (policy.scopes !== undefined) add(["token_policy", "scopes"], "a token that is passed on stays as it is");
@@ -125,7 +125,7 @@ const policyFaults = (context: RowContext): void => {
   const policy = row.token_policy;
   if (policy === undefined) return;
   if (row.target_service === "internal" || row.hosts !== undefined) add(["token_policy"], "goes with an upstream service");
-  else if (service?.isHouse === true) {
+  else if (service?.isInternal === true) {
     if (policy.mode !== "on_behalf_of") add(["token_policy", "mode"], "a service of the house gets on_behalf_of, or no policy");
     if (policy.cache_ttl !== undefined) add(["token_policy", "cache_ttl"], "a service of the house gets a token of its own for each call");
     if (policy.service !== undefined && policy.service !== row.target_service)

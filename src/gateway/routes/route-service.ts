@@ -10,7 +10,7 @@ export interface RouteService {
   readonly baseUrls: readonly string[];
   readonly audience: string | undefined;
   /** True: a service of this house; it gets a token that the gateway signs for each call. */
-  readonly isHouse: boolean;
+  readonly isInternal: boolean;
   readonly caFile: string | undefined;
   readonly clientCertFile: string | undefined;
   readonly clientKeyFile: string | undefined;
@@ -21,11 +21,11 @@ export interface RouteService {
 }
 
 /** A service of this house at the address that the settings say, where no file says more. */
-export const houseService = (name: string, url: string): RouteService => ({
+export const internalService = (name: string, url: string): RouteService => ({
   name,
   baseUrls: [url.replace(/\/$/, "")],
   audience: undefined,
-  isHouse: true,
+  isInternal: true,
   caFile: undefined,
   clientCertFile: undefined,
   clientKeyFile: undefined,
@@ -41,7 +41,7 @@ export const readService = (
   shape: ServiceShape,
   context: {
     readonly variables: Variables;
-    readonly houseAudiences: readonly string[];
+    readonly internalAudiences: readonly string[];
     readonly requiresTls?: boolean;
     readonly add: AddFault;
   },
@@ -72,7 +72,7 @@ export const readService = (
     name,
     baseUrls,
     audience,
-    isHouse: audience !== undefined && context.houseAudiences.includes(audience),
+    isInternal: audience !== undefined && context.internalAudiences.includes(audience),
     caFile: optional("ca_file"),
     clientCertFile: shape.client_cert_file,
     clientKeyFile: shape.client_key_file,

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Fault } from "#contract/problem.ts";
 import { placeOf } from "#contract/shape-faults.ts";
-import type { YamlDocument } from "#documents/yaml-document.ts";
+import type { YamlDocument } from "#parsing/yaml-document.ts";
 import { mappingFaults } from "./authz-mapping.ts";
 import { nameRows } from "./name-rows.ts";
 import type { PointConfig } from "./pdp-config.ts";
@@ -58,9 +58,9 @@ export interface RouteTable {
 }
 
 /** The house that a table is read for. */
-export interface TableHouse {
+export interface TableContext {
   readonly variables: Variables;
-  readonly houseAudiences: readonly string[];
+  readonly internalAudiences: readonly string[];
   readonly publicHosts: ReadonlySet<string>;
   /** Services on other machines are reached over TLS alone. */
   readonly requiresTls?: boolean;
@@ -69,7 +69,7 @@ export interface TableHouse {
   readonly isBuiltIn: (path: string) => boolean;
 }
 
-export interface RouteTableParts extends TableHouse {
+export interface RouteTableParts extends TableContext {
   readonly source: YamlDocument;
   /** All that the table is made of, for its revision. */
   readonly text: string;
@@ -145,7 +145,7 @@ export const readRouteTable = (
       // A service with faults of its own is named all the same.
       isKnownService: frame.serviceNames.has(row.target_service ?? ""),
       audiences,
-      houseAudiences: parts.houseAudiences,
+      internalAudiences: parts.internalAudiences,
       handlers: parts.handlers,
       publicHosts: parts.publicHosts,
       isBuiltIn: row.hosts === undefined && !bad.has("hosts") && pattern !== undefined && parts.isBuiltIn(samplePath(pattern.segments)),

@@ -43,7 +43,7 @@ export const createCachedSessionStore = async (store: SessionStore, now: () => D
   let epoch = 0;
 
   const forget = (sidHash: string): void => void byHash.delete(sidHash);
-  const heard = (change: SessionChange): void => {
+  const received = (change: SessionChange): void => {
     epoch += 1;
     const sidHash = hashOf.get(change.ref);
     if (sidHash !== undefined) forget(sidHash);
@@ -53,7 +53,7 @@ export const createCachedSessionStore = async (store: SessionStore, now: () => D
     byHash.clear();
   };
   // What was told while nobody heard it may have been about any of them.
-  const feed = await store.changes(heard, forgetAll);
+  const feed = await store.changes(received, forgetAll);
 
   const keep = (record: SessionRecord): void => {
     const at = now().getTime();

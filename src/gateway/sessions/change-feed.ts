@@ -5,7 +5,7 @@ import type { EndReason, SessionChange, SessionFeed, SessionRecord } from "./ses
 export interface ChangeCarrier {
   publish(message: string): Promise<void>;
   /** `regained`: messages may have been missed before now. */
-  subscribe(heard: (message: string) => void, regained: () => void): Promise<() => Promise<void>>;
+  subscribe(received: (message: string) => void, regained: () => void): Promise<() => Promise<void>>;
   /** Whether messages are heard now, as far as this end can tell. */
   isConnected(): boolean;
   /** True: only this process is there, so there is nobody else to hear. */
@@ -25,7 +25,7 @@ export interface ChangeFeed {
   spread(changes: readonly SessionChange[]): void;
   /** The same of sessions that have ended. */
   spreadEnds(records: readonly SessionRecord[], reasonOf: (record: SessionRecord) => EndReason): void;
-  changes(heard: (change: SessionChange) => void, regained?: () => void): Promise<SessionFeed>;
+  changes(received: (change: SessionChange) => void, regained?: () => void): Promise<SessionFeed>;
 }
 
 /**
@@ -41,24 +41,24 @@ export const createChangeFeed = (carrier: ChangeCarrier): ChangeFeed => {
   return {
     spread,
     spreadEnds: (records, reasonOf) => spread(records.map((record) => ({ ref: record.ref, kind: "ended", reason: reasonOf(record) }))),
-    changes: async (heard, regained = () => {}) => {
-      listeners.add(heard);
-      let heardAt = performance.now();
+    changes: async (received, regained = () => {}) => {
+      listeners.add(received);
+      let receivedAt = performance.now();
       const stop = await carrier.subscribe((payload) => {
-        heardAt = performance.now();
+        receivedAt = performance.now();
         const read = message.safeParse(parse(payload));
         if (!read.success || "beat" in read.data) return;
-        heard(read.data as SessionChange);
+        received(read.data as SessionChange);
       }, regained);
       const beat = (): void => {
         carrier.publish('{"beat":true}').catch(() => {});
       };
       const timer = carrier.isAlone ? undefined : setInterval(beat, HEARTBEAT_MS).unref();
       return {
-        isConnected: () => carrier.isConnected() && (timer === undefined || performance.now() - heardAt < FRESH_MS),
+        isConnected: () => carrier.isConnected() && (timer === undefined || performance.now() - receivedAt < FRESH_MS),
         stop: async () => {
           clearInterval(timer);
-          listeners.delete(heard);
+          listeners.delete(received);
           await stop();
         },
       };

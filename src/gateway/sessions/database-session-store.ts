@@ -10,7 +10,7 @@ const CHANNEL = "sallyport_sessions";
 const ANSWER_MS = 2000;
 
 /** Told with the same commit: whoever hears of an end finds no session any more, and no end goes untold. */
-const told = (which: string, kind: "ended" | "changed", reason: string) =>
+const reported = (which: string, kind: "ended" | "changed", reason: string) =>
   `with done as (${which} returning *)
    select done.*, pg_notify('${CHANNEL}',
      json_strip_nulls(json_build_object('ref', done.ref, 'kind', '${kind}', 'reason', ${reason}))::text) from done`;
@@ -30,7 +30,7 @@ const TOUCH = statement(
    where s.sid_hash = t.sid_hash`,
 );
 /** Sessions of one statement. */
-const MOST_TOGETHER = 250;
+const MAX_TOGETHER = 250;
 
 interface Seen {
   readonly sidHash: string;
@@ -58,7 +58,7 @@ const RELEASE = statement(
 );
 const REPLACE_TOKENS = statement<{ ref: string }>(
   "gateway.session_tokens",
-  told(
+  reported(
     `update gateway.session set tokens = $3, access_expires_at = $4, token_generation = token_generation + 1,
        refresh_owner = null, refresh_lease_until = null
      where sid_hash = $1 and token_generation = $2`,
@@ -67,7 +67,7 @@ const REPLACE_TOKENS = statement<{ ref: string }>(
   ),
 );
 const ending = (name: string, where: string, reason: string) =>
-  statement<SessionRow>(`gateway.session_end_${name}`, told(`delete from gateway.session where ${where}`, "ended", reason));
+  statement<SessionRow>(`gateway.session_end_${name}`, reported(`delete from gateway.session where ${where}`, "ended", reason));
 const END_ONE = ending("one", "sid_hash = $1", "$2::text");
 const END_OF = ending("of", "tenant = $1 and ($2::text is null or subject = $2) and ($3::uuid is null or ref = $3)", "$4::text");
 const END_IDP_SID = ending("idp_sid", "issuer = $1 and idp_sid = $2", "$3::text");
@@ -103,7 +103,7 @@ export const createDatabaseSessionStore = (database: Database): SessionStore => 
   const run = <Row>(wanted: Statement<Row>, values: readonly SqlValue[]) => ask({ ...wanted, withinMs: ANSWER_MS }, values);
   const feed = createChangeFeed({
     publish: (message) => database.notify(CHANNEL, message),
-    subscribe: (heard, regained) => database.listen(CHANNEL, heard, regained),
+    subscribe: (received, regained) => database.listen(CHANNEL, received, regained),
     isConnected: () => database.isListening(),
     isAlone: database.kind === "pglite",
   });
@@ -116,7 +116,7 @@ export const createDatabaseSessionStore = (database: Database): SessionStore => 
   };
 
   // What is asked in one turn of the event loop is one statement: the sessions of a busy house fall due together.
-  const together = { cache: false, maxBatchSize: MOST_TOGETHER, batchScheduleFn: setImmediate };
+  const together = { cache: false, maxBatchSize: MAX_TOGETHER, batchScheduleFn: setImmediate };
   const reads = new DataLoader<string, SessionRecord | undefined>(async (hashes) => {
     const rows = new Map((await run(READ, [hashes])).map((row) => [row.sid_hash, recordOf(row)]));
     return hashes.map((sidHash) => rows.get(sidHash));
@@ -179,7 +179,7 @@ export const createDatabaseSessionStore = (database: Database): SessionStore => 
     },
     isShared: async ({ issuer, idpSid, idpSub }, now) => (await run(SHARED, [issuer, idpSid ?? null, idpSub ?? null, now])).length > 0,
     count: async (now) => Number((await ask(COUNT, [now]))[0]?.living ?? 0n),
-    changes: (heard, regained) => guardStore(() => feed.changes(heard, regained)),
+    changes: (received, regained) => guardStore(() => feed.changes(received, regained)),
     ready: () => guardStore(() => database.ready()),
   };
 };

@@ -70,7 +70,7 @@ export const createRedisSessionStore = (redis: Redis): SessionStore => {
     guardStore(() => redis.script(script, [], values));
   const feed = createChangeFeed({
     publish: (message) => redis.publish(scripts.CHANNEL, message),
-    subscribe: (heard, regained) => redis.subscribe(scripts.CHANNEL, heard, regained),
+    subscribe: (received, regained) => redis.subscribe(scripts.CHANNEL, received, regained),
     isConnected: () => redis.isListening(),
     isAlone: false,
   });
@@ -146,7 +146,7 @@ export const createRedisSessionStore = (redis: Redis): SessionStore => {
     },
     count: async (now) =>
       Number(await guardStore(() => redis.run("count", ["ZCOUNT", `${scripts.PREFIX}expiry`, `(${msOf(now)}`, "+inf"]))),
-    changes: (heard, regained) => guardStore(() => feed.changes(heard, regained)),
+    changes: (received, regained) => guardStore(() => feed.changes(received, regained)),
     ready: () => guardStore(() => redis.ready()),
   };
 };

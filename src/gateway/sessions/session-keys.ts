@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { isIPv4, isIPv6 } from "node:net";
-import { createSealer, deriveKey, type HouseSecrets } from "#authn/seal.ts";
+import { createSealer, deriveKey, type InstanceSecrets } from "#authn/seal.ts";
 import { firstWords } from "#http/addresses.ts";
 import type { SessionRecord } from "./session-store.ts";
 
@@ -38,7 +38,7 @@ export const coarseNetworkOf = (address: string): string | undefined => {
   return isIPv6(plain) ? firstWords(plain, 3) : undefined;
 };
 
-export const createSessionKeys = (secrets: HouseSecrets): SessionKeys => {
+export const createSessionKeys = (secrets: InstanceSecrets): SessionKeys => {
   const tokenSealer = createSealer(secrets, "gateway.session-tokens");
   const revocationSealer = createSealer(secrets, "gateway.revocation");
   const csrfKeys = secrets.map((secret) => deriveKey(secret, "gateway.csrf.v1"));

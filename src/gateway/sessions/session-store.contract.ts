@@ -32,7 +32,7 @@ export const sampleSession = (more: Partial<SessionRecord> = {}): SessionRecord 
   ...more,
 });
 
-const heardWithin = async (holds: () => boolean | Promise<boolean>): Promise<void> => void (await until(holds));
+const receivedWithin = async (holds: () => boolean | Promise<boolean>): Promise<void> => void (await until(holds));
 
 /** What every session store must do. `pair` makes two stores over one keeping, as two replicas have. */
 export const sessionStoreContract: readonly (readonly [
@@ -219,7 +219,7 @@ export const sessionStoreContract: readonly (readonly [
       assert.deepEqual(await ask(other, "b", 60_000), { kind: "held", afterUnknown: false });
       await other.release(record.sidHash, "b", "unknown");
       assert.deepEqual(await ask(one, "c", 1), { kind: "held", afterUnknown: true });
-      await heardWithin(async () => (await ask(other, "d", 60_000)).kind === "held");
+      await receivedWithin(async () => (await ask(other, "d", 60_000)).kind === "held");
       assert.deepEqual(await ask(one, "d", 60_000, 2), { kind: "moved" }, "not those tokens");
       assert.equal(await one.replaceTokens(record.sidHash, 1, { tokens: new Uint8Array(), accessExpiresAt: undefined }), true);
       assert.deepEqual(await ask(other, "d", 60_000), { kind: "moved" });
@@ -257,8 +257,8 @@ export const sessionStoreContract: readonly (readonly [
   [
     "every end and every refresh is heard by every replica",
     async ([one, other]) => {
-      const heard: SessionChange[] = [];
-      const feed = await other.changes((change) => heard.push(change));
+      const received: SessionChange[] = [];
+      const feed = await other.changes((change) => received.push(change));
       try {
         assert.ok(feed.isConnected());
         const [a, b] = [sampleSession(), sampleSession()];
@@ -266,20 +266,20 @@ export const sessionStoreContract: readonly (readonly [
         await one.replaceTokens(a.sidHash, 1, { tokens: new Uint8Array(), accessExpiresAt: undefined });
         await one.create(b, a.sidHash);
         await one.end({ sidHash: b.sidHash }, "logout");
-        await heardWithin(() => heard.some((change) => change.ref === b.ref));
+        await receivedWithin(() => received.some((change) => change.ref === b.ref));
         const said = (ref: string) => [
-          ...new Set(heard.filter((change) => change.ref === ref).map((change) => `${change.kind} ${change.reason ?? ""}`.trim())),
+          ...new Set(received.filter((change) => change.ref === ref).map((change) => `${change.kind} ${change.reason ?? ""}`.trim())),
         ];
         assert.deepEqual(said(a.ref), ["changed", "ended replaced"]);
         assert.deepEqual(said(b.ref), ["ended logout"]);
       } finally {
         await feed.stop();
       }
-      const before = heard.length;
+      const before = received.length;
       const gone = sampleSession();
       await one.create(gone);
       await one.end({ sidHash: gone.sidHash }, "logout");
-      assert.equal(heard.length, before, "a stopped feed hears nothing");
+      assert.equal(received.length, before, "a stopped feed hears nothing");
     },
   ],
 ];

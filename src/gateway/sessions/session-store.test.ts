@@ -64,7 +64,7 @@ for (const [name, run] of sessionStoreContract) {
 /** A store of one record whose reads are counted and whose feed is in the test's hands. */
 const watchedStore = (record: SessionRecord) => {
   let held: SessionRecord | undefined = record;
-  let heard: (change: SessionChange) => void = () => {};
+  let received: (change: SessionChange) => void = () => {};
   let regained: () => void = () => {};
   const state = { reads: 0, isConnected: true, answers: true };
   const feed: SessionFeed = { isConnected: () => state.isConnected, stop: async () => {} };
@@ -76,12 +76,12 @@ const watchedStore = (record: SessionRecord) => {
     },
     touch: async () => {},
     changes: async (listener: (change: SessionChange) => void, back: () => void) => {
-      heard = listener;
+      received = listener;
       regained = back;
       return feed;
     },
   } as unknown as SessionStore;
-  return { store, state, regain: () => regained(), end: () => ((held = undefined), heard({ ref: record.ref, kind: "ended" })) };
+  return { store, state, regain: () => regained(), end: () => ((held = undefined), received({ ref: record.ref, kind: "ended" })) };
 };
 
 test("the hot cache answers for 5 s, and not after", async () => {

@@ -135,7 +135,7 @@ export interface SessionStore {
   /** Living sessions of all. */
   count(now: Date): Promise<number>;
   /** `regained`: changes may have been missed before now. */
-  changes(heard: (change: SessionChange) => void, regained?: () => void): Promise<SessionFeed>;
+  changes(received: (change: SessionChange) => void, regained?: () => void): Promise<SessionFeed>;
   /** Throws when the store does not answer. */
   ready(): Promise<void>;
 }

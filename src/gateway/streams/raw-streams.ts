@@ -19,7 +19,7 @@ export interface RawCall extends ProxyCall {
   readonly recheck: () => Promise<number>;
 }
 
-const LONGEST_TIMER_MS = 2_147_483_647;
+const MAX_TIMER_MS = 2_147_483_647;
 
 /** When the credential ends by itself, in milliseconds since 1970. Of a session the watch asks. */
 const expiryOf = (who: Recognised): number | undefined => (who.kind === "bearer" ? who.caller.expiresAt * 1000 : undefined);
@@ -53,13 +53,13 @@ export const createRawStreams = (parts: RawStreamsParts): ((proxy: Proxy, call: 
       if (expiresAt === undefined) return;
       const left = expiresAt - now().getTime();
       if (left <= 0) end(isWhole);
-      else expiry = setTimeout(watchClock, Math.min(left, LONGEST_TIMER_MS)).unref();
+      else expiry = setTimeout(watchClock, Math.min(left, MAX_TIMER_MS)).unref();
     };
     const watch = watchRight({
       rightChanges,
       now,
       // Where nobody decides nothing that moves changes the answer.
-      tenant: who.kind === "none" || call.route.row.authz === "none" ? undefined : who.asker.tenant,
+      tenant: who.kind === "none" || call.route.row.authz === "none" ? undefined : who.principal.tenant,
       recheck: call.recheck,
       lost: () => end(isWhole),
     });

@@ -24,8 +24,8 @@ interface Waiting {
 const CONTROL: ReadonlySet<string> = new Set(["hello", "bookmark", "resync", "bye"]);
 const MAX_FRAME_BYTES = 262_144;
 /** What waits for a reader at most; one that is further behind comes back by its last id. */
-const MOST_FRAMES = 256;
-const MOST_BYTES = 262_144;
+const MAX_FRAMES = 256;
+const MAX_BYTES = 262_144;
 /** Frames that wait are handed on together, but never so many that the connection's own buffer becomes a second queue. */
 const CHUNK_BYTES = 65_536;
 /** A reader that takes nothing for so long while its frames are at the limit is too slow; a burst is only waited out. */
@@ -95,8 +95,8 @@ export const relayBody = (options: RelayOptions): { readonly body: ReadableStrea
     enqueue(text, id);
   };
   /** Waits until the reader has made room. The upstream is not read meanwhile; it has limits of its own. */
-  const waitForRoom = async (): Promise<void> => {
-    if (waiting.length < MOST_FRAMES && waitingBytes < MOST_BYTES) return;
+  const waitForCapacity = async (): Promise<void> => {
+    if (waiting.length < MAX_FRAMES && waitingBytes < MAX_BYTES) return;
     const slow = setTimeout(() => bye("slow"), SLOW_MS);
     await new Promise<void>((resolve) => {
       taken = resolve;
@@ -127,7 +127,7 @@ export const relayBody = (options: RelayOptions): { readonly body: ReadableStrea
       if (done) return bye("upstream");
       silence?.refresh();
       for (const part of parser.push(value)) {
-        await waitForRoom();
+        await waitForCapacity();
         take(part);
       }
     }

@@ -41,16 +41,16 @@ const streamingPeer = () => {
   return { peer, open };
 };
 
-interface Heard {
+interface Received {
   readonly events: { readonly event: string; readonly data: string; readonly id: string }[];
   readonly text: () => string;
   readonly ended: Promise<void>;
-  until(wanted: (heard: Heard) => boolean): Promise<void>;
+  until(wanted: (received: Received) => boolean): Promise<void>;
 }
 
-const listen = (response: Response): Heard => {
+const listen = (response: Response): Received => {
   const parser = createSseParser();
-  const events: Heard["events"][number][] = [];
+  const events: Received["events"][number][] = [];
   let text = "";
   const read = async (): Promise<void> => {
     for await (const chunk of response.body ?? []) {
@@ -60,20 +60,20 @@ const listen = (response: Response): Heard => {
     }
   };
   const ended = read().catch(() => undefined);
-  const heard: Heard = {
+  const received: Received = {
     events,
     text: () => text,
     ended,
     until: async (wanted) => {
-      for (let tries = 0; tries < 300 && !wanted(heard); tries++) await new Promise((resolve) => setTimeout(resolve, 10));
-      assert.ok(wanted(heard), `heard in time, of ${JSON.stringify(events)}`);
+      for (let tries = 0; tries < 300 && !wanted(received); tries++) await new Promise((resolve) => setTimeout(resolve, 10));
+      assert.ok(wanted(received), `heard in time, of ${JSON.stringify(events)}`);
     },
   };
-  return heard;
+  return received;
 };
 
-const byeOf = (heard: Heard): string | undefined => {
-  const last = heard.events.at(-1);
+const byeOf = (received: Received): string | undefined => {
+  const last = received.events.at(-1);
   return last?.event === "bye" ? (JSON.parse(last.data) as { reason: string }).reason : undefined;
 };
 
@@ -98,8 +98,8 @@ test("frames come through one by one with their ids, after the time to come back
     ],
     [200, "text/event-stream", "private, no-cache, no-transform", "no"],
   );
-  const heard = listen(response);
-  await heard.until(({ text }) => text().startsWith("retry: 3000\n\n"));
+  const received = listen(response);
+  await received.until(({ text }) => text().startsWith("retry: 3000\n\n"));
   const [source] = crud.open;
   assert.deepEqual(
     [source?.seen.path, source?.seen.query, source?.seen.headers.get("accept")],
@@ -107,14 +107,14 @@ test("frames come through one by one with their ids, after the time to come back
   );
   assert.match(source?.seen.headers.get("authorization") ?? "", /^Bearer /);
   source?.send('event: hello\ndata: {"type":"hello"}\n\nid: 7\nevent: tools\ndata: {"a":1}\n\n');
-  await heard.until(({ events }) => events.length === 2);
-  assert.deepEqual(heard.events, [
+  await received.until(({ events }) => events.length === 2);
+  assert.deepEqual(received.events, [
     { event: "hello", data: '{"type":"hello"}', id: "" },
     { event: "tools", data: '{"a":1}', id: "7" },
   ]);
   source?.end();
-  await heard.ended;
-  assert.equal(byeOf(heard), "upstream");
+  await received.ended;
+  assert.equal(byeOf(received), "upstream");
 });
 
 test("the resume point goes on: the header wins over the query, and neither is trusted unseen", async (t) => {
@@ -145,8 +145,8 @@ test("the resume point goes on: the header wins over the query, and neither is t
 test("what an upstream sends can neither end a frame early nor pass for another", async (t) => {
   const { crud, made } = await world(t);
   const { cookie } = await made.signIn("person:ben");
-  const heard = listen(await made.fetch("/api/v1/events/config", { headers: cookie }));
-  await heard.until(() => crud.open.length === 1);
+  const received = listen(await made.fetch("/api/v1/events/config", { headers: cookie }));
+  await received.until(() => crud.open.length === 1);
   const [source] = crud.open;
   const umlaut = new TextEncoder().encode("data: \u00e4\u20ac\n\n");
   source?.send("\ufeffid: 1\revent: one\rdata: a\rdata: b\r\r");
@@ -154,28 +154,28 @@ test("what an upstream sends can neither end a frame early nor pass for another"
   source?.send("\n\r\n");
   source?.send("id: 2\0\nevent: three\ndata: id: 9\ndata: event: bye\n\n");
   for (const byte of umlaut) source?.send(Uint8Array.of(byte));
-  await heard.until(({ events }) => events.length === 4);
-  assert.deepEqual(heard.events, [
+  await received.until(({ events }) => events.length === 4);
+  assert.deepEqual(received.events, [
     { event: "one", data: "a\nb", id: "1" },
     { event: "two", data: "{}", id: "1" },
     { event: "three", data: "id: 9\nevent: bye", id: "1" },
     { event: "message", data: "\u00e4\u20ac", id: "1" },
   ]);
   source?.send(`data: ${"x".repeat(262_145)}\n`);
-  await heard.ended;
-  assert.equal(byeOf(heard), "upstream", "a frame without end is no frame");
+  await received.ended;
+  assert.equal(byeOf(received), "upstream", "a frame without end is no frame");
 });
 
 test("a stream ends with its session, and says so", async (t) => {
   const { made, crud } = await world(t);
   const { cookie, headers, record } = await made.signIn("person:ben");
-  const heard = listen(await made.fetch("/api/v1/events/config", { headers: cookie }));
-  await heard.until(() => crud.open.length === 1);
+  const received = listen(await made.fetch("/api/v1/events/config", { headers: cookie }));
+  await received.until(() => crud.open.length === 1);
   const started = performance.now();
   assert.equal((await made.fetch("/auth/logout", { method: "POST", headers, body: "{}" })).status, 200);
-  await heard.ended;
+  await received.ended;
   assert.ok(performance.now() - started < 1000);
-  assert.equal(byeOf(heard), "signed_out");
+  assert.equal(byeOf(received), "signed_out");
   await crud.open[0]?.cancelled;
 
   const other = await made.signIn("person:ben");
@@ -190,8 +190,8 @@ test("a stream ends with its session, and says so", async (t) => {
 test("a stream ends when its right is gone: asked again when the tenant's graph moves", async (t) => {
   const { made, may, crud, pdp } = await world(t);
   const { cookie } = await made.signIn("person:ben");
-  const heard = listen(await made.fetch("/api/v1/events/activity", { headers: cookie }));
-  await heard.until(() => crud.open.length === 1);
+  const received = listen(await made.fetch("/api/v1/events/activity", { headers: cookie }));
+  await received.until(() => crud.open.length === 1);
   const asked = pdp.seen.length;
   const move = (kind: string) =>
     made.events.change(async () => ({
@@ -203,8 +203,8 @@ test("a stream ends when its right is gone: asked again when the tenant's graph 
   assert.equal(pdp.seen.length, asked, "a budget that moves changes no right");
   may.streams = false;
   await move("graph");
-  await heard.ended;
-  assert.equal(byeOf(heard), "revoked");
+  await received.ended;
+  assert.equal(byeOf(received), "revoked");
   const isBackground = pdp.seen.map(({ body }) => (JSON.parse(body) as { context: { background?: boolean } }).context.background);
   assert.deepEqual([isBackground[0], isBackground.at(-1)], [undefined, true], "only what the client asked for is an act of its own");
 });
@@ -220,15 +220,15 @@ test("want of assurance ends a stream as step_up, and a decision point that is a
     pdp.answer = decide;
     const { cookie } = await made.signIn("person:ben");
     const before = crud.open.length;
-    const heard = listen(await made.fetch("/api/v1/events/config", { headers: cookie }));
-    await heard.until(() => crud.open.length === before + 1);
+    const received = listen(await made.fetch("/api/v1/events/config", { headers: cookie }));
+    await received.until(() => crud.open.length === before + 1);
     change();
     await made.events.change(async () => ({
       result: undefined,
       events: [{ type: "policy.changed", tenant: "tenant:acme", stream: "config", kind: "policy", key: "k", data: {} }],
     }));
-    await heard.ended;
-    assert.equal(byeOf(heard), reason);
+    await received.ended;
+    assert.equal(byeOf(received), reason);
   }
 });
 
@@ -266,12 +266,12 @@ test("a session holds three streams, and a place that is left is free again", as
 test("an upstream that falls silent, or refuses, is said", async (t) => {
   const { made, crud } = await world(t, { CONFIG_EVENTS_TIMEOUT: "1" });
   const { cookie } = await made.signIn("person:ben");
-  const heard = listen(await made.fetch("/api/v1/events/config", { headers: cookie }));
-  await heard.until(() => crud.open.length === 1);
+  const received = listen(await made.fetch("/api/v1/events/config", { headers: cookie }));
+  await received.until(() => crud.open.length === 1);
   const keep = setTimeout(() => {}, 3000);
-  await heard.ended;
+  await received.ended;
   clearTimeout(keep);
-  assert.equal(byeOf(heard), "upstream");
+  assert.equal(byeOf(received), "upstream");
   const refusing = await testGateway(t, {
     database: await database(),
     peers: { crud: async () => Response.json({ code: "store_unavailable" }, { status: 503, headers: { "retry-after": "5" } }) },
@@ -289,25 +289,25 @@ test("a reader that does not read is given up, and the upstream is let go", asyn
   source?.send('id: 41\nevent: hello\ndata: {"type":"hello"}\n\n');
   for (let index = 42; index < 442; index++) source?.send(`id: ${index}\nevent: tools\ndata: ${"x".repeat(1000)}\n\n`);
   await source?.cancelled;
-  const heard = listen(response);
-  await heard.ended;
-  assert.equal(byeOf(heard), "slow");
+  const received = listen(response);
+  await received.ended;
+  assert.equal(byeOf(received), "slow");
   // What it never got is not taken for read: it comes back to the last frame that it has, here to where it began.
-  const got = heard.events.filter(({ event }) => event === "tools");
-  assert.equal(heard.events.at(-1)?.id, got.at(-1)?.id ?? "41");
-  assert.ok(heard.events.length <= 258, `${heard.events.length} frames were kept`);
+  const got = received.events.filter(({ event }) => event === "tools");
+  assert.equal(received.events.at(-1)?.id, got.at(-1)?.id ?? "41");
+  assert.ok(received.events.length <= 258, `${received.events.length} frames were kept`);
 });
 
 test("a burst that a reader keeps up with is no slowness, however large the pieces it comes in", async (t) => {
   const { made, crud } = await world(t);
   const { cookie } = await made.signIn("person:ben");
-  const heard = listen(await made.fetch("/api/v1/events/config", { headers: cookie }));
-  await heard.until(() => crud.open.length === 1);
+  const received = listen(await made.fetch("/api/v1/events/config", { headers: cookie }));
+  await received.until(() => crud.open.length === 1);
   const frames = Array.from({ length: 10_000 }, (_, index) => `id: ${index + 1}\nevent: tools\ndata: ${"x".repeat(200)}\n\n`);
   crud.open[0]?.send(frames.join(""));
-  await heard.until(({ events }) => events.length === 10_000);
+  await received.until(({ events }) => events.length === 10_000);
   assert.deepEqual(
-    heard.events.map(({ id }) => Number(id)),
+    received.events.map(({ id }) => Number(id)),
     frames.map((_, index) => index + 1),
   );
 });
@@ -343,7 +343,7 @@ test("each kind of stream has its own patience with a silent upstream", async (t
       );
       await streams[name]?.ended;
       assert.deepEqual(
-        Object.entries(streams).map(([one, heard]) => [one, byeOf(heard)]),
+        Object.entries(streams).map(([one, received]) => [one, byeOf(received)]),
         Object.keys(paths).map((one) => [one, one === name ? "upstream" : undefined]),
       );
       made.gateway.endStreams();
@@ -371,12 +371,12 @@ test("control events of a stranger are dropped and counted; its other events go 
   const port = (server.address() as AddressInfo).port;
   const made = await testGateway(t, { database: await database(), routes: table.replace("PORT", String(port)) });
   const { cookie } = await made.signIn("person:ben");
-  const heard = listen(await made.fetch("/s", { headers: cookie }));
-  await heard.until(({ events }) => events.length === 1);
-  assert.deepEqual(heard.events, [{ event: "news", data: "a", id: "1" }]);
+  const received = listen(await made.fetch("/s", { headers: cookie }));
+  await received.until(({ events }) => events.length === 1);
+  assert.deepEqual(received.events, [{ event: "news", data: "a", id: "1" }]);
   assert.equal(await made.counted("bff_security_events_total", { event_type: "stream_control_dropped" }), 2);
   made.gateway.endStreams();
-  await heard.ended;
+  await received.ended;
 });
 
 test("a thousand half-open streams leave nothing behind: the upstreams are let go and the places are free", async (t) => {
@@ -407,14 +407,14 @@ test("a thousand half-open streams leave nothing behind: the upstreams are let g
 test("when the gateway stops, streams say good-bye and no new one is opened", async (t) => {
   const { made, crud } = await world(t);
   const { cookie } = await made.signIn("person:ben");
-  const heard = listen(await made.fetch("/api/v1/events/config", { headers: cookie }));
-  await heard.until(() => crud.open.length === 1);
+  const received = listen(await made.fetch("/api/v1/events/config", { headers: cookie }));
+  await received.until(() => crud.open.length === 1);
   made.gateway.drain();
   const last = listen(await made.fetch("/api/v1/events/activity", { headers: cookie }));
   await last.until(() => crud.open.length === 2);
   made.gateway.endStreams();
-  await Promise.all([heard.ended, last.ended]);
-  assert.deepEqual([byeOf(heard), byeOf(last)], ["drain", "drain"]);
+  await Promise.all([received.ended, last.ended]);
+  assert.deepEqual([byeOf(received), byeOf(last)], ["drain", "drain"]);
   assert.equal((await made.fetch("/api/v1/events/config", { headers: cookie })).status, 503);
   assert.deepEqual(await made.gateway.ready(), ["draining"]);
   assert.equal((await made.fetch("/api/v1/health/ready")).status, 503);
@@ -430,12 +430,12 @@ test("the health of streams says what is true of the caller's own tenant", async
     body.streams.map((stream) => stream.name),
     ["config", "workflow", "activity"],
   );
-  const heard = listen(await made.fetch("/api/v1/stream/health", { headers: { ...cookie, accept: "text/event-stream" } }));
-  await heard.until(({ events }) => events.length === 1);
-  assert.equal((JSON.parse(heard.events[0]?.data ?? "") as { status: string }).status, "healthy");
+  const received = listen(await made.fetch("/api/v1/stream/health", { headers: { ...cookie, accept: "text/event-stream" } }));
+  await received.until(({ events }) => events.length === 1);
+  assert.equal((JSON.parse(received.events[0]?.data ?? "") as { status: string }).status, "healthy");
   made.gateway.endStreams();
-  await heard.ended;
-  assert.equal(byeOf(heard), "drain");
+  await received.ended;
+  assert.equal(byeOf(received), "drain");
 });
 
 for (const path of ["/api/v1/events/config", "/api/v1/stream/health"])
@@ -511,9 +511,9 @@ test("a stream whose row a reload takes away or changes ends; of one that stays 
   const open = async (id: string) => {
     const response = await made.fetch(`/${id}`, { headers: cookie });
     assert.equal(response.status, 200, id);
-    const heard = listen(response);
-    await heard.until(({ text }) => text().startsWith("retry: 3000\n\n"));
-    return heard;
+    const received = listen(response);
+    await received.until(({ text }) => text().startsWith("retry: 3000\n\n"));
+    return received;
   };
   const [gone, changed, kept] = [await open("gone"), await open("changed"), await open("kept")];
   await tableOf(row("added", "config"), row("gone", "config"), row("changed", "config"), row("kept", "config"));
@@ -591,15 +591,15 @@ for (const [what, more, seconds, outcome, reason, after] of [
     provider.outcome = outcome;
     const { cookie } = await one.signIn("person:ben", { ...more, ...(seconds < 1000 ? expiring : {}) });
     const stays = await one.signIn("person:ben");
-    const heard = await Promise.all([one, other].flatMap((at) => streamPaths.map((path) => listenAt(at, path, cookie))));
+    const received = await Promise.all([one, other].flatMap((at) => streamPaths.map((path) => listenAt(at, path, cookie))));
     const kept = await listenAt(other, "/api/v1/events/config", stays.cookie);
     if (seconds > 1000) await one.store.touch(stays.record.sidHash, new Date(clock.at), new Date(clock.at + 3_600_000));
     clock.at += seconds * 1000;
     await move();
-    await Promise.all(heard.map(({ ended }) => ended));
+    await Promise.all(received.map(({ ended }) => ended));
     assert.deepEqual(
-      heard.map(byeOf),
-      heard.map(() => reason),
+      received.map(byeOf),
+      received.map(() => reason),
     );
     assert.equal(
       kept.events.some(({ event }) => event === "bye"),
@@ -613,7 +613,7 @@ for (const [what, more, seconds, outcome, reason, after] of [
 test("streams of a session whose token is refreshed go on, and are no use of it", async (t) => {
   const { clock, provider, one, other, move, expiring, listenAt } = await replicas(t);
   const { cookie, record } = await one.signIn("person:ben", { refreshToken: "r1", ...expiring });
-  const heard = await Promise.all([one, other].flatMap((at) => streamPaths.map((path) => listenAt(at, path, cookie))));
+  const received = await Promise.all([one, other].flatMap((at) => streamPaths.map((path) => listenAt(at, path, cookie))));
   clock.at += 301_000;
   provider.outcome = { kind: "tokens", tokens: { accessToken: "a2", refreshToken: "r2", accessExpiresAt: clock.at / 1000 + 300 } };
   await move();
@@ -623,8 +623,8 @@ test("streams of a session whose token is refreshed go on, and are no use of it"
   );
   assert.deepEqual(provider.asked, ["r1"], "once for all streams of all replicas");
   assert.equal((await one.store.read(record.sidHash))?.idleExpiresAt.getTime(), record.idleExpiresAt.getTime());
-  assert.ok(heard.every(({ events }) => events.every(({ event }) => event !== "bye")));
+  assert.ok(received.every(({ events }) => events.every(({ event }) => event !== "bye")));
   await one.store.end({ sidHash: record.sidHash }, "backchannel");
-  await Promise.all(heard.map(({ ended }) => ended));
-  assert.deepEqual(new Set(heard.map(byeOf)), new Set(["signed_out"]));
+  await Promise.all(received.map(({ ended }) => ended));
+  assert.deepEqual(new Set(received.map(byeOf)), new Set(["signed_out"]));
 });

@@ -125,7 +125,7 @@ export const createStreamRelay = (parts: StreamRelayParts): ((call: RelayCall) =
     const { body, stream } = relayBody({
       upstream,
       silenceSeconds: silenceOf(call, parts.silence),
-      trustsControl: call.route.target.kind === "service" && call.route.target.service.isHouse,
+      trustsControl: call.route.target.kind === "service" && call.route.target.service.isInternal,
       now: parts.now,
       onDropped: () => parts.metrics.count("bff_security_events_total", { event_type: "stream_control_dropped", severity: "info" }),
       onClosed: () => {

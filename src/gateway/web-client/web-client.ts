@@ -1,17 +1,17 @@
 import { Problem } from "#contract/problem.ts";
-import type { Asker } from "#decide/decider.ts";
-import type { Doors } from "#gateway/doors.ts";
-import type { Inbound } from "#gateway/front-door/inbound.ts";
+import type { Principal } from "#pdp-client/pdp-client.ts";
+import type { Steps } from "#gateway/steps.ts";
+import type { Inbound } from "#gateway/ingress/inbound.ts";
 import { problemPage, wantsHtml } from "#gateway/plain-page.ts";
 import { assetResponse } from "./asset-response.ts";
 import type { BuiltFiles } from "./built-files.ts";
 import { clientPageAt, isReserved, type ClientPage } from "./client-pages.ts";
 import { indexResponse } from "./index-response.ts";
 
-export interface WebClientParts extends Pick<Doors, "recogniser" | "rate" | "decider"> {
+export interface WebClientParts extends Pick<Steps, "recogniser" | "rate" | "pdpClient"> {
   readonly files: BuiltFiles;
   /** Which modules are on for somebody; throws when it cannot be known. */
-  readonly modulesOf: (asker: Asker, correlationId: string) => Promise<Readonly<Record<string, boolean>>>;
+  readonly modulesOf: (principal: Principal, correlationId: string) => Promise<Readonly<Record<string, boolean>>>;
 }
 
 export interface WebClient {
@@ -19,7 +19,7 @@ export interface WebClient {
   /** Whether a path is one of its pages: no row of the table comes before those, a catch-all neither. */
   has(path: string): boolean;
   /** The page for what no route serves; throws `not_found` for what is no page, `rate_limited`. `as` = for whom, in place of the session. */
-  page(inbound: Inbound, as?: Asker): Promise<Response>;
+  page(inbound: Inbound, as?: Principal): Promise<Response>;
 }
 
 type PageStatus = readonly [status: number, headers?: Readonly<Record<string, string>> | undefined, refusedBy?: unknown];
@@ -39,12 +39,12 @@ export const createWebClient = (parts: WebClientParts): WebClient => {
    * decidable. Without a session there is nothing to gate. Who comes too often is `rate_limited`: it is a session and a decision like
    * any other.
    */
-  const statusOf = async (gate: ClientPage["gate"], inbound: Inbound, as: Asker | undefined): Promise<PageStatus> => {
+  const statusOf = async (gate: ClientPage["gate"], inbound: Inbound, as: Principal | undefined): Promise<PageStatus> => {
     if (gate === undefined) return [200];
     if (as === undefined && !parts.recogniser.hasCookie(inbound)) return [200];
-    let asker: Asker;
+    let principal: Principal;
     try {
-      asker = as ?? (await parts.rate.requireByCaller(inbound, "session", () => parts.recogniser.session(inbound))).asker;
+      principal = as ?? (await parts.rate.requireByCaller(inbound, "session", () => parts.recogniser.session(inbound))).principal;
     } catch (error) {
       if (!(error instanceof Problem)) return [503];
       if (error.code === "rate_limited") throw error;
@@ -53,10 +53,10 @@ export const createWebClient = (parts: WebClientParts): WebClient => {
     try {
       if (gate.pair !== undefined) {
         const asked = { ...gate.pair, context: { showing: true } };
-        const refusal = parts.decider.refusal(asker, await parts.decider.decide(asker, asked, inbound.correlationId));
+        const refusal = parts.pdpClient.refusal(principal, await parts.pdpClient.decide(principal, asked, inbound.correlationId));
         if (refusal !== undefined) return [refusal.status, refusal.options.headers, refusal.options.members?.["decision_id"]];
       }
-      if (gate.module !== undefined && (await parts.modulesOf(asker, inbound.correlationId))[gate.module] !== true) return [404];
+      if (gate.module !== undefined && (await parts.modulesOf(principal, inbound.correlationId))[gate.module] !== true) return [404];
       return [200];
     } catch {
       return [503];

@@ -4,10 +4,10 @@ import fc from "fast-check";
 import { Problem } from "#contract/problem.ts";
 import { statement, type Database } from "#store/database.ts";
 import { forEachDatabase, testDatabase } from "#testing/database.ts";
-import { graphRooms, graphWorld, servedWorld } from "#testing/membership.ts";
+import { graphModules, graphWorld, servedWorld } from "#testing/membership.ts";
 import { scopeOfTenant, wholeGraph } from "#membership/graph/tenant-scope.ts";
-import { lapseOne, release, settle } from "#membership/meter/close-reservation.ts";
-import { reserve, type ReserveAsk } from "#membership/meter/reserve.ts";
+import { lapseOne, release, settle } from "#membership/ledger/close-reservation.ts";
+import { reserve, type ReserveAsk } from "#membership/ledger/reserve.ts";
 import { findLimit, limitsOfPerson, putLimit, type LimitDraft } from "./limits.ts";
 
 const acme = scopeOfTenant("tenant:acme");
@@ -45,7 +45,7 @@ const refused = (work: Promise<unknown>): Promise<string> =>
       error instanceof Problem ? `${error.status} ${error.code} ${JSON.stringify(error.options.members)}` : String(error),
   );
 
-forEachDatabase("a limit of the day holds, charges and gives back, and refuses what goes beyond", graphRooms, async (_t, database) => {
+forEachDatabase("a limit of the day holds, charges and gives back, and refuses what goes beyond", graphModules, async (_t, database) => {
   await graphWorld(database);
   const id = await put(database);
   const first = await reserve(database, wholeGraph, ask(6_000n));
@@ -66,7 +66,7 @@ const METER = statement<{ held: bigint }>(
   "select held_micro as held from membership.meter where delegation_id = 'delegation:ben-hr'",
 );
 
-forEachDatabase("what a refused reserve had touched is as it was", graphRooms, async (_t, database) => {
+forEachDatabase("what a refused reserve had touched is as it was", graphModules, async (_t, database) => {
   await graphWorld(database);
   await put(database, { scope: "tenant", nodeId: "tenant:acme", limitMicro: 1_000_000n });
   await put(database, { limitMicro: 1n });
@@ -80,7 +80,7 @@ forEachDatabase("what a refused reserve had touched is as it was", graphRooms, a
 
 const AGE = statement("t.age", "update membership.reservation set created_at = created_at - interval '40 days' where call_id = $1");
 
-forEachDatabase("a new limit knows what was spent in its period, and no more", graphRooms, async (_t, database) => {
+forEachDatabase("a new limit knows what was spent in its period, and no more", graphModules, async (_t, database) => {
   await graphWorld(database);
   const settled = await reserve(database, wholeGraph, ask(5_000n, { callId: "a" }));
   await settle(database, wholeGraph, settled.reply.reservation_id, { steps: 1, micro: 3_000n, outcome: "ok" });
@@ -96,7 +96,7 @@ forEachDatabase("a new limit knows what was spent in its period, and no more", g
   assert.deepEqual(await stand(database, monthly), [0.003, 0], "spending is never forgotten");
 });
 
-forEachDatabase("limits reach people through their groups, and only the agent they name", graphRooms, async (_t, database) => {
+forEachDatabase("limits reach people through their groups, and only the agent they name", graphModules, async (_t, database) => {
   await graphWorld(database);
   const team = await put(database, { scope: "team", nodeId: "group:people-ops" });
   const other = await put(database, { scope: "team", nodeId: "group:analysts" });
@@ -108,7 +108,7 @@ forEachDatabase("limits reach people through their groups, and only the agent th
 });
 
 test("facts for a decision tell what the limits leave, so that a refusal has its reason on record", async (t) => {
-  const world = await graphWorld(await testDatabase(t, graphRooms));
+  const world = await graphWorld(await testDatabase(t, graphModules));
   const left = async () => {
     const asked = { subject_id: "person:ben", agent_ids: ["agent:hr-assistant"], action: "tools/call" };
     const { value } = await world.reader.facts(wholeGraph, [
@@ -135,7 +135,7 @@ const SUMS = statement<{ limit_id: string }>(
    where (u.held_micro, u.used_micro) <> (s.held, s.used) or u.used_micro + u.held_micro > b.limit_micro`,
 );
 
-forEachDatabase("under any order of calls at once no limit is overspent and every sum holds", graphRooms, async (_t, database) => {
+forEachDatabase("under any order of calls at once no limit is overspent and every sum holds", graphModules, async (_t, database) => {
   await graphWorld(database);
   await put(database, { limitMicro: 30_000n });
   await put(database, { scope: "team", nodeId: "group:people-ops", limitMicro: 25_000n, period: "monthly" });
@@ -173,7 +173,7 @@ const BASE = "/api/v1/budget-limits";
 const write = { scopes: ["membership.write", "membership.read"] };
 
 test("setting a limit is decided, audited and told; it is in force when it is answered", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   const body = { scope: "user", node_id: "person:ben", period: "daily", limit_usd: 0.001, reason: "Trial month" };
   const set = await world.call("ada", "PUT", BASE, { ...write, body });
   assert.equal(set.status, 200);
@@ -197,7 +197,7 @@ test("setting a limit is decided, audited and told; it is in force when it is an
     [entry?.category, entry?.data["op"], entry?.data["limit_usd"], entry?.data["reason"]],
     ["governance", "budget_limit_set", "0.001000", "Trial month"],
   );
-  assert.ok((await world.told()).some((event) => event.type === "budget.limit_changed" && event.kind === "budget"));
+  assert.ok((await world.published()).some((event) => event.type === "budget.limit_changed" && event.kind === "budget"));
   assert.deepEqual((await world.call("ada", "GET", BASE, write)).body.items, [set.body]);
   assert.equal((await world.call("eve", "DELETE", `${BASE}/${set.body.limit_id}`, write)).status, 404);
   assert.deepEqual((await world.call("ada", "DELETE", `${BASE}/${set.body.limit_id}`, write)).body, { dropped: true });
@@ -220,7 +220,7 @@ const bad: readonly { readonly name: string; readonly body: Record<string, unkno
   { name: "a member that is none", body: { ...good, limit: 1 }, status: 422 },
 ];
 test("bad limits are refused, each with its place, and change nothing", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   for (const row of bad) {
     const reply = await world.call("ada", "PUT", BASE, { ...write, body: row.body });
     assert.equal(reply.status, row.status, row.name);
@@ -230,7 +230,7 @@ test("bad limits are refused, each with its place, and change nothing", async (t
 });
 
 test("who may not edit budgets changes none", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule: () => false });
+  const world = await servedWorld(t, await testDatabase(t, graphModules), { rule: () => false });
   assert.equal((await world.call("ben", "PUT", BASE, { ...write, body: good })).status, 403);
   assert.equal((await world.call("ben", "GET", BASE, write)).status, 403);
 });

@@ -14,7 +14,7 @@ import type { EventDraft } from "#events/event-draft.ts";
 import { AMOUNT_FAULT, microOf } from "#membership/amount.ts";
 import { actorOf, doneEntry, type Actor } from "#membership/delegations/acts.ts";
 import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
-import type { MembershipRoom } from "#membership/room.ts";
+import type { MembershipContext } from "#membership/context.ts";
 import { dropLimit, findLimit, limitsOfPerson, listLimits, putLimit, type LimitDraft } from "./limits.ts";
 import { delegationBudgets } from "./snapshot.ts";
 
@@ -25,8 +25,8 @@ const refuse = (path: string, message: string): never => {
 };
 
 /** Limits of a day or a month: who may spend how much, whatever the delegations say. */
-export const serveBudgets = (room: MembershipRoom): void => {
-  const { router, database, decider, reader } = room;
+export const serveBudgets = (context: MembershipContext): void => {
+  const { router, database, pdpClient, reader } = context;
 
   const requireKind = async (scope: TenantScope, id: string, kind: string, path: string): Promise<void> => {
     const { value } = await reader.node(scope, id);
@@ -86,16 +86,16 @@ export const serveBudgets = (room: MembershipRoom): void => {
   });
 
   router.serve(listBudgetLimits, async ({ caller, correlationId }) => {
-    await decider.require(caller, { type: "budgets", action: "view_tenant" }, correlationId);
+    await pdpClient.require(caller, { type: "budgets", action: "view_tenant" }, correlationId);
     return { items: [...(await listLimits(database, tenantScopeOf(caller)))] };
   });
 
   router.serve(putBudgetLimit, async ({ caller, body, correlationId }) => {
     const scope = tenantScopeOf(caller);
-    const decided = await decider.require(caller, { type: "budgets", action: "edit" }, correlationId);
+    const decided = await pdpClient.require(caller, { type: "budgets", action: "edit" }, correlationId);
     const draft = await draftOf(caller, body, scope);
     const actor = actorOf(caller, body.reason, correlationId, decided.decisionId);
-    const { value } = await room.write({ ...actor.by, tenantId: draft.tenantId }, async (tx) => {
+    const { value } = await context.write({ ...actor.by, tenantId: draft.tenantId }, async (tx) => {
       const id = await putLimit(tx.sql, draft);
       const limit = await findLimit(tx.sql, scope, id);
       if (limit === undefined) throw new Error("the limit is not there after it was set");
@@ -106,9 +106,9 @@ export const serveBudgets = (room: MembershipRoom): void => {
 
   router.serve(dropBudgetLimit, async ({ caller, params, correlationId }) => {
     const scope = tenantScopeOf(caller);
-    const decided = await decider.require(caller, { type: "budgets", action: "edit" }, correlationId);
+    const decided = await pdpClient.require(caller, { type: "budgets", action: "edit" }, correlationId);
     const actor = actorOf(caller, undefined, correlationId, decided.decisionId);
-    await room.write({ ...actor.by, tenantId: scope.tenant }, async (tx) => {
+    await context.write({ ...actor.by, tenantId: scope.tenant }, async (tx) => {
       const limit = await findLimit(tx.sql, scope, params.id);
       if (limit === undefined) throw new Problem("not_found");
       await dropLimit(tx.sql, params.id);

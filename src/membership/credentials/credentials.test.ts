@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { provesClient } from "#authn/registered-clients.ts";
 import { forEachDatabase, testDatabase } from "#testing/database.ts";
-import { graphRooms, servedWorld, type ServedWorld } from "#testing/membership.ts";
+import { graphModules, servedWorld, type ServedWorld } from "#testing/membership.ts";
 import { createFindClient } from "./credentials.ts";
 
 type Body = Readonly<Record<string, unknown>>;
@@ -21,7 +21,7 @@ const hook = {
   props: { client_id: "service:hook", type: "backend" },
 } as const;
 
-forEachDatabase("a secret is shown once, counts at once and until it ends, and is kept as a digest", graphRooms, async (t, database) => {
+forEachDatabase("a secret is shown once, counts at once and until it ends, and is kept as a digest", graphModules, async (t, database) => {
   const world = await servedWorld(t, database);
   await world.put(hook);
   const call = callOf(world);
@@ -81,7 +81,7 @@ forEachDatabase("a secret is shown once, counts at once and until it ends, and i
   );
 });
 
-forEachDatabase("a list goes on behind its last item, also when that has gone, to the microsecond", graphRooms, async (t, database) => {
+forEachDatabase("a list goes on behind its last item, also when that has gone, to the microsecond", graphModules, async (t, database) => {
   const world = await servedWorld(t, database);
   await world.put(hook);
   const call = callOf(world);
@@ -105,7 +105,7 @@ forEachDatabase("a list goes on behind its last item, also when that has gone, t
 });
 
 test("only agents and services of the tenant, under names that nobody takes for another's, with scopes that such clients may have", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   await world.put(
     hook,
     { id: "person:robot", kind: "AIAgent", name: "Robot", tenant_id: "tenant:acme" },
@@ -135,7 +135,7 @@ test("only agents and services of the tenant, under names that nobody takes for 
     assert.equal((await call(method, path, body, "eve")).status, 404, "another tenant's");
   assert.deepEqual((await call("GET", "", undefined, "eve")).body.items, []);
   assert.equal((await call("DELETE", "/x")).status, 404);
-  const denied = await servedWorld(t, await testDatabase(t, graphRooms), { rule: () => false });
+  const denied = await servedWorld(t, await testDatabase(t, graphModules), { rule: () => false });
   for (const [method, path, body] of [
     ["POST", "", { client_id: "agent:reporter" }],
     ["GET", "", undefined],

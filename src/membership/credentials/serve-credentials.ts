@@ -6,13 +6,13 @@ import { createCredential, dropCredential, listCredentials, rotateCredential, ty
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
 import { statement, type Sql } from "#store/database.ts";
-import { requireView } from "#membership/asking.ts";
+import { requireView } from "#membership/access.ts";
 import { requireOwnNode } from "#membership/graph-edit/edits.ts";
 import { versioned } from "#membership/graph-edit/graph-answers.ts";
 import { actOn, takeAway, writeAs } from "#membership/graph-edit/write-as.ts";
 import type { NodeRow } from "#membership/graph/put-node.ts";
 import { requirePlatformFor } from "#membership/roles/role-watch.ts";
-import type { MembershipRoom } from "#membership/room.ts";
+import type { MembershipContext } from "#membership/context.ts";
 
 type CredentialRow = Omit<CredentialView, "credential_id"> & { readonly id: string };
 
@@ -63,20 +63,20 @@ const requireClient = (node: NodeRow): void => {
 };
 
 const scopesFor = (kind: string, asked: readonly string[] | undefined): readonly string[] => {
-  const most: readonly string[] = kind === "AIAgent" ? agentScopes : serviceScopes;
-  const scopes = asked ?? (kind === "AIAgent" ? most : []);
-  const wider = scopes.filter((scope) => !most.includes(scope));
-  if (wider.length > 0 || scopes.length === 0) throw wrong("/scopes", `must be of ${most.join(", ")}`);
+  const max: readonly string[] = kind === "AIAgent" ? agentScopes : serviceScopes;
+  const scopes = asked ?? (kind === "AIAgent" ? max : []);
+  const wider = scopes.filter((scope) => !max.includes(scope));
+  if (wider.length > 0 || scopes.length === 0) throw wrong("/scopes", `must be of ${max.join(", ")}`);
   return [...new Set(scopes)];
 };
 
 /** Secrets of agents and service clients: made, shown once, put in each other's place, ended. All token endpoints take them at once. */
-export const serveCredentials = (room: MembershipRoom): void => {
-  const { router, database } = room;
+export const serveCredentials = (context: MembershipContext): void => {
+  const { router, database } = context;
   const act = actOn(["credentials", "manage"], "credentials");
 
   const endOf = (asked: string | undefined): Date => {
-    const now = room.now().getTime();
+    const now = context.now().getTime();
     const end = asked === undefined ? now + YEAR_MS : Date.parse(asked);
     if (end <= now || end > now + YEAR_MS) throw wrong("/expires_at", "must be within a year");
     return new Date(end);
@@ -100,7 +100,7 @@ export const serveCredentials = (room: MembershipRoom): void => {
 
   router.serve(createCredential, async ({ caller, body, correlationId }) => {
     const { client_id: clientId, reason } = body;
-    const made = await writeAs(room, act({ caller, correlationId }, "credential_created", clientId, reason), async (tx, scope) => {
+    const made = await writeAs(context, act({ caller, correlationId }, "credential_created", clientId, reason), async (tx, scope) => {
       const node = await requireOwnNode(tx.sql, scope, clientId);
       requireClient(node);
       const scopes = scopesFor(node.kind, body.scopes);
@@ -112,15 +112,15 @@ export const serveCredentials = (room: MembershipRoom): void => {
   });
 
   router.serve(listCredentials, async (call) => {
-    const scope = await requireView(room, call, { type: "credentials", action: "view" });
+    const scope = await requireView(context, call, { type: "credentials", action: "view" });
     const { limit, cursor, client_id: clientId } = call.query;
     const binding = ["credentials", call.caller.sub, scope.tenant, clientId ?? ""];
-    const [made = null, id = null] = cursor === undefined ? [] : room.cursors.open(cursor, binding).split("/");
+    const [made = null, id = null] = cursor === undefined ? [] : context.cursors.open(cursor, binding).split("/");
     const rows = await database.run(LIST, [scope.tenant, clientId ?? null, made, id, limit + 1]);
     const { page, last } = pageOf(rows, limit);
     return {
       items: page.map(({ made: _made, ...row }) => viewOf(row)),
-      next_cursor: last && room.cursors.seal(`${last.made}/${last.id}`, binding),
+      next_cursor: last && context.cursors.seal(`${last.made}/${last.id}`, binding),
     };
   });
 
@@ -132,7 +132,7 @@ export const serveCredentials = (room: MembershipRoom): void => {
 
   router.serve(rotateCredential, async ({ caller, params, body, correlationId }) => {
     const { credential_id: id } = params;
-    const made = await writeAs(room, act({ caller, correlationId }, "credential_rotated", id, body.reason), async (tx, scope) => {
+    const made = await writeAs(context, act({ caller, correlationId }, "credential_rotated", id, body.reason), async (tx, scope) => {
       const { client_id: clientId } = await requireCredential(tx.sql, scope.tenant, id);
       // The client's row first, as whoever makes one takes it: two at a time stay two.
       await requireOwnNode(tx.sql, scope, clientId);
@@ -147,7 +147,7 @@ export const serveCredentials = (room: MembershipRoom): void => {
 
   router.serve(dropCredential, async ({ caller, params, query, correlationId }) => {
     const { credential_id: id } = params;
-    return takeAway(room, act({ caller, correlationId }, "credential_ended", id, query.reason), async (tx, scope) => {
+    return takeAway(context, act({ caller, correlationId }, "credential_ended", id, query.reason), async (tx, scope) => {
       const { client_id: clientId } = await requireCredential(tx.sql, scope.tenant, id);
       await requirePlatformFor(tx.sql, caller.sub, clientId);
       await tx.sql.run(DROP, [id]);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { test } from "node:test";
 import { testDatabase } from "#testing/database.ts";
-import { graphRooms, servedWorld } from "#testing/membership.ts";
+import { graphModules, servedWorld } from "#testing/membership.ts";
 
 const RULES = "/api/v1/data-scope-rules";
 const BINDINGS = "/api/v1/policy-bindings";
@@ -10,7 +10,7 @@ const LIST = "people.demo.list_employees";
 type Body = Readonly<Record<string, unknown>>;
 
 const served = async (t: Parameters<typeof servedWorld>[0]) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), {
+  const world = await servedWorld(t, await testDatabase(t, graphModules), {
     environment: { MEMBERSHIP_READER: "auto", GRAPH_POLL_MS: "10" },
   });
   const call = (method: string, path: string, body?: Body, headers = {}, as = "ada") =>
@@ -150,8 +150,8 @@ test("a policy is bound to a tool or its service once, takes part while it is en
     [LIST, "group:analysts", "edge_not_allowed", "/policy_id"],
   ] as const) {
     const { status, body } = await call("POST", BINDINGS, { target_id, policy_id });
-    const told = body.errors?.map(({ path }: { path: string }) => path);
-    assert.deepEqual([target_id, policy_id, status, body.code, told], [target_id, policy_id, 422, code, [place]]);
+    const published = body.errors?.map(({ path }: { path: string }) => path);
+    assert.deepEqual([target_id, policy_id, status, body.code, published], [target_id, policy_id, 422, code, [place]]);
   }
   for (const [what, method, path, body, headers, as, status, code] of [
     ["the same again", "POST", BINDINGS, { target_id: LIST, policy_id: "policy:careful" }, {}, "ada", 409, "already_exists"],

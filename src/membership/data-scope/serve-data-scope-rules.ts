@@ -9,13 +9,13 @@ import {
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
 import { statement } from "#store/database.ts";
-import type { Asking } from "#membership/asking.ts";
+import type { Asking } from "#membership/access.ts";
 import { versioned } from "#membership/graph-edit/graph-answers.ts";
 import { actOn, takeAway, writeAs } from "#membership/graph-edit/write-as.ts";
 import { RULE_JSON } from "#membership/graph/sql-data-scope.ts";
 import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import { refuseHeld, requireTag, requireTags, tagOf } from "#membership/if-match.ts";
-import type { MembershipRoom } from "#membership/room.ts";
+import type { MembershipContext } from "#membership/context.ts";
 
 interface RuleRow {
   readonly resource_type: string;
@@ -50,11 +50,11 @@ const requireTenant = ({ tenant }: TenantScope): string => {
 };
 
 /** Whose rows of a type somebody sees, and which columns: the rules that the information point applies. They hold within the staleness bound. */
-export const serveDataScopeRules = (room: MembershipRoom): void => {
-  const { router, database, decider } = room;
+export const serveDataScopeRules = (context: MembershipContext): void => {
+  const { router, database, pdpClient } = context;
   const requireView = async ({ caller, correlationId }: Asking): Promise<string> => {
     const tenant = requireTenant(tenantScopeOf(caller));
-    await decider.require(caller, { type: "graph", action: "diagnose" }, correlationId);
+    await pdpClient.require(caller, { type: "graph", action: "diagnose" }, correlationId);
     return tenant;
   };
   const act = actOn(["graph", "edit"], "data_scope_rules");
@@ -72,7 +72,7 @@ export const serveDataScopeRules = (room: MembershipRoom): void => {
     const { reason, ...rule } = call.body;
     const isNew = call.request.headers.get("if-none-match")?.trim() === "*";
     const tags = isNew ? undefined : requireTags(call.request);
-    const { value, version } = await writeAs(room, act(call, "data_scope_rule_put", type, reason), async ({ sql }, scope) => {
+    const { value, version } = await writeAs(context, act(call, "data_scope_rule_put", type, reason), async ({ sql }, scope) => {
       const tenant = requireTenant(scope);
       const [held] = await sql.run(LOCK, [tenant, type]);
       // One that is not there has no tag.
@@ -95,7 +95,7 @@ export const serveDataScopeRules = (room: MembershipRoom): void => {
   router.serve(deleteDataScopeRule, async (call) => {
     const { resource_type: type } = call.params;
     const tags = requireTags(call.request);
-    return takeAway(room, act(call, "data_scope_rule_dropped", type, call.query.reason), async ({ sql }, scope) => {
+    return takeAway(context, act(call, "data_scope_rule_dropped", type, call.query.reason), async ({ sql }, scope) => {
       const tenant = requireTenant(scope);
       const [held] = await sql.run(LOCK, [tenant, type]);
       if (held === undefined) throw new Problem("not_found");

@@ -113,7 +113,7 @@ const entryOf = (act: DelegationAct, actor: Actor): EntryDraft =>
   });
 
 /** What a write tells of them; `actorOfAct` where not one decision allowed all of them. */
-export const toldOf = (acts: readonly DelegationAct[], actor: Actor, actorOfAct: (act: DelegationAct) => Actor = () => actor) => ({
+export const reportOf = (acts: readonly DelegationAct[], actor: Actor, actorOfAct: (act: DelegationAct) => Actor = () => actor) => ({
   events: () => acts.map((act) => eventOf(act, actor.by.correlationId)),
   entries: () => acts.map((act) => entryOf(act, actorOfAct(act))),
 });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { forEachDatabase, testDatabase } from "#testing/database.ts";
 import { wholeGraph } from "#membership/graph/tenant-scope.ts";
-import { graphRooms, servedWorld, type Rule, type ServedWorld } from "#testing/membership.ts";
+import { graphModules, servedWorld, type Rule, type ServedWorld } from "#testing/membership.ts";
 
 const BASE = "/api/v1/delegations";
 const ROOT = "delegation:ben-hr";
@@ -25,9 +25,9 @@ const reserve = (world: ServedWorld, more: object = {}) =>
   });
 
 test("what is named changes and the rest stays, in one version with its event and its audit row", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule: giverAlone });
+  const world = await servedWorld(t, await testDatabase(t, graphModules), { rule: giverAlone });
   const before = await read(world);
-  const told = (await world.told()).length;
+  const published = (await world.published()).length;
   const entries = world.entries.length;
   const reply = await change(
     world,
@@ -44,7 +44,7 @@ test("what is named changes and the rest stays, in one version with its event an
   assert.notEqual(reply.headers.get("etag"), before.headers.get("etag"));
   assert.deepEqual((await read(world)).body, reply.body);
   assert.deepEqual(
-    (await world.told()).slice(told).map(({ type }) => type),
+    (await world.published()).slice(published).map(({ type }) => type),
     ["delegation.narrowed", "graph.changed"],
   );
   assert.deepEqual(
@@ -59,11 +59,11 @@ test("what is named changes and the rest stays, in one version with its event an
   assert.deepEqual([same.status, same.headers.get("x-graph-version")], [200, String(version)], "nothing changed: no version");
   const loosened = await change(world, { constraints: { hours: null } });
   assert.deepEqual(loosened.body.constraints, { per_call_usd: 0.5 });
-  assert.equal((await world.told()).at(-2)?.type, "delegation.extended");
+  assert.equal((await world.published()).at(-2)?.type, "delegation.extended");
 });
 
 test("a patch is merged at every depth: what it does not name stays, and null ends what it names", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule: giverAlone });
+  const world = await servedWorld(t, await testDatabase(t, graphModules), { rule: giverAlone });
   const own = { type: "object", properties: { department: { enum: ["sales"] } } };
   const further = { type: "object", properties: { department: { enum: ["sales"], maxLength: 5 } } };
   const late = { ...HOURS, to: "18:00" };
@@ -84,7 +84,7 @@ test("a patch is merged at every depth: what it does not name stays, and null en
   ] as const) {
     const reply = await change(world, { constraints });
     assert.deepEqual([what, reply.status, reply.body.constraints], [what, 200, merged], JSON.stringify(reply.body));
-    assert.equal((await world.told()).at(-2)?.type, `delegation.${op}`, what);
+    assert.equal((await world.published()).at(-2)?.type, `delegation.${op}`, what);
   }
   // What it says of a tool that the agent has lost since is in nobody's way.
   assert.equal((await change(world, { capabilities: [GET], constraints: { args: { [LIST]: own } } })).status, 200);
@@ -105,7 +105,7 @@ test("a patch is merged at every depth: what it does not name stays, and null en
   assert.deepEqual([large.status, large.body.errors.at(-1).path], [422, "/constraints"]);
 });
 
-forEachDatabase("a long history is told from its end, in bounds, and says that there was more", graphRooms, async (t, database) => {
+forEachDatabase("a long history is told from its end, in bounds, and says that there was more", graphModules, async (t, database) => {
   const world = await servedWorld(t, database);
   const history = async () => {
     const { body } = await world.call("ben", "GET", `${BASE}/${ROOT}/history`);
@@ -126,7 +126,7 @@ forEachDatabase("a long history is told from its end, in bounds, and says that t
 });
 
 test("to widen it is to give it anew, and its giver's alone", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule: giverAlone });
+  const world = await servedWorld(t, await testDatabase(t, graphModules), { rule: giverAlone });
   const set = {
     capabilities: [LIST],
     budget_usd: 1,
@@ -157,7 +157,7 @@ test("to widen it is to give it anew, and its giver's alone", async (t) => {
 });
 
 test("a patch is refused with every fault, and nothing of it holds", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule: giverAlone });
+  const world = await servedWorld(t, await testDatabase(t, graphModules), { rule: giverAlone });
   await reserve(world, { usd: 0.75 });
   const before = (await read(world)).body;
   for (const [what, patch, status, at] of [
@@ -193,7 +193,7 @@ test("a patch is refused with every fault, and nothing of it holds", async (t) =
   assert.equal((await change(world, { purpose: "Once more" }, { as: "eve" })).status, 404, "another tenant's is not there");
 });
 
-forEachDatabase("of two changes at once one is stale", graphRooms, async (t, database) => {
+forEachDatabase("of two changes at once one is stale", graphModules, async (t, database) => {
   const world = await servedWorld(t, database, { rule: giverAlone });
   const tag = (await read(world)).headers.get("etag") ?? "";
   const replies = await Promise.all([1, 2, 3, 4].map((budget_usd) => change(world, { budget_usd }, { tag })));
@@ -205,7 +205,7 @@ forEachDatabase("of two changes at once one is stale", graphRooms, async (t, dat
 
 forEachDatabase(
   "what lies below is narrowed with it, and its limits are lent and given back to the micro-dollar",
-  graphRooms,
+  graphModules,
   async (t, database) => {
     const world = await servedWorld(t, database, { rule: giverAlone });
     await world.put(
@@ -246,24 +246,24 @@ forEachDatabase(
 
 forEachDatabase(
   "calls are held back by price, by the minute and by the hour, of it and of the one above",
-  graphRooms,
+  graphModules,
   async (t, database) => {
     const world = await servedWorld(t, database, { rule: giverAlone });
-    const told = async (more: object = {}) => {
+    const published = async (more: object = {}) => {
       const { status, body, headers } = await reserve(world, more);
       if (body.code === "outside_hours") assert.match(body.detail, /^It holds .* from \d\d:\d\d to \d\d:\d\d \(Asia\/Tokyo\)/);
       return status < 300 ? "held" : `${status} ${String(body.code)}${headers.has("retry-after") ? " later" : ""}`;
     };
     /** What is tried first is answered like what is done, and holds nothing. */
     const tried = async (more: object = {}) => {
-      const asked = await told({ ...more, dry_run: true });
-      assert.equal(asked, await told(more));
+      const asked = await published({ ...more, dry_run: true });
+      assert.equal(asked, await published(more));
       return asked;
     };
     await change(world, { constraints: { per_call_usd: 0.25 } });
     assert.deepEqual([await tried({ usd: 0.25 }), await tried({ usd: 0.250001 })], ["held", "409 call_limit_exceeded"]);
     await change(world, { constraints: { per_call_usd: null, per_minute_steps: 3 } });
-    const many = await Promise.all(Array.from({ length: 6 }, () => told()));
+    const many = await Promise.all(Array.from({ length: 6 }, () => published()));
     assert.deepEqual(many.toSorted(), [...Array<string>(4).fill("409 rate_exceeded later"), "held", "held"], "one was held before");
     await world.sql("update membership.reservation set created_at = created_at - interval '61 seconds'");
     assert.equal(await tried(), "held", "what was a minute ago counts no more");
@@ -294,7 +294,7 @@ forEachDatabase(
 );
 
 test("arguments and tenants are bound by the delegation and by all above it; what binds nobody is refused", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule: giverAlone });
+  const world = await servedWorld(t, await testDatabase(t, graphModules), { rule: giverAlone });
   const own = { type: "object", properties: { department: { enum: ["sales"] } } };
   for (const [what, constraints, path] of [
     ["a tool that the agent has not", { args: { "people.demo.lst": own } }, "/constraints/args/people.demo.lst"],
@@ -357,7 +357,7 @@ test("arguments and tenants are bound by the delegation and by all above it; wha
   assert.deepEqual(held.body.argument_schemas, [own, further], JSON.stringify(held.body));
 });
 
-forEachDatabase("without an end only where the house allows it, and never below one that has an end", graphRooms, async (t, database) => {
+forEachDatabase("without an end only where the house allows it, and never below one that has an end", graphModules, async (t, database) => {
   const world = await servedWorld(t, database, { environment: { DELEGATION_ALLOW_ENDLESS: "true" } });
   const draft = { agent_id: "agent:hr-assistant", capabilities: [LIST], budget_usd: 0, max_steps: 5, purpose: "always", expires_at: null };
   const create = (body: object) => world.call("ben", "POST", BASE, { body, headers: { "idempotency-key": crypto.randomUUID() } });
@@ -378,6 +378,6 @@ forEachDatabase("without an end only where the house allows it, and never below 
   assert.equal(ended.status, 200, JSON.stringify(ended.body));
   const endless = await change(world, { expires_at: null }, { id: made.body.delegation_id });
   assert.deepEqual([endless.status, endless.body.expires_at], [200, null], "which gives more, and is decided so");
-  const not = await servedWorld(t, await testDatabase(t, graphRooms));
+  const not = await servedWorld(t, await testDatabase(t, graphModules));
   assert.deepEqual((await change(not, { expires_at: null })).body.errors?.[0]?.path, "/expires_at");
 });

@@ -9,8 +9,8 @@ import { AMOUNT_FAULT, microOf } from "#membership/amount.ts";
 import { requireTag, tagOf } from "#membership/if-match.ts";
 import { scopeOfTenant, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
-import type { MembershipRoom } from "#membership/room.ts";
-import { toldOf, type DelegationAct, type DelegationCall, type DelegationOp } from "./acts.ts";
+import type { MembershipContext } from "#membership/context.ts";
+import { reportOf, type DelegationAct, type DelegationCall, type DelegationOp } from "./acts.ts";
 import { changeRecorded, lockBelow, lockDelegations, requireStanding } from "./change-status.ts";
 import { faultsOfTerms, handedOnFaults, readAgent } from "./check-draft.ts";
 import { delegationView, type DelegationRow } from "./delegation-view.ts";
@@ -110,16 +110,16 @@ const requireCovered = (row: DelegationRow, after: Terms): void => {
 };
 
 /** No more than one body may bring: patches add to one another. */
-const MOST_BYTES = 1_048_576;
+const MAX_BYTES = 1_048_576;
 
 const constraintFaults = (constraints: DelegationConstraints): readonly Fault[] => {
   const { error } = delegationConstraints.safeParse(constraints);
   if (error !== undefined) return faultsOf(error, ["constraints"]);
-  const isLarge = Buffer.byteLength(JSON.stringify(constraints)) > MOST_BYTES;
-  return isLarge ? [{ path: "/constraints", message: `come to more than ${MOST_BYTES} bytes` }] : [];
+  const isLarge = Buffer.byteLength(JSON.stringify(constraints)) > MAX_BYTES;
+  return isLarge ? [{ path: "/constraints", message: `come to more than ${MAX_BYTES} bytes` }] : [];
 };
 
-type Bounds = Pick<MembershipRoom, "config" | "now">;
+type Bounds = Pick<MembershipContext, "config" | "now">;
 
 /** Throws `unprocessable` with every fault, `agent_uncontrolled` where it is to be widened. */
 const requireFitting = async (
@@ -198,20 +198,20 @@ export const changeTerms = async (
  * moved meanwhile, so that the same patch gives more, are stale. Throws `not_found`, `delegation_ended`, `stale_version` and as `changeTerms`.
  */
 export const changeDelegation = async (
-  room: MembershipRoom,
+  context: MembershipContext,
   call: DelegationCall & { readonly patch: DelegationPatch; readonly mayWiden: boolean },
 ): Promise<{ readonly body: Delegation; readonly etag: string; readonly version: bigint }> => {
   const { actor, tenantId, patch } = call;
-  const { value, version } = await room.write({ ...actor.by, tenantId }, async (tx) => {
+  const { value, version } = await context.write({ ...actor.by, tenantId }, async (tx) => {
     const [row] = await lockDelegations(tx.sql, call.scope, [call.id], "with money");
     if (row === undefined) throw new Problem("not_found");
     requireTag(call.tags, row);
     requireStanding(row);
     if (!call.mayWiden && isWidened(row, patch)) throw new Problem("stale_version", { headers: { etag: tagOf(row) } });
-    const acts = await changeTerms(tx, scopeOfTenant(tenantId), row, patch, room);
+    const acts = await changeTerms(tx, scopeOfTenant(tenantId), row, patch, context);
     return {
       value: { body: acts[0]?.after ?? delegationView(row), etag: tagOf({ rev: row.rev + (acts.length > 0 ? 1n : 0n) }) },
-      ...toldOf(acts, actor),
+      ...reportOf(acts, actor),
     };
   });
   return { ...value, version };

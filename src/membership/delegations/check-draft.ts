@@ -2,7 +2,7 @@ import type { SettingsOf } from "#contract/setting.ts";
 import type { DelegationConstraints, DelegationDraft } from "#contract/delegations.ts";
 import { pointerText } from "#contract/json-pointer.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
-import { schemaRefusal } from "#documents/foreign-schema.ts";
+import { schemaRefusal } from "#parsing/foreign-schema.ts";
 import { statement, type Sql } from "#store/database.ts";
 import { AMOUNT_FAULT, microOf } from "#membership/amount.ts";
 import type { membershipSettings } from "#membership/config.ts";

@@ -6,8 +6,8 @@ import { statement } from "#store/database.ts";
 import { createKeyedWrite, type KeyedAnswer, type KeyedCall } from "#membership/idempotency.ts";
 import { scopeOfTenant, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import { versioned } from "#membership/graph-edit/graph-answers.ts";
-import type { MembershipRoom } from "#membership/room.ts";
-import { listWatchers, toldOf, type Actor } from "./acts.ts";
+import type { MembershipContext } from "#membership/context.ts";
+import { listWatchers, reportOf, type Actor } from "./acts.ts";
 import { checkDraft } from "./check-draft.ts";
 import { tagOf } from "#membership/if-match.ts";
 import { delegationView, readDelegation } from "./delegation-view.ts";
@@ -33,7 +33,7 @@ export const delegatorOf = (caller: Caller, draft: Pick<DelegationDraft, "delega
 
 /** Writes a delegation with its meter, its log entry, its events and its audit row in one version; or answers the key again. */
 export const createDelegation = async (
-  room: MembershipRoom,
+  context: MembershipContext,
   call: {
     readonly caller: Caller;
     readonly scope: TenantScope;
@@ -48,19 +48,19 @@ export const createDelegation = async (
   const once = createKeyedWrite(key);
   // Asked before the write, for the answer is read from this graph; without a digest to be held to, nobody reads it.
   const lifts = draft.what_if_digest === undefined || call.lifts === undefined ? noLifts : await call.lifts();
-  await room.write({ ...actor.by, tenantId }, (tx) =>
+  await context.write({ ...actor.by, tenantId }, (tx) =>
     once.work(tx.sql, async () => {
-      const now = room.now();
+      const now = context.now();
       const written = await checkDraft(tx.sql, call.scope, draft, {
         id: draft.id ?? `delegation:${randomUUID()}`,
         delegatorId: delegatorOf(call.caller, draft),
         createdBy: call.caller.sub,
-        config: room.config,
+        config: context.config,
         now,
       });
       const own = scopeOfTenant(tenantId);
       if ((await readDelegation(tx.sql, call.scope, written.id)) !== undefined) throw new Problem("already_exists");
-      const effect = await draftEffect(tx.sql, own, draft, written, room.dataScope, lifts);
+      const effect = await draftEffect(tx.sql, own, draft, written, context.dataScope, lifts);
       if (draft.what_if_digest !== undefined && draft.what_if_digest !== effect.what_if_digest)
         throw new Problem("what_if_stale", { members: { what_if: effect } });
       if (written.validFrom !== null) await tx.sql.run(BEGIN_LATER, [written.id, written.validFrom]);
@@ -71,7 +71,7 @@ export const createDelegation = async (
       const watchers = await listWatchers(tx.sql, row.person_id, row.agent_id);
       return {
         answerAt: (version) => ({ status: 201, headers: { etag: tagOf(row), ...versioned(version) }, body: after }),
-        ...toldOf([{ op: "granted", after, tenantId, watchers }], actor),
+        ...reportOf([{ op: "granted", after, tenantId, watchers }], actor),
       };
     }),
   );

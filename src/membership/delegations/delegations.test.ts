@@ -4,8 +4,8 @@ import { forEachDatabase, testDatabase } from "#testing/database.ts";
 import { statement } from "#store/database.ts";
 import { until } from "#testing/until.ts";
 import { wholeGraph } from "#membership/graph/tenant-scope.ts";
-import { reserve } from "#membership/meter/reserve.ts";
-import { graphRooms, servedWorld, type Rule, type ServedWorld } from "#testing/membership.ts";
+import { reserve } from "#membership/ledger/reserve.ts";
+import { graphModules, servedWorld, type Rule, type ServedWorld } from "#testing/membership.ts";
 
 const BASE = "/api/v1/delegations";
 const SEARCH = "sallyport.local.search_identities";
@@ -33,7 +33,7 @@ const create = (world: ServedWorld, body: unknown, idempotencyKey: string = cryp
   world.call(as, "POST", BASE, { body, ...key(idempotencyKey) });
 
 test("creating tells what it adds, writes one version, one event, one audit row, and opens the tool", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule: demoRule });
+  const world = await servedWorld(t, await testDatabase(t, graphModules), { rule: demoRule });
   const whatIf = await world.call("ben", "POST", `${BASE}/what-if`, { body: draft() });
   assert.equal(whatIf.status, 200);
   assert.deepEqual(whatIf.body.tools, { added: [SEARCH], kept: people.toSorted(), removed: [] });
@@ -48,7 +48,7 @@ test("creating tells what it adds, writes one version, one event, one audit row,
   assert.deepEqual(whatIf.body.warnings, []);
 
   const before = (await world.call("ben", "GET", "/api/v1/graph/version")).body.version as number;
-  const told = (await world.told()).length;
+  const published = (await world.published()).length;
   const made = await create(world, draft({ what_if_digest: whatIf.body.what_if_digest }));
   assert.equal(made.status, 201);
   assert.equal(made.headers.get("etag"), '"1"');
@@ -81,7 +81,7 @@ test("creating tells what it adds, writes one version, one event, one audit row,
   assert.ok(Math.abs(Date.parse(expires_at) - Date.now() - 30 * 86_400_000) < 60_000, "30 days unless said");
 
   assert.deepEqual(
-    (await world.told()).slice(told).map(({ type, kind, visible_to, data }) => ({ type, kind, visible_to, data })),
+    (await world.published()).slice(published).map(({ type, kind, visible_to, data }) => ({ type, kind, visible_to, data })),
     [
       {
         type: "delegation.granted",
@@ -124,7 +124,7 @@ test("creating tells what it adds, writes one version, one event, one audit row,
 });
 
 test("a create body is refused with every fault, and nothing is written", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule: demoRule, environment: { DELEGATION_MAX_USD: "5" } });
+  const world = await servedWorld(t, await testDatabase(t, graphModules), { rule: demoRule, environment: { DELEGATION_MAX_USD: "5" } });
   const faults: readonly (readonly [
     name: string,
     body: Record<string, unknown>,
@@ -192,7 +192,7 @@ test("a create body is refused with every fault, and nothing is written", async 
 });
 
 test("the graph decides what a what-if says: an uncontrolled agent, an inactive agent and an inactive person cannot be used", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   await world.sql("update membership.node set state = 'suspended' where id = 'agent:hr-assistant'");
   const inactive = await world.call("ben", "POST", `${BASE}/what-if`, { body: draft() });
   assert.deepEqual([inactive.status, inactive.body.errors[0].path], [422, "/agent_id"]);
@@ -207,7 +207,7 @@ test("the graph decides what a what-if says: an uncontrolled agent, an inactive 
 });
 
 test("a what-if writes nothing, and its warnings say what a person should know", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule: demoRule });
+  const world = await servedWorld(t, await testDatabase(t, graphModules), { rule: demoRule });
   const tables = ["node", "edge", "delegation", "meter", "graph_change", "idempotency"];
   const counts = async () =>
     Promise.all(tables.map(async (table) => world.sql(`select count(*)::int as n, max(xmin::text::bigint) as x from membership.${table}`)));
@@ -236,7 +236,7 @@ test("a what-if names what the tools hide from the agent, though the person sees
   let permits: readonly string[] = [];
   const rule = (asked: { type: string; action: string; agent: string | undefined }): boolean =>
     asked.type !== "employee" || (asked.agent === "agent:hr-assistant" && permits.includes(asked.action));
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule });
+  const world = await servedWorld(t, await testDatabase(t, graphModules), { rule });
   const hidden = async (capabilities: readonly string[] | null) => {
     const reply = await world.call("ben", "POST", `${BASE}/what-if`, { body: draft({ capabilities }) });
     assert.equal(reply.status, 200, JSON.stringify(reply.body));
@@ -254,7 +254,7 @@ test("a what-if names what the tools hide from the agent, though the person sees
 });
 
 test("a create is refused as stale when what it would do has changed since the what-if", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   const { body } = await world.call("ben", "POST", `${BASE}/what-if`, { body: draft() });
   assert.equal(body.what_if_digest, (await world.call("ben", "POST", `${BASE}/what-if`, { body: draft() })).body.what_if_digest);
   await world.put({ kind: "Group", id: "group:elsewhere", name: "Elsewhere", tenant_id: "tenant:globex", props: {} });
@@ -265,7 +265,7 @@ test("a create is refused as stale when what it would do has changed since the w
   assert.equal((await create(world, draft({ what_if_digest: stale.body.what_if.what_if_digest }))).status, 201);
 });
 
-forEachDatabase("one key makes one delegation: at once, again, and with another body", graphRooms, async (t, database) => {
+forEachDatabase("one key makes one delegation: at once, again, and with another body", graphModules, async (t, database) => {
   const world = await servedWorld(t, database, { rule: demoRule });
   const answers = await Promise.all(Array.from({ length: 6 }, () => create(world, draft(), "one-key")));
   const made = answers.filter((reply) => reply.status === 201);
@@ -298,7 +298,7 @@ test("a key's create is answered as it was first, whatever has become of end, ag
   let now = new Date();
   let isAllowed = true;
   const rule: Rule = (asked) => (asked.action === "create" && !isAllowed ? "not_granted" : demoRule(asked));
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule, now: () => now });
+  const world = await servedWorld(t, await testDatabase(t, graphModules), { rule, now: () => now });
   const end = draft({ expires_at: new Date(now.getTime() + 3_600_000).toISOString() });
   const whatIf = await world.call("ben", "POST", `${BASE}/what-if`, { body: end });
   const body = { ...end, what_if_digest: whatIf.body.what_if_digest };
@@ -337,7 +337,7 @@ test("a key's create is answered as it was first, whatever has become of end, ag
 });
 
 test("pause, resume and revoke: one version each, told to those it concerns, and the first end is the fact", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule: demoRule });
+  const world = await servedWorld(t, await testDatabase(t, graphModules), { rule: demoRule });
   const path = `${BASE}/delegation:ben-hr`;
   const reserved = await world.call("service:crud", "POST", `${BASE}/reservations`, {
     body: { call_id: "running", user_id: "person:ben", agent_id: "agent:hr-assistant", tool_id: people[0], usd: 0.01 },
@@ -385,12 +385,12 @@ test("pause, resume and revoke: one version each, told to those it concerns, and
   });
   assert.equal(settled.status, 200, "what ran is still paid for");
 
-  const told = (await world.told()).filter(({ type }) => type.startsWith("delegation."));
+  const published = (await world.published()).filter(({ type }) => type.startsWith("delegation."));
   assert.deepEqual(
-    told.map(({ type }) => type),
+    published.map(({ type }) => type),
     ["delegation.paused", "delegation.resumed", "delegation.revoked"],
   );
-  assert.ok(told.every(({ visible_to }) => visible_to?.includes("person:ben")));
+  assert.ok(published.every(({ visible_to }) => visible_to?.includes("person:ben")));
   assert.deepEqual(
     world.entries.map(({ data }) => data["op"]),
     ["paused", "resumed", "revoked"],
@@ -415,7 +415,7 @@ test("pause, resume and revoke: one version each, told to those it concerns, and
 });
 
 test("revoke-many ends in one version all that an agent holds from a person, and nothing of others", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule: demoRule });
+  const world = await servedWorld(t, await testDatabase(t, graphModules), { rule: demoRule });
   const { body: second } = await create(world, draft());
   const body = { agent_id: "agent:hr-assistant", mode: "revoke", reason: "all of it" };
   assert.equal((await world.call("ben", "POST", `${BASE}/revoke-many`, { body })).body.code, "idempotency_key_required");
@@ -451,7 +451,7 @@ test("revoke-many ends in one version all that an agent holds from a person, and
 test("what a key's revoke-many ended is told again only to whoever might end it now, and nothing is ended twice", async (t) => {
   let said: ReturnType<Rule> = true;
   const rule: Rule = (asked) => (asked.sub === "person:ada" && asked.action === "revoke" ? said : demoRule(asked));
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule });
+  const world = await servedWorld(t, await testDatabase(t, graphModules), { rule });
   const end = () =>
     world.call("ada", "POST", `${BASE}/revoke-many`, {
       body: { delegator_id: "person:cleo", mode: "revoke", reason: "all of it" },
@@ -483,7 +483,7 @@ for (const [what, said] of [
 ] as const)
   test(`others' delegations want the sign-in that their decisions want, to be listed or ended: ${what}`, async (t) => {
     const rule: Rule = (asked) => (asked.sub === "person:ada" && asked.action !== "view_all" ? said : demoRule(asked));
-    const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule });
+    const world = await servedWorld(t, await testDatabase(t, graphModules), { rule });
     const end = (as: string, more: object) =>
       world.call(as, "POST", `${BASE}/revoke-many`, {
         body: { mode: "revoke", reason: "all of it", ...more },
@@ -505,7 +505,7 @@ for (const [what, said] of [
   });
 
 test("impact is what the enforcing question loses, not what the delegation names", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule: demoRule });
+  const world = await servedWorld(t, await testDatabase(t, graphModules), { rule: demoRule });
   const path = `${BASE}/delegation:ben-hr/impact`;
   await world.call("service:crud", "POST", `${BASE}/reservations`, {
     body: { call_id: "now", user_id: "person:ben", agent_id: "agent:hr-assistant", tool_id: people[0], usd: 0 },
@@ -529,7 +529,7 @@ test("impact is what the enforcing question loses, not what the delegation names
 });
 
 test("the list holds one's own; with whose=all also what each decision lets one see; pages do not skip", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule: demoRule, bus: { head: async () => 41n } });
+  const world = await servedWorld(t, await testDatabase(t, graphModules), { rule: demoRule, bus: { head: async () => 41n } });
   const ids = (reply: { body: { items: { delegation_id: string }[] } }) => reply.body.items.map((item) => item.delegation_id);
   const ben = await world.call("ben", "GET", BASE);
   assert.deepEqual(ids(ben), ["delegation:ben-hr", "delegation:ben-old"]);
@@ -568,7 +568,7 @@ test("the list holds one's own; with whose=all also what each decision lets one 
 
 test("a cursor is good for ten minutes", async (t) => {
   let now = new Date();
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), { now: () => now });
+  const world = await servedWorld(t, await testDatabase(t, graphModules), { now: () => now });
   const { body } = await world.call("ada", "GET", `${BASE}?whose=all&limit=1`);
   now = new Date(now.getTime() + 599_000);
   const path = `${BASE}?whose=all&limit=1&cursor=${encodeURIComponent(body.next_cursor as string)}`;
@@ -578,7 +578,7 @@ test("a cursor is good for ten minutes", async (t) => {
 });
 
 test("status goes by the clock though nobody swept: ended, not begun, begun, and under a parent that is not live", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   const status = async (): Promise<unknown[]> => {
     const { body } = await world.call("ben", "GET", `${BASE}/delegation:ben-hr`);
     const pip = await world.call("service:pdp", "GET", "/api/v1/pip/membership/delegations?user_id=person:ben&agent_id=agent:hr-assistant");
@@ -605,7 +605,7 @@ test("status goes by the clock though nobody swept: ended, not begun, begun, and
 });
 
 test("ending a parent ends what was given under it, in the same version", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   await world.sql(
     "update membership.delegation set parent_id = 'delegation:ben-hr', path = array['delegation:ben-hr', 'delegation:cleo-rep'] where id = 'delegation:cleo-rep'",
   );
@@ -620,15 +620,15 @@ test("ending a parent ends what was given under it, in the same version", async 
     [child.body.status, child.body.end_reason, child.headers.get("x-graph-version")],
     ["revoked", "parent", String(body.graph_version)],
   );
-  const told = (await world.told()).filter(({ type }) => type === "delegation.revoked");
+  const published = (await world.published()).filter(({ type }) => type === "delegation.revoked");
   assert.deepEqual(
-    told.map(({ data }) => data["delegation_id"]),
+    published.map(({ data }) => data["delegation_id"]),
     ["delegation:ben-hr", "delegation:cleo-rep"],
   );
 });
 
 test("an agent neither delegates nor revokes, whatever the decision point says", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   const scopes = ["membership.delegate"];
   const as = "ben+hr-assistant";
   assert.equal((await world.call(as, "POST", BASE, { body: draft(), scopes, ...key("k") })).status, 403);
@@ -640,7 +640,7 @@ test("an agent neither delegates nor revokes, whatever the decision point says",
   );
 });
 
-forEachDatabase("revoking over HTTP while calls are reserved: none succeeds after the answer", graphRooms, async (t, database) => {
+forEachDatabase("revoking over HTTP while calls are reserved: none succeeds after the answer", graphModules, async (t, database) => {
   const world = await servedWorld(t, database);
   await world.sql("update membership.meter set limit_steps = 500");
   let answered = false;
@@ -692,7 +692,7 @@ const ROOT = "delegation:ben-hr";
 
 forEachDatabase(
   "an agent hands on a part of what it holds: a subset, no longer, no deeper than three, out of what is left",
-  graphRooms,
+  graphModules,
   async (t, database) => {
     const world = await servedWorld(t, database);
     await world.put(...["agent:a", "agent:b", "agent:c"].flatMap(agentOf));
@@ -809,7 +809,7 @@ forEachDatabase(
 
 forEachDatabase(
   "what a minute allows holds for a delegation and all below it together, at one instant too",
-  graphRooms,
+  graphModules,
   async (t, database, { second }) => {
     const world = await servedWorld(t, database);
     await world.put(...["agent:a", "agent:b"].flatMap(agentOf));
@@ -851,7 +851,7 @@ forEachDatabase(
 
 forEachDatabase(
   "no order of handing on, spending and ending breaks the sums, three deep and from two sides at once",
-  graphRooms,
+  graphModules,
   async (t, database, { second }) => {
     const [world, other] = [await servedWorld(t, database), second === undefined ? undefined : await servedWorld(t, await second())];
     await world.put(...["agent:a", "agent:b"].flatMap(agentOf));
@@ -863,7 +863,7 @@ forEachDatabase(
     const open: string[] = [];
     const pick = (list: readonly string[]): string => list[random(Math.max(list.length, 1))] ?? ROOT;
     const act = async (at: ServedWorld): Promise<number> => {
-      const usdUpTo = (most: number): number => random(most) / 1_000_000;
+      const usdUpTo = (max: number): number => random(max) / 1_000_000;
       switch (random(7)) {
         case 0: {
           const reply = await create(at, handOn(ROOT, "agent:a", { budget_usd: usdUpTo(1_000_000), max_steps: 1 + random(20) }));

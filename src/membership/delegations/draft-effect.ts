@@ -4,7 +4,7 @@ import type { DataScopeOptions } from "#membership/graph/sql-data-scope.ts";
 import type { Reach } from "#membership/graph/sql-pip.ts";
 import { unrecorded } from "#membership/graph/write.ts";
 import type { TenantScope } from "#membership/graph/tenant-scope.ts";
-import type { MembershipRoom } from "#membership/room.ts";
+import type { MembershipContext } from "#membership/context.ts";
 import { changeTerms } from "./change-terms.ts";
 import { changeStatus } from "./change-status.ts";
 import type { DelegationRow } from "./delegation-view.ts";
@@ -84,12 +84,12 @@ export const patchEffect = (
   scope: TenantScope,
   row: DelegationRow,
   patch: DelegationPatch,
-  room: Pick<MembershipRoom, "config" | "now" | "dataScope">,
+  context: Pick<MembershipContext, "config" | "now" | "dataScope">,
 ): Promise<WhatIf> =>
   changeEffect(sql, scope, row, {
     draft: { id: row.id, patch },
-    change: async () => void (await changeTerms(unrecorded(sql), scope, row, patch, room)),
-    dataScope: room.dataScope,
+    change: async () => void (await changeTerms(unrecorded(sql), scope, row, patch, context)),
+    dataScope: context.dataScope,
     warn: (before, after) =>
       before.tools.join() === after.tools.join()
         ? [{ code: "same_tools", message: "It gives and takes no tool; other live delegations count too." }]

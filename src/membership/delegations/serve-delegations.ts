@@ -20,14 +20,14 @@ import {
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
 import type { Sql } from "#store/database.ts";
-import { requireView, shown, type Asking } from "#membership/asking.ts";
+import { requireView, shown, type Asking } from "#membership/access.ts";
 import { versioned } from "#membership/graph-edit/graph-answers.ts";
 import { findAnswer, keptAnswer, requireKeyedCall, type KeyedAnswer, type KeyedCall } from "#membership/idempotency.ts";
 import { requireTags, tagOf } from "#membership/if-match.ts";
 import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
-import { listOpen, readUsage } from "#membership/meter/read-ledger.ts";
-import { undone } from "#membership/only-tried.ts";
-import type { MembershipRoom } from "#membership/room.ts";
+import { listOpen, readUsage } from "#membership/ledger/read-ledger.ts";
+import { undone } from "#membership/dry-run.ts";
+import type { MembershipContext } from "#membership/context.ts";
 import { actorOf } from "./acts.ts";
 import { requireStanding } from "./change-status.ts";
 import { changeDelegation, isWidened } from "./change-terms.ts";
@@ -43,8 +43,8 @@ import { readLifts } from "./read-lifts.ts";
 import { stopDelegation, stopMany, type Stop } from "./stop-delegations.ts";
 
 /** Delegations: who may let which agent do what, for how long and for how much. */
-export const serveDelegations = (room: MembershipRoom): void => {
-  const { router, decider, database } = room;
+export const serveDelegations = (context: MembershipContext): void => {
+  const { router, pdpClient, database } = context;
 
   /** Unknown and foreign ids end here, before any decision. */
   const requireRow = async (caller: Caller, id: string): Promise<{ row: DelegationRow & { version: bigint }; scope: TenantScope }> => {
@@ -55,20 +55,20 @@ export const serveDelegations = (room: MembershipRoom): void => {
   };
   const requireRead = async ({ caller, correlationId }: Asking, id: string) => {
     const found = await requireRow(caller, id);
-    await decider.require(caller, { type: "delegations", action: "view", id }, correlationId);
+    await pdpClient.require(caller, { type: "delegations", action: "view", id }, correlationId);
     return found;
   };
 
   router.serve(listEndpoint, async (call) => {
     const { caller, query, correlationId } = call;
-    const scope = await requireView(room, call, { type: "delegations", action: "view_all" });
+    const scope = await requireView(context, call, { type: "delegations", action: "view_all" });
     // Read before the list: what happens in between is told again rather than missed.
-    const streamSeq = scope.tenant === "*" ? undefined : await room.bus?.head(scope.tenant, "config");
+    const streamSeq = scope.tenant === "*" ? undefined : await context.bus?.head(scope.tenant, "config");
     const { limit, cursor, ...filters } = query;
     const isOthers = filters.whose === "all" || (filters.user_id !== undefined && filters.user_id !== caller.sub);
     const binding = ["delegations", caller.sub, scope.tenant, filters];
     const rows = await listDelegations(database, scope, {
-      after: cursor === undefined ? "" : room.cursors.open(cursor, binding),
+      after: cursor === undefined ? "" : context.cursors.open(cursor, binding),
       delegatorId: isOthers ? filters.user_id : caller.sub,
       agentId: filters.agent_id,
       parentId: filters.parent_id,
@@ -79,15 +79,15 @@ export const serveDelegations = (room: MembershipRoom): void => {
     const { page, last } = pageOf(rows, limit);
     const others = page.filter((row) => row.delegator_id !== caller.sub);
     const asks = others.map((row) => ({ type: "delegations", action: "view", id: row.id, ...shown }));
-    const decided = await decider.decideMany(caller, asks, correlationId);
-    const refusals = decided.map((one) => decider.refusal(caller, one));
+    const decided = await pdpClient.decideMany(caller, asks, correlationId);
+    const refusals = decided.map((one) => pdpClient.refusal(caller, one));
     // What a sign-in would bring is not left out unsaid.
     const stepUp = refusals.find((refusal) => refusal?.code === "step_up_required");
     if (stepUp !== undefined) throw stepUp;
     const hidden = new Set(others.filter((_row, index) => refusals[index] !== undefined).map((row) => row.id));
     return {
       items: page.filter((row) => !hidden.has(row.id)).map(delegationView),
-      next_cursor: last && room.cursors.seal(last.id, binding),
+      next_cursor: last && context.cursors.seal(last.id, binding),
       ...(streamSeq === undefined ? {} : { stream_seq: Number(streamSeq) }),
     };
   });
@@ -97,12 +97,12 @@ export const serveDelegations = (room: MembershipRoom): void => {
       id: `delegation:${randomUUID()}`,
       delegatorId: delegatorOf(caller, draft),
       createdBy: caller.sub,
-      config: room.config,
-      now: room.now(),
+      config: context.config,
+      now: context.now(),
     });
 
   const liftsOf = async (caller: Caller, draft: DelegationDraft, tenantId: string, correlationId: string): Promise<Lifts> =>
-    readLifts(room, { tenantId, draft, correlationId, written: await undone(database, (sql) => written(sql, caller, draft)) });
+    readLifts(context, { tenantId, draft, correlationId, written: await undone(database, (sql) => written(sql, caller, draft)) });
 
   /** What the caller was answered under the key already. Throws `in_progress`, `idempotency_conflict`. */
   const findKept = (key: KeyedCall): Promise<KeyedAnswer | undefined> => database.transaction((sql) => findAnswer(sql, key));
@@ -115,11 +115,11 @@ export const serveDelegations = (room: MembershipRoom): void => {
     if (kept !== undefined) return keptAnswer<Delegation>(kept);
     const agent = await readAgent(database, scope, body.agent_id);
     if (agent === undefined) throw new Problem("not_found");
-    const decided = await decider.require(caller, { type: "delegations", action: "create", id: body.agent_id }, correlationId);
+    const decided = await pdpClient.require(caller, { type: "delegations", action: "create", id: body.agent_id }, correlationId);
     delegatorOf(caller, body);
     const actor = actorOf(caller, undefined, correlationId, decided.decisionId);
     return keptAnswer<Delegation>(
-      await createDelegation(room, {
+      await createDelegation(context, {
         caller,
         scope,
         draft: body,
@@ -134,7 +134,7 @@ export const serveDelegations = (room: MembershipRoom): void => {
   /** Who widens it or lets it go on is who might give it anew; who narrows it or holds it up, who might end it. Gives the decision's id. */
   const requireChange = async ({ caller, correlationId }: Asking, row: DelegationRow, isGiven: boolean, more: object = {}) => {
     const ask = isGiven ? { action: "create", id: row.agent_id } : { action: "revoke", id: row.id };
-    const { decisionId } = await decider.require(caller, { type: "delegations", ...ask, ...more }, correlationId);
+    const { decisionId } = await pdpClient.require(caller, { type: "delegations", ...ask, ...more }, correlationId);
     if (isGiven) delegatorOf(caller, { delegator_id: row.person_id });
     return decisionId;
   };
@@ -145,7 +145,7 @@ export const serveDelegations = (room: MembershipRoom): void => {
     const { row, scope } = await requireRow(caller, call.params.id);
     const mayWiden = isWidened(row, patch);
     const decisionId = await requireChange(call, row, mayWiden);
-    const { body, etag, version } = await changeDelegation(room, {
+    const { body, etag, version } = await changeDelegation(context, {
       id: row.id,
       scope,
       tenantId: row.tenant_id,
@@ -162,28 +162,28 @@ export const serveDelegations = (room: MembershipRoom): void => {
     if ("revoke" in body) {
       const { scope, row } = await requireRow(caller, body.revoke);
       await requireChange(call, row, false, shown);
-      return undone(database, (sql) => endEffect(sql, scope, row, room.dataScope));
+      return undone(database, (sql) => endEffect(sql, scope, row, context.dataScope));
     }
     if ("patch" in body) {
       const { scope, row } = await requireRow(caller, body.id);
       requireStanding(row);
       await requireChange(call, row, isWidened(row, body.patch), shown);
-      return undone(database, (sql) => patchEffect(sql, scope, row, body.patch, room));
+      return undone(database, (sql) => patchEffect(sql, scope, row, body.patch, context));
     }
     const scope = tenantScopeOf(caller);
     const agent = await readAgent(database, scope, body.agent_id);
     if (agent === undefined) throw new Problem("not_found");
-    await decider.require(caller, { type: "delegations", action: "create", id: body.agent_id, ...shown }, correlationId);
+    await pdpClient.require(caller, { type: "delegations", action: "create", id: body.agent_id, ...shown }, correlationId);
     const lifts = await liftsOf(caller, body, agent.tenant_id, correlationId);
-    return undone(database, async (sql) => draftEffect(sql, scope, body, await written(sql, caller, body), room.dataScope, lifts));
+    return undone(database, async (sql) => draftEffect(sql, scope, body, await written(sql, caller, body), context.dataScope, lifts));
   });
 
   /** What was ended is named again to whoever might end it now. Throws `step_up_required`, `reply_withheld`. */
   const requireSight = async (caller: Caller, kept: KeyedAnswer, correlationId: string): Promise<KeyedAnswer> => {
     const { delegations } = revokeMany.reply.parse(kept.body);
     const asks = delegations.map((id) => ({ type: "delegations", action: "revoke", id }));
-    const decided = await decider.decideMany(caller, asks, correlationId);
-    const refusals = decided.flatMap((one) => decider.refusal(caller, one) ?? []);
+    const decided = await pdpClient.decideMany(caller, asks, correlationId);
+    const refusals = decided.flatMap((one) => pdpClient.refusal(caller, one) ?? []);
     const [refusal] = refusals;
     if (refusal !== undefined) throw refusals.find(({ code }) => code === "step_up_required") ?? new Problem("reply_withheld");
     return kept;
@@ -200,9 +200,9 @@ export const serveDelegations = (room: MembershipRoom): void => {
     for (let page = await next(scope, body, ""); page.length > 0; page = await next(scope, body, page.at(-1)?.id ?? "")) rows.push(...page);
     const standing = rows.filter((row) => row.status === "active" || row.status === "paused");
     const asks = standing.map((row) => ({ type: "delegations", action: "revoke", id: row.id }));
-    const decided = await decider.decideMany(caller, asks, correlationId);
+    const decided = await pdpClient.decideMany(caller, asks, correlationId);
     const decisionOf = new Map(standing.map((row, index) => [row.id, decided[index]]));
-    const refusals = decided.map((one) => decider.refusal(caller, one));
+    const refusals = decided.map((one) => pdpClient.refusal(caller, one));
     const allowed = standing.filter((_row, index) => refusals[index] === undefined);
     // Nothing is ended while more would be after a sign-in: who ends all of an agent's must not be told so of half of them.
     const stepUp = refusals.find((refusal) => refusal?.code === "step_up_required");
@@ -213,7 +213,7 @@ export const serveDelegations = (room: MembershipRoom): void => {
     const tenants = new Set(allowed.map((row) => row.tenant_id));
     if (tenants.size > 1) throw new Problem("ambiguous", { detail: "These belong to several tenants; name a delegator." });
     return keptAnswer(
-      await stopMany(room, {
+      await stopMany(context, {
         mode: body.mode,
         ids: allowed.map((row) => row.id),
         scope,
@@ -234,7 +234,7 @@ export const serveDelegations = (room: MembershipRoom): void => {
       const tags = stop === "resume" ? requireTags(call.request) : undefined;
       const { row, scope } = await requireRow(caller, call.params.id);
       const decisionId = await requireChange(call, row, stop === "resume");
-      const { body: stopped, etag } = await stopDelegation(room, {
+      const { body: stopped, etag } = await stopDelegation(context, {
         stop,
         id: row.id,
         scope,

@@ -1,11 +1,11 @@
 import { Problem } from "#contract/problem.ts";
-import { listOpen } from "#membership/meter/read-ledger.ts";
+import { listOpen } from "#membership/ledger/read-ledger.ts";
 import { requireTag, tagOf } from "#membership/if-match.ts";
 import { createKeyedWrite, type KeyedAnswer, type KeyedCall } from "#membership/idempotency.ts";
 import { scopeOfTenant, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import { versioned } from "#membership/graph-edit/graph-answers.ts";
-import type { MembershipRoom } from "#membership/room.ts";
-import { toldOf, type Actor, type DelegationAct, type DelegationCall } from "./acts.ts";
+import type { MembershipContext } from "#membership/context.ts";
+import { reportOf, type Actor, type DelegationAct, type DelegationCall } from "./acts.ts";
 import { readAgent } from "./check-draft.ts";
 import { changeStatus, isFinal, lockDelegations, requireStanding, type StatusChange } from "./change-status.ts";
 import { delegationView, type DelegationRow } from "./delegation-view.ts";
@@ -33,16 +33,19 @@ const changeOf = (stop: Stop, row: DelegationRow, reason: string, now: Date): St
  * Pauses, revokes or resumes one delegation. When it returns the version is committed: no reserve of it succeeds any more, on
  * any process. Tags are compared inside the transaction. Throws `not_found`, `delegation_ended`, `stale_version`.
  */
-export const stopDelegation = async (room: MembershipRoom, call: DelegationCall & { readonly stop: Stop; readonly reason: string }) => {
+export const stopDelegation = async (
+  context: MembershipContext,
+  call: DelegationCall & { readonly stop: Stop; readonly reason: string },
+) => {
   const { actor, tenantId } = call;
-  const { value, version } = await room.write({ ...actor.by, tenantId }, async (tx) => {
+  const { value, version } = await context.write({ ...actor.by, tenantId }, async (tx) => {
     const [row] = await lockDelegations(tx.sql, call.scope, [call.id]);
     if (row === undefined) throw new Problem("not_found");
     requireTag(call.tags, row);
     // What was paused because nobody controls the agent goes on once somebody does.
     if (call.stop === "resume" && row.hold === "uncontrolled" && (await readAgent(tx.sql, call.scope, row.agent_id))?.controlled !== true)
       throw new Problem("agent_uncontrolled");
-    const change = changeOf(call.stop, row, call.reason, room.now());
+    const change = changeOf(call.stop, row, call.reason, context.now());
     const acts = change === undefined ? [] : await changeStatus(tx, scopeOfTenant(tenantId), row, change);
     const ids = [call.id, ...acts.map((act) => act.after.delegation_id)];
     const open = await listOpen(tx.sql, call.scope, [...new Set(ids)]);
@@ -53,7 +56,7 @@ export const stopDelegation = async (room: MembershipRoom, call: DelegationCall 
         etag: tagOf({ rev: row.rev + (acts.length > 0 ? 1n : 0n) }),
         running: open.map(({ call_id }) => call_id),
       },
-      ...toldOf(acts, actor),
+      ...reportOf(acts, actor),
     };
   });
   return { body: { ...value.after, graph_version: Number(version), running_calls: value.running }, etag: value.etag };
@@ -61,7 +64,7 @@ export const stopDelegation = async (room: MembershipRoom, call: DelegationCall 
 
 /** Pauses or revokes many in one version. Those that have ended meanwhile are left as they are. */
 export const stopMany = async (
-  room: MembershipRoom,
+  context: MembershipContext,
   call: {
     readonly mode: "pause" | "revoke";
     readonly ids: readonly string[];
@@ -76,12 +79,12 @@ export const stopMany = async (
 ): Promise<KeyedAnswer> => {
   const { actor, tenantId } = call;
   const once = createKeyedWrite(call.key);
-  await room.write({ ...actor.by, tenantId }, (tx) =>
+  await context.write({ ...actor.by, tenantId }, (tx) =>
     once.work(tx.sql, async () => {
       const acts: DelegationAct[] = [];
       for (const row of await lockDelegations(tx.sql, call.scope, call.ids)) {
         if (isFinal(row) || acts.some((act) => act.after.delegation_id === row.id)) continue;
-        const change = changeOf(call.mode, row, call.reason, room.now());
+        const change = changeOf(call.mode, row, call.reason, context.now());
         if (change !== undefined) acts.push(...(await changeStatus(tx, scopeOfTenant(tenantId), row, change)));
       }
       const delegations = acts.map((act) => act.after.delegation_id);
@@ -92,7 +95,7 @@ export const stopMany = async (
           headers: versioned(version),
           body: { delegations, graph_version: Number(version), running_calls },
         }),
-        ...toldOf(acts, actor, (act) => ({ ...actor, decisionId: call.decisionIds.get(act.after.delegation_id) })),
+        ...reportOf(acts, actor, (act) => ({ ...actor, decisionId: call.decisionIds.get(act.after.delegation_id) })),
       };
     }),
   );

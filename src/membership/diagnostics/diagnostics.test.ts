@@ -4,10 +4,10 @@ import { putNodes } from "#membership/graph/put-node.ts";
 import { wholeGraph } from "#membership/graph/tenant-scope.ts";
 import { forEachDatabase, testDatabase } from "#testing/database.ts";
 import { until } from "#testing/until.ts";
-import { graphRooms, servedWorld } from "#testing/membership.ts";
+import { graphModules, servedWorld } from "#testing/membership.ts";
 
 test("the shortest path tells its nodes and edges, and refuses what it does not know", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule: ({ sub }) => sub !== "person:cleo" });
+  const world = await servedWorld(t, await testDatabase(t, graphModules), { rule: ({ sub }) => sub !== "person:cleo" });
   const path = async (query: string, as = "ben") => world.call(as, "GET", `/api/v1/shortest-path?${query}`);
   const found = await path("from=person:ben&to=saas:people&directed=true");
   assert.deepEqual(
@@ -44,7 +44,7 @@ test("the shortest path tells its nodes and edges, and refuses what it does not 
 });
 
 test("the change log shows what a tenant may see of each version, by pages and filters", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule: ({ sub }) => sub !== "person:cleo" });
+  const world = await servedWorld(t, await testDatabase(t, graphModules), { rule: ({ sub }) => sub !== "person:cleo" });
   const log = async (as: string, query = "") => world.call(as, "GET", `/api/v1/graph/changes?limit=500${query}`);
   const acme = await log("ada");
   const subjects = (reply: { body: { items: { ops: { subject: string; after: { tenant_id: string | null } }[] }[] } }) =>
@@ -94,39 +94,43 @@ test("the change log shows what a tenant may see of each version, by pages and f
   assert.equal((await log("cleo")).status, 403);
 });
 
-forEachDatabase("a version of many or long rows goes on from page to page, and a page is never larger", graphRooms, async (t, database) => {
-  const world = await servedWorld(t, database);
-  const attributes = Object.fromEntries(Array.from({ length: 32 }, (_none, at) => [`a${at}`, "x".repeat(256)]));
-  const person = (id: string, props = {}) => ({ id, kind: "Person", name: id, tenant_id: "tenant:acme", props }) as const;
-  for (const drafts of [
-    Array.from({ length: 1_100 }, (_none, at) => person(`person:many${at}`)),
-    Array.from({ length: 200 }, (_none, at) => person(`person:long${at}`, { attributes })),
-    [person("person:last")],
-  ]) {
-    const by = { actor: "person:ada", source: "import", correlationId: "test", tenantId: "tenant:acme" } as const;
-    const { version } = await world.write(by, async (tx) => ({ value: await putNodes(tx, wholeGraph, drafts) }));
-    const seen: string[] = [];
-    let cursor: string | undefined;
-    let pages = 0;
-    do {
-      const query = `since=${version}&limit=1${cursor === undefined ? "" : `&cursor=${encodeURIComponent(cursor)}`}`;
-      const { body } = await world.call("ada", "GET", `/api/v1/graph/changes?${query}`);
-      assert.deepEqual(
-        body.items.map((item: { version: number }) => item.version),
-        [Number(version)],
-      );
-      const ops = body.items[0].ops as { subject: string }[];
-      assert.ok(ops.length > 0 && ops.length <= 1_000 && JSON.stringify(ops).length < 1_200_000, `${ops.length}`);
-      seen.push(...ops.map(({ subject }) => subject));
-      cursor = body.next_cursor;
-      pages += 1;
-    } while (cursor !== undefined);
-    assert.deepEqual([seen, pages], [drafts.map(({ id }) => id), drafts.length === 1 ? 1 : 2]);
-  }
-});
+forEachDatabase(
+  "a version of many or long rows goes on from page to page, and a page is never larger",
+  graphModules,
+  async (t, database) => {
+    const world = await servedWorld(t, database);
+    const attributes = Object.fromEntries(Array.from({ length: 32 }, (_none, at) => [`a${at}`, "x".repeat(256)]));
+    const person = (id: string, props = {}) => ({ id, kind: "Person", name: id, tenant_id: "tenant:acme", props }) as const;
+    for (const drafts of [
+      Array.from({ length: 1_100 }, (_none, at) => person(`person:many${at}`)),
+      Array.from({ length: 200 }, (_none, at) => person(`person:long${at}`, { attributes })),
+      [person("person:last")],
+    ]) {
+      const by = { actor: "person:ada", source: "import", correlationId: "test", tenantId: "tenant:acme" } as const;
+      const { version } = await world.write(by, async (tx) => ({ value: await putNodes(tx, wholeGraph, drafts) }));
+      const seen: string[] = [];
+      let cursor: string | undefined;
+      let pages = 0;
+      do {
+        const query = `since=${version}&limit=1${cursor === undefined ? "" : `&cursor=${encodeURIComponent(cursor)}`}`;
+        const { body } = await world.call("ada", "GET", `/api/v1/graph/changes?${query}`);
+        assert.deepEqual(
+          body.items.map((item: { version: number }) => item.version),
+          [Number(version)],
+        );
+        const ops = body.items[0].ops as { subject: string }[];
+        assert.ok(ops.length > 0 && ops.length <= 1_000 && JSON.stringify(ops).length < 1_200_000, `${ops.length}`);
+        seen.push(...ops.map(({ subject }) => subject));
+        cursor = body.next_cursor;
+        pages += 1;
+      } while (cursor !== undefined);
+      assert.deepEqual([seen, pages], [drafts.map(({ id }) => id), drafts.length === 1 ? 1 : 2]);
+    }
+  },
+);
 
 test("health needs no credential and says what the graph is at", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   const reply = await world.call(undefined, "GET", "/api/v1/health");
   assert.equal(reply.status, 200);
   assert.deepEqual(
@@ -142,7 +146,7 @@ test("health needs no credential and says what the graph is at", async (t) => {
     },
   );
   assert.deepEqual(await world.service.ready(), []);
-  const off = await servedWorld(t, await testDatabase(t, graphRooms), { now: () => new Date(Date.now() - 60_000) });
+  const off = await servedWorld(t, await testDatabase(t, graphModules), { now: () => new Date(Date.now() - 60_000) });
   const { body } = await off.call(undefined, "GET", "/api/v1/health");
   assert.deepEqual(
     [body.status, Math.round(body.clock_off_ms / 10_000)],
@@ -153,7 +157,7 @@ test("health needs no credential and says what the graph is at", async (t) => {
 
 test("health says whether changes are heard of, and when what the clock did was written down", async (t) => {
   const environment = { MEMBERSHIP_READER: "auto", DELEGATION_SWEEP_MS: "100" };
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), { environment });
+  const world = await servedWorld(t, await testDatabase(t, graphModules), { environment });
   const health = async () => (await world.call(undefined, "GET", "/api/v1/health")).body;
   const body = await until(health, ({ sweeper }) => sweeper.state !== "starting");
   assert.deepEqual([body.feed, body.sweeper.state, Number.isNaN(Date.parse(body.sweeper.at))], ["listening", "sweeping", false]);
@@ -162,7 +166,7 @@ test("health says whether changes are heard of, and when what the clock did was 
 });
 
 test("a database that is away is said so, and nothing is answered from memory", async (t) => {
-  const database = await testDatabase(t, graphRooms);
+  const database = await testDatabase(t, graphModules);
   const world = await servedWorld(t, database);
   await database[Symbol.asyncDispose]();
   for (const [as, method, path, body, code = "store_unavailable"] of [
@@ -189,7 +193,7 @@ test("a database that is away is said so, and nothing is answered from memory", 
   assert.deepEqual(await world.service.ready(), ["database"]);
 });
 
-forEachDatabase("connections go on behind the last one of a page, whatever has ended meanwhile", graphRooms, async (t, database) => {
+forEachDatabase("connections go on behind the last one of a page, whatever has ended meanwhile", graphModules, async (t, database) => {
   const world = await servedWorld(t, database);
   const page = async (query: string) => {
     const { body } = await world.call("ada", "GET", `/api/v1/relationship-connections?start_id=agent:hr-assistant&direction=both${query}`);
@@ -205,7 +209,7 @@ forEachDatabase("connections go on behind the last one of a page, whatever has e
 });
 
 test("counts, orphans, connections and neighbours are the tenant's own, by pages and within bounds", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule: ({ sub }) => sub !== "person:cleo" });
+  const world = await servedWorld(t, await testDatabase(t, graphModules), { rule: ({ sub }) => sub !== "person:cleo" });
   const get = (path: string, as = "ada") => world.call(as, "GET", `/api/v1/${path}`);
   await world.put(
     { id: "group:alone", kind: "Group", name: "Alone", tenant_id: "tenant:acme", props: {} },

@@ -36,8 +36,8 @@ interface OpRow {
 }
 
 /** Of one page: a file may have written a version of any number of rows. */
-const MOST_OPS = 1_000;
-const MOST_BYTES = 1_048_576;
+const MAX_OPS = 1_000;
+const MAX_BYTES = 1_048_576;
 
 /** A row that was altered is seen like the row itself: by its tenant, by all if it is shared. */
 const seen = `($1::text = '*' or coalesce(o.after, o.before) ->> 'tenant_id' is null or coalesce(o.after, o.before) ->> 'tenant_id' = $1)`;
@@ -59,9 +59,9 @@ const CHANGES = statement<OpRow>(
      cross join lateral (
        select o.seq, o.op, o.subject, o.before, o.after,
          coalesce(octet_length(o.before::text), 0) + coalesce(octet_length(o.after::text), 0) as bytes
-       from ${OPS} order by o.seq limit ${MOST_OPS + 1}) o
-     order by c.version, o.seq limit ${MOST_OPS + 1}) page
-   where page.bytes_before <= ${MOST_BYTES} order by page.version, page.seq`,
+       from ${OPS} order by o.seq limit ${MAX_OPS + 1}) o
+     order by c.version, o.seq limit ${MAX_OPS + 1}) page
+   where page.bytes_before <= ${MAX_BYTES} order by page.version, page.seq`,
 );
 
 const itemOf = (ops: readonly OpRow[], first: OpRow) => ({
@@ -91,7 +91,7 @@ export const readChanges = async (sql: Sql, scope: TenantScope, ask: ChangesAsk)
     ask.limit,
     ask.after.seq,
   ]);
-  const versions = [...Map.groupBy(rows.slice(0, MOST_OPS), ({ version }) => version).values()].slice(0, ask.limit);
+  const versions = [...Map.groupBy(rows.slice(0, MAX_OPS), ({ version }) => version).values()].slice(0, ask.limit);
   const kept = versions.flat();
   const last = kept.at(-1);
   const isMore = last !== undefined && kept.length < (rows[0]?.found ?? 0);

@@ -10,7 +10,7 @@ import {
 import { graphVersion, listGraphChanges, membershipHealth, shortestPath } from "#contract/membership.ts";
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
-import { requireView, type Asking } from "#membership/asking.ts";
+import { requireView, type Asking } from "#membership/access.ts";
 import { versioned } from "#membership/graph-edit/graph-answers.ts";
 import { edgeKindNames, isEdgeKind } from "#membership/graph/kinds.ts";
 import type { Answered } from "#membership/graph/graph-reader.ts";
@@ -19,7 +19,7 @@ import { readOrphans } from "#membership/graph/sql-counts.ts";
 import { readClock } from "#membership/graph/sql-parts.ts";
 import { oldestLogged } from "#membership/graph/trim-log.ts";
 import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
-import type { MembershipRoom } from "#membership/room.ts";
+import type { MembershipContext } from "#membership/context.ts";
 import { readChanges } from "./list-changes.ts";
 
 const typesOf = (list: string | undefined): readonly string[] => {
@@ -30,13 +30,13 @@ const typesOf = (list: string | undefined): readonly string[] => {
 };
 
 /** Questions about the graph itself: how it hangs together, who changed it, whether it answers. */
-export const serveDiagnostics = (room: MembershipRoom): void => {
-  const { reader, router, decider } = room;
+export const serveDiagnostics = (context: MembershipContext): void => {
+  const { reader, router, pdpClient } = context;
 
   router.serve(shortestPath, async ({ caller, query, correlationId }) => {
     const scope = tenantScopeOf(caller);
     const types = typesOf(query.types);
-    await decider.require(caller, { type: "graph", action: "diagnose" }, correlationId);
+    await pdpClient.require(caller, { type: "graph", action: "diagnose" }, correlationId);
     const { version, value } = await reader.path(scope, {
       from: query.from,
       to: query.to,
@@ -52,8 +52,8 @@ export const serveDiagnostics = (room: MembershipRoom): void => {
     );
   });
 
-  const requireScope = (call: Asking): Promise<TenantScope> => requireView(room, call, { type: "graph", action: "diagnose" });
-  const MOST_CLOCK_OFF_MS = 5000;
+  const requireScope = (call: Asking): Promise<TenantScope> => requireView(context, call, { type: "graph", action: "diagnose" });
+  const MAX_CLOCK_OFF_MS = 5000;
 
   const totalOf = (counts: Readonly<Record<string, number>>): number => Object.values(counts).reduce((sum, count) => sum + count, 0);
   const counted = ({ version, value }: Answered<Readonly<Record<string, number>>>) =>
@@ -63,7 +63,7 @@ export const serveDiagnostics = (room: MembershipRoom): void => {
   router.serve(relationshipTypeCounts, async (call) => counted(await reader.edgeKindCounts(await requireScope(call))));
   router.serve(orphanNodeCounts, async (call) => {
     const { sample } = call.query;
-    const rows = await readOrphans(room.database, await requireScope(call), sample);
+    const rows = await readOrphans(context.database, await requireScope(call), sample);
     const counts = Object.fromEntries(rows.map(({ kind, count }) => [kind, count]));
     const samples = Object.fromEntries(rows.map((row) => [row.kind, [...row.sample]]));
     return { counts, total: totalOf(counts), ...(sample === 0 ? {} : { sample: samples }) };
@@ -73,12 +73,12 @@ export const serveDiagnostics = (room: MembershipRoom): void => {
     if (type !== undefined) typesOf(type);
     const scope = await requireScope(call);
     const binding = ["connections", call.caller.sub, scope.tenant, start_id, type ?? null, direction];
-    const after = cursor === undefined ? undefined : room.cursors.open(cursor, binding);
+    const after = cursor === undefined ? undefined : context.cursors.open(cursor, binding);
     const { version, value } = await reader.edges(scope, { id: start_id, type, direction, limit: limit + 1, skip: 0, after });
     if (value === undefined) throw new Problem("not_found");
     const { page, last } = pageOf(value.items, limit);
     const items = page.map(({ edge_id, node, properties }) => ({ edge_id, node, properties }));
-    const next_cursor = last && room.cursors.seal(last.edge_id, binding);
+    const next_cursor = last && context.cursors.seal(last.edge_id, binding);
     return answer({ start_id, type: type ?? null, items, next_cursor }, { headers: versioned(version) });
   });
   router.serve(relatedNodes, async (call) => {
@@ -93,7 +93,7 @@ export const serveDiagnostics = (room: MembershipRoom): void => {
   const stalenessOf = ({ stalenessMs }: FeedState): number | null => (Number.isFinite(stalenessMs) ? stalenessMs : null);
   router.serve(indexState, async (call) => {
     const scope = await requireScope(call);
-    const index = room.feed?.state();
+    const index = context.feed?.state();
     const [nodes, edges] = [await reader.kindCounts(scope), await reader.edgeKindCounts(scope)];
     const { version } = await reader.version();
     return {
@@ -117,13 +117,13 @@ export const serveDiagnostics = (room: MembershipRoom): void => {
     const { query, caller } = call;
     const { limit, cursor, ...filters } = query;
     const scope = await requireScope(call);
-    const oldest = await oldestLogged(room.database);
+    const oldest = await oldestLogged(context.database);
     if (query.since !== undefined && oldest > 1n && BigInt(query.since) < oldest)
       throw new Problem("too_old", { members: { oldest_version: Number(oldest) } });
     const binding = ["changes", caller.sub, scope.tenant, filters];
     const from = BigInt(query.since ?? 0) > oldest ? BigInt(query.since ?? 0) : oldest;
-    const [version = "", seq = ""] = cursor === undefined ? [String(from), "-1"] : room.cursors.open(cursor, binding).split(".");
-    const { items, next } = await readChanges(room.database, scope, {
+    const [version = "", seq = ""] = cursor === undefined ? [String(from), "-1"] : context.cursors.open(cursor, binding).split(".");
+    const { items, next } = await readChanges(context.database, scope, {
       after: { version: BigInt(version), seq: Number(seq) },
       until: query.until,
       nodeId: query.node_id,
@@ -131,16 +131,16 @@ export const serveDiagnostics = (room: MembershipRoom): void => {
       source: query.source,
       limit,
     });
-    return { items, next_cursor: next && room.cursors.seal(`${next.version}.${next.seq}`, binding) };
+    return { items, next_cursor: next && context.cursors.seal(`${next.version}.${next.seq}`, binding) };
   });
 
   router.serve(membershipHealth, async () => {
     const { version } = await reader.version();
-    const index = room.feed?.state();
+    const index = context.feed?.state();
     // Tokens end by this process's clock, delegations by the database's.
-    const offMs = room.now().getTime() - Date.parse(await readClock(room.database));
-    const sweeper = room.sweeper.state();
-    const isOff = Math.abs(offMs) > MOST_CLOCK_OFF_MS;
+    const offMs = context.now().getTime() - Date.parse(await readClock(context.database));
+    const sweeper = context.sweeper.state();
+    const isOff = Math.abs(offMs) > MAX_CLOCK_OFF_MS;
     return {
       status: isOff ? "degraded" : "healthy",
       ...(isOff ? { clock_off_ms: offMs } : {}),
@@ -148,10 +148,10 @@ export const serveDiagnostics = (room: MembershipRoom): void => {
       reader: index === undefined ? "sql" : "index",
       index: index && { state: index.state, version: Number(index.version), staleness_ms: stalenessOf(index) },
       // Without hints the log is looked at all the same, only later.
-      feed: index === undefined ? "off" : room.database.isListening() ? "listening" : "polling",
+      feed: index === undefined ? "off" : context.database.isListening() ? "listening" : "polling",
       sweeper: { state: sweeper.state, at: sweeper.at?.toISOString() ?? null },
-      database: room.database.kind,
-      version: room.version,
+      database: context.database.kind,
+      version: context.version,
     };
   });
 };

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { testDatabase } from "#testing/database.ts";
-import { graphRooms, servedWorld, type Reply } from "#testing/membership.ts";
+import { graphModules, servedWorld, type Reply } from "#testing/membership.ts";
 
 const scopes = ["membership.read", "membership.write", "membership.delegate"];
 const AGENT = "/api/v1/agent/agents/agent:reporter";
 
 const served = async (t: Parameters<typeof servedWorld>[0]) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   const call = (method: string, path: string, body?: unknown, as = "ada", headers = {}): Promise<Reply> =>
     world.call(as, method, path, { ...(body === undefined ? {} : { body }), scopes, headers });
   return { world, call };
@@ -43,8 +43,8 @@ test("a new primary controller makes the old one a deputy, in one version; the l
   const delegation = "/api/v1/delegations/delegation:cleo-rep";
   const paused = await call("GET", delegation);
   assert.deepEqual([paused.body.status, paused.body.hold], ["paused", "uncontrolled"]);
-  const told = (await world.told()).filter(({ type }) => type === "delegation.paused");
-  assert.equal(told.length, 1);
+  const published = (await world.published()).filter(({ type }) => type === "delegation.paused");
+  assert.equal(published.length, 1);
   const tag = { "if-match": paused.headers.get("etag") ?? "" };
   const early = await call("POST", `${delegation}/resume`, { reason: "go on" }, "cleo", tag);
   assert.deepEqual([early.status, early.body.code], [422, "agent_uncontrolled"]);
@@ -224,7 +224,7 @@ test("a role on a resource is given by id or name, to whom the label says, for a
 });
 
 test("what an agent's absence would take away is told to whoever may switch it off, and nothing is switched", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), {
+  const world = await servedWorld(t, await testDatabase(t, graphModules), {
     rule: ({ sub, action }) => action !== "suspend" || sub === "person:ada",
   });
   const impact = (as: string, id = "agent:hr-assistant") => world.call(as, "GET", `/api/v1/agent/agents/${id}/impact`, { scopes });
@@ -249,7 +249,7 @@ test("what an agent's absence would take away is told to whoever may switch it o
 });
 
 test("effective tools say of each whether it works for somebody, and what stands in the way", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), {
+  const world = await servedWorld(t, await testDatabase(t, graphModules), {
     rule: ({ sub, type, id }) => (type === "decisions" ? sub === "person:ada" : id === "people.demo.update_salary" ? "not_granted" : true),
   });
   const tools = async (as: string, query = "", id = "agent:hr-assistant") => {

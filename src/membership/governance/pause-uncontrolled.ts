@@ -1,5 +1,5 @@
 import { statement } from "#store/database.ts";
-import { toldOf, type Actor, type DelegationAct } from "#membership/delegations/acts.ts";
+import { reportOf, type Actor, type DelegationAct } from "#membership/delegations/acts.ts";
 import { changeStatus, lockDelegations } from "#membership/delegations/change-status.ts";
 import type { TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction, Written } from "#membership/graph/write.ts";
@@ -21,5 +21,5 @@ export const pauseUncontrolled = async (
   for (const row of await lockDelegations(tx.sql, scope, ids))
     if (row.status === "active" || row.hold === "not_yet_valid")
       acts.push(...(await changeStatus(tx, scope, row, { op: "paused", status: "paused", hold: "uncontrolled" })));
-  return toldOf(acts, actor);
+  return reportOf(acts, actor);
 };

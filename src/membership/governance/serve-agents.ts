@@ -1,14 +1,14 @@
 import { pageOf } from "#authn/sealed-cursors.ts";
 import { agentImpact, effectiveTools } from "#contract/governance.ts";
 import type { Facts } from "#contract/facts.ts";
-import type { Meetable } from "#decide/obligations.ts";
-import { askerThrough, requireNode, requireView, shown } from "#membership/asking.ts";
+import type { Meetable } from "#pdp-client/obligations.ts";
+import { principalThrough, requireNode, requireView, shown } from "#membership/access.ts";
 import { impactOf } from "#membership/delegations/read-impact.ts";
-import { undone } from "#membership/only-tried.ts";
-import { readHeldBack } from "#membership/meter/reserve.ts";
+import { undone } from "#membership/dry-run.ts";
+import { readHeldBack } from "#membership/ledger/reserve.ts";
 import { unexpired } from "#membership/graph/sql-parts.ts";
 import { visible } from "#membership/graph/tenant-scope.ts";
-import type { MembershipRoom } from "#membership/room.ts";
+import type { MembershipContext } from "#membership/context.ts";
 import { statement } from "#store/database.ts";
 import { liveOfAgent } from "./read-governance.ts";
 
@@ -36,13 +36,13 @@ const blocksOf = (facts: Facts): readonly string[] => {
 };
 
 /** What somebody may do through an agent, and what would be lost without it. */
-export const serveAgents = (room: MembershipRoom): void => {
-  const { router, decider, database, reader } = room;
+export const serveAgents = (context: MembershipContext): void => {
+  const { router, pdpClient, database, reader } = context;
 
   router.serve(agentImpact, async (call) => {
     const { params } = call;
-    const scope = await requireView(room, call, { type: "agents", action: "suspend", ...shown });
-    await requireNode(room, scope, params.agent_id, ["AIAgent"]);
+    const scope = await requireView(context, call, { type: "agents", action: "suspend", ...shown });
+    await requireNode(context, scope, params.agent_id, ["AIAgent"]);
     return undone(database, async (sql) => {
       const held = await liveOfAgent(sql, scope, params.agent_id);
       return impactOf(sql, scope, held, async () => void (await sql.run(SUSPEND, [params.agent_id])));
@@ -53,19 +53,19 @@ export const serveAgents = (room: MembershipRoom): void => {
     const { caller, correlationId } = call;
     const { agent_id } = call.params;
     const { user_id = caller.sub, limit, cursor } = call.query;
-    const scope = await requireView(room, call, { type: "agents", action: "view_all" });
+    const scope = await requireView(context, call, { type: "agents", action: "view_all" });
     // What others may do is told to whoever sees why.
-    if (user_id !== caller.sub) await decider.require(caller, { type: "decisions", action: "view_all" }, correlationId);
-    await requireNode(room, scope, agent_id, ["AIAgent"]);
-    const { tenant_id } = (await requireNode(room, scope, user_id, ["Person"])).value;
+    if (user_id !== caller.sub) await pdpClient.require(caller, { type: "decisions", action: "view_all" }, correlationId);
+    await requireNode(context, scope, agent_id, ["AIAgent"]);
+    const { tenant_id } = (await requireNode(context, scope, user_id, ["Person"])).value;
     const binding = ["effective-tools", caller.sub, scope.tenant, agent_id, user_id];
-    const after = cursor === undefined ? "" : room.cursors.open(cursor, binding);
+    const after = cursor === undefined ? "" : context.cursors.open(cursor, binding);
     const found = await database.run(TOOLS, [scope.tenant, agent_id, after, limit + 1]);
     const { page: rows, last } = pageOf(found, limit);
     const page = rows.map(({ id }) => id);
-    const asker = askerThrough(user_id, agent_id, tenant_id ?? scope.tenant);
+    const principal = principalThrough(user_id, agent_id, tenant_id ?? scope.tenant);
     const calls = page.map((id) => ({ type: "tool", action: "tools/call", id, meets, ...shown }));
-    const decided = await decider.decideMany(asker, calls, correlationId);
+    const decided = await pdpClient.decideMany(principal, calls, correlationId);
     const asks = page.map((id) => ({
       subject_id: user_id,
       agent_ids: [agent_id],
@@ -77,7 +77,7 @@ export const serveAgents = (room: MembershipRoom): void => {
     const tools = page.map((tool_id, at) => {
       const [fact, answered] = [facts[at], decided[at]];
       if (fact === undefined || answered === undefined) throw new Error("one tool, one answer");
-      const refusal = decider.refusal(asker, answered, { meets });
+      const refusal = pdpClient.refusal(principal, answered, { meets });
       const reason = refusal === undefined || refusal.code === "step_up_required" ? undefined : (answered.reason ?? refusal.code);
       const held = heldBack.get(tool_id);
       const blocks = [...blocksOf(fact), held, reason].filter((block) => block !== undefined);
@@ -85,6 +85,6 @@ export const serveAgents = (room: MembershipRoom): void => {
       const works = blocked_by.length > 0 ? ("no" as const) : refusal === undefined ? ("yes" as const) : ("step_up" as const);
       return { tool_id, works, delegation_id: fact.delegation?.id, blocked_by };
     });
-    return { tools, graph_version: Number(version), next_cursor: last && room.cursors.seal(last.id, binding) };
+    return { tools, graph_version: Number(version), next_cursor: last && context.cursors.seal(last.id, binding) };
   });
 };

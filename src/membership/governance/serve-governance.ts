@@ -13,7 +13,7 @@ import {
 } from "#contract/governance.ts";
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
-import { requireNode, requireView } from "#membership/asking.ts";
+import { requireNode, requireView } from "#membership/access.ts";
 import { draftOfRow, isSeen, requireOwnNode } from "#membership/graph-edit/edits.ts";
 import { dropHolder, putHolder } from "#membership/graph-edit/holders.ts";
 import { gone, statusOf, versioned } from "#membership/graph-edit/graph-answers.ts";
@@ -24,8 +24,8 @@ import { edgeIdOf, putEdge } from "#membership/graph/put-edge.ts";
 import { lockNodes, putNode, type NodeRow } from "#membership/graph/put-node.ts";
 import { sentAs } from "#membership/graph/row-refusal.ts";
 import type { TenantScope } from "#membership/graph/tenant-scope.ts";
-import { listOpen } from "#membership/meter/read-ledger.ts";
-import type { MembershipRoom } from "#membership/room.ts";
+import { listOpen } from "#membership/ledger/read-ledger.ts";
+import type { MembershipContext } from "#membership/context.ts";
 import type { Sql } from "#store/database.ts";
 import { pauseUncontrolled } from "./pause-uncontrolled.ts";
 import { findRtrs, liveOfAgent, readAssignments, readHolders } from "./read-governance.ts";
@@ -41,8 +41,8 @@ const requireSeen = async (sql: Sql, scope: TenantScope, id: string, kinds: read
 };
 
 /** Who answers for agents and things. Each act is one version, with its audit entry. */
-export const serveGovernance = (room: MembershipRoom): void => {
-  const { router, database } = room;
+export const serveGovernance = (context: MembershipContext): void => {
+  const { router, database } = context;
   const controlling = actOn(["agents", "control"], "agents");
   const switching = actOn(["agents", "suspend"], "agents");
   const owning = actOn(["resources", "assign_owner"], "resources");
@@ -52,7 +52,7 @@ export const serveGovernance = (room: MembershipRoom): void => {
     const { agent_id } = call.params;
     const { controller_id, level, reason } = call.body;
     const asked = controlling(call, "agent_controlled", agent_id, reason);
-    const { value, version } = await writeAs(room, asked, async (tx, scope) => {
+    const { value, version } = await writeAs(context, asked, async (tx, scope) => {
       await requireSeen(tx.sql, scope, agent_id, controlled);
       const outcome = await putHolder(tx, scope, { kind: "CONTROLLED_BY", thing: agent_id, holder: controller_id, level }, "controller_id");
       const held = (await readHolders(tx.sql, scope, agent_id, "CONTROLLED_BY")).find(({ id }) => id === controller_id);
@@ -67,8 +67,8 @@ export const serveGovernance = (room: MembershipRoom): void => {
 
   router.serve(listControllers, async (call) => {
     const { agent_id } = call.params;
-    const scope = await requireView(room, call, { type: "agents", action: "view_all" });
-    await requireNode(room, scope, agent_id, controlled);
+    const scope = await requireView(context, call, { type: "agents", action: "view_all" });
+    await requireNode(context, scope, agent_id, controlled);
     const rows = await readHolders(database, scope, agent_id, "CONTROLLED_BY");
     return { agent_id, controllers: rows.map(({ id, ...row }) => ({ controller_id: id, ...row })) };
   });
@@ -77,7 +77,7 @@ export const serveGovernance = (room: MembershipRoom): void => {
     const { agent_id } = call.params;
     const { reason, force } = call.query;
     const asked = controlling(call, "agent_released", agent_id, reason);
-    const { version } = await writeAs(room, asked, async (tx, scope, actor) => {
+    const { version } = await writeAs(context, asked, async (tx, scope, actor) => {
       await requireSeen(tx.sql, scope, agent_id, controlled);
       const held = await readHolders(tx.sql, scope, agent_id, "CONTROLLED_BY");
       if (call.query.controller_id === undefined && held.length > 1)
@@ -97,7 +97,7 @@ export const serveGovernance = (room: MembershipRoom): void => {
     router.serve(endpoint, async (call) => {
       const { agent_id } = call.params;
       const asked = switching(call, op, agent_id, call.body.reason);
-      const { value, version } = await writeAs(room, asked, async (tx, scope) => {
+      const { value, version } = await writeAs(context, asked, async (tx, scope) => {
         const row = await requireOwnNode(tx.sql, scope, agent_id);
         if (row.kind !== "AIAgent") throw new Problem("not_found");
         // `disabled` is more than a pause, and is undone by who may edit the node.
@@ -122,12 +122,12 @@ export const serveGovernance = (room: MembershipRoom): void => {
       throw new Problem("ambiguous", { detail: "level and role are two names of one thing, and differ." });
     const wanted = level ?? role ?? "primary";
     const asked = owning(call, "owner_assigned", resource_id, reason);
-    const { value, version } = await writeAs(room, asked, async (tx, scope) => {
+    const { value, version } = await writeAs(context, asked, async (tx, scope) => {
       await requireSeen(tx.sql, scope, resource_id, owned);
       const owner = { kind: "OWNS_RESOURCE", thing: resource_id, holder: owner_identity_id, level: wanted } as const;
       const outcome = await putHolder(tx, scope, owner, "owner_identity_id");
       const held = await readHolders(tx.sql, scope, resource_id, "OWNS_RESOURCE");
-      return { value: { outcome, since: held.find(({ id }) => id === owner_identity_id)?.since ?? room.now().toISOString() } };
+      return { value: { outcome, since: held.find(({ id }) => id === owner_identity_id)?.since ?? context.now().toISOString() } };
     });
     return answer(
       { resource_id, owner_identity_id, level: wanted, role: wanted, since: value.since, graph_version: Number(version) },
@@ -137,8 +137,8 @@ export const serveGovernance = (room: MembershipRoom): void => {
 
   router.serve(listOwners, async (call) => {
     const { resource_id } = call.params;
-    const scope = await requireView(room, call, { type: "identities", action: "view_all" });
-    await requireNode(room, scope, resource_id, owned);
+    const scope = await requireView(context, call, { type: "identities", action: "view_all" });
+    await requireNode(context, scope, resource_id, owned);
     const rows = await readHolders(database, scope, resource_id, "OWNS_RESOURCE");
     const owners = rows.map(({ id, name, node_type, level, since }) => ({
       owner_identity_id: id,
@@ -154,14 +154,14 @@ export const serveGovernance = (room: MembershipRoom): void => {
   router.serve(dropOwner, async (call) => {
     const { resource_id, owner_id } = call.params;
     const asked = owning(call, "owner_dropped", resource_id, call.query.reason);
-    return takeAway(room, asked, async (tx, scope) => {
+    return takeAway(context, asked, async (tx, scope) => {
       await requireSeen(tx.sql, scope, resource_id, owned);
       if (!(await dropHolder(tx, scope, { kind: "OWNS_RESOURCE", thing: resource_id, holder: owner_id }))) throw new Problem("not_found");
     });
   });
 
   router.serve(listRtrAssignments, async (call) => {
-    const scope = await requireView(room, call, { type: "identities", action: "view_all" });
+    const scope = await requireView(context, call, { type: "identities", action: "view_all" });
     const { actor_id: actor, resource_id: resource, limit, skip } = call.query;
     const rows = await readAssignments(database, scope, { actor, resource }, { limit: limit + 1, skip });
     const items = rows.slice(0, limit).map(({ id, src, dst, discr, rtr, expires_at }) => ({
@@ -178,7 +178,7 @@ export const serveGovernance = (room: MembershipRoom): void => {
   router.serve(dropRtrAssignment, async (call) => {
     const { assignment_id: id } = call.params;
     const asked = assigning(call, "rtr_withdrawn", id, call.query.reason);
-    return takeAway(room, asked, async (tx, scope) => {
+    return takeAway(context, asked, async (tx, scope) => {
       const [row] = await readAssignments(tx.sql, scope, { id }, { limit: 1, skip: 0 });
       const held = row === undefined ? undefined : await lockEdge(tx.sql, scope, row);
       if (held === undefined) throw new Problem("not_found");
@@ -189,7 +189,7 @@ export const serveGovernance = (room: MembershipRoom): void => {
   router.serve(assignRtr, async (call) => {
     const { actor_label, actor_id, resource_id, rtr, expires_at, reason } = call.body;
     const asked = assigning(call, "rtr_assigned", `${actor_id} ${resource_id}`, reason);
-    const { value, version } = await writeAs(room, asked, async (tx, scope) => {
+    const { value, version } = await writeAs(context, asked, async (tx, scope) => {
       const actor = await requireSeen(tx.sql, scope, actor_id, [...identityKinds, "Group", "BusinessRole"]);
       if (!labelsOfKind(actor.kind).includes(actor_label))
         throw new Problem("label_mismatch", { errors: [{ path: "/actor_label", message: `the actor is a ${actor.kind}` }] });

@@ -6,7 +6,7 @@ import { dropNode } from "#membership/graph/drop-node.ts";
 import { edgeKindNames, isEdgeKind, isNodeKind, nodeKindNames, type EdgeKind } from "#membership/graph/kinds.ts";
 import { putEdge, type EdgeDraft } from "#membership/graph/put-edge.ts";
 import { lockNodes, present, putNode, type NodeDraft, type KeptNode, type NodeRow, type Outcome } from "#membership/graph/put-node.ts";
-import { HOUSE_SYSTEM, mayWriteShared, type TenantScope } from "#membership/graph/tenant-scope.ts";
+import { BUILT_IN_SYSTEM, mayWriteShared, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
 
 /** What may be done to the graph in one step, as it is sent. */
@@ -52,7 +52,7 @@ export const isSeen = ({ tenant }: TenantScope, { tenant_id: own }: NodeRow): bo
 
 /** Throws `access_denied` for what is shared, unless the writer may write that too; what came with the deployment itself stays its own. */
 export const requireOwn = (scope: TenantScope, { tenant_id: own, system }: NodeRow): void => {
-  if (own !== null || (mayWriteShared(scope) && (scope.tenant === "*" || system !== HOUSE_SYSTEM))) return;
+  if (own !== null || (mayWriteShared(scope) && (scope.tenant === "*" || system !== BUILT_IN_SYSTEM))) return;
   throw new Problem("access_denied", { detail: "What is shared is changed by who runs the deployment (role:platform) alone." });
 };
 

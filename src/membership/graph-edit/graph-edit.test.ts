@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { nodeKindNames, edgeKindNames } from "#membership/graph/kinds.ts";
 import { testDatabase } from "#testing/database.ts";
-import { graphRooms, servedWorld, type CallMore, type Reply, type ServedWorld } from "#testing/membership.ts";
+import { graphModules, servedWorld, type CallMore, type Reply, type ServedWorld } from "#testing/membership.ts";
 
 const scopes = ["membership.read", "membership.write", "membership.delegate"];
 const callAs =
@@ -63,7 +63,7 @@ const putAll = async (call: ReturnType<typeof callAs>): Promise<void> => {
 };
 
 test("every kind of node and edge is written by an endpoint, each write one version that says who, when and why", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   const call = callAs(world);
   assert.deepEqual(Object.keys(nodes).toSorted(), [...nodeKindNames].toSorted());
   assert.deepEqual([...Object.keys(edges), "DELEGATES_TO"].toSorted(), [...edgeKindNames].toSorted());
@@ -100,7 +100,7 @@ test("every kind of node and edge is written by an endpoint, each write one vers
 });
 
 test("a node is changed by its tag alone, and goes when nothing hangs on it", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   const call = callAs(world);
   const group = { kind: "Group", name: "New", props: { description: "x" } };
   assert.equal((await call("PUT", "/nodes/group:new", group)).body.code, "if_match_required");
@@ -133,7 +133,7 @@ test("a node is changed by its tag alone, and goes when nothing hangs on it", as
 });
 
 test("a patch of a node is merged at every depth: what it does not name stays, and null takes away what it names", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   const call = callAs(world);
   const props = { email: "new@acme.example", attributes: { badge: "7", team: "payroll" } };
   const person = { kind: "Person", name: "New", display_name: "New One", props };
@@ -159,7 +159,7 @@ test("a patch of a node is merged at every depth: what it does not name stays, a
 });
 
 test("an edge ends softly, is honoured by its tag, and is there no more and gives its place to another once it has ended", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   const call = callAs(world);
   const grant = "/edges/GRANTS_ACCESS/group:contractors/resource:acme.pages.people";
   assert.equal((await call("PUT", grant, { expires_at: "2100-01-01T00:00:00Z" })).status, 201);
@@ -207,7 +207,7 @@ test("an edge ends softly, is honoured by its tag, and is there no more and give
 });
 
 test("what does not fit is refused with its place, and writes nothing", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   const call = callAs(world);
   await putAll(call);
   const before = (await world.reader.version()).version;
@@ -319,7 +319,7 @@ test("what does not fit is refused with its place, and writes nothing", async (t
 });
 
 test("many writes are one version or none, in their order, and are not done twice", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   const call = callAs(world);
   const before = Number((await world.reader.version()).version);
   const changes = [

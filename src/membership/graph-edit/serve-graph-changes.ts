@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { changeGraph } from "#contract/graph-edit.ts";
 import { Problem } from "#contract/problem.ts";
 import { requireKeyedCall } from "#membership/idempotency.ts";
-import type { MembershipRoom } from "#membership/room.ts";
+import type { MembershipContext } from "#membership/context.ts";
 import { applyEdit } from "./edits.ts";
 import { actOn } from "./write-as.ts";
 import { writeOnce } from "./write-once.ts";
@@ -25,12 +25,12 @@ const atChange = (error: unknown, index: number, op: keyof typeof rowOf): unknow
 };
 
 /** Many writes in their order as one version: all of them, or nothing. */
-export const serveGraphChanges = (room: MembershipRoom): void =>
-  room.router.serve(changeGraph, async ({ caller, body, request, correlationId }) => {
+export const serveGraphChanges = (context: MembershipContext): void =>
+  context.router.serve(changeGraph, async ({ caller, body, request, correlationId }) => {
     const key = requireKeyedCall(request, caller, body);
     const act = actOn(["graph", "edit"], "graph")({ caller, correlationId }, "graph_changes", undefined, body.reason);
     return writeOnce(
-      room,
+      context,
       act,
       { key, isTried: body.dry_run },
       async (tx, scope) => {

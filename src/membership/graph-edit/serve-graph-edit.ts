@@ -3,11 +3,11 @@ import { nodeId } from "#contract/ids.ts";
 import { mergePatch } from "#contract/merge-patch.ts";
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
-import { requireView } from "#membership/asking.ts";
+import { requireView } from "#membership/access.ts";
 import { lockEdge, readEdge, readWritten } from "#membership/graph/drop-edge.ts";
 import { lockNodes, putNode, type NodeDraft } from "#membership/graph/put-node.ts";
 import { refuseHeld, requireTag, requireTags, tagOf, tagsOf } from "#membership/if-match.ts";
-import type { MembershipRoom } from "#membership/room.ts";
+import type { MembershipContext } from "#membership/context.ts";
 import { applyEdit, draftOfRow, edgeKindOf, nodeDraftOf, requireEdge, requireOwnNode, tenantOfWriter } from "./edits.ts";
 import { statusOf, versioned } from "./graph-answers.ts";
 import { actOn, takeAway, writeAs } from "./write-as.ts";
@@ -16,8 +16,8 @@ const written = <R extends { readonly rev: bigint }>({ rev, ...row }: R, version
   answer(row, { status, headers: { etag: tagOf({ rev }), ...(version === undefined ? {} : versioned(version)) } });
 
 /** Writing the graph by hand: nodes and edges of every kind, alone or many at once. */
-export const serveGraphEdit = (room: MembershipRoom): void => {
-  const { router } = room;
+export const serveGraphEdit = (context: MembershipContext): void => {
+  const { router } = context;
   const act = actOn(["graph", "edit"], "graph");
 
   router.serve(putGraphNode, async (call) => {
@@ -26,7 +26,7 @@ export const serveGraphEdit = (room: MembershipRoom): void => {
     if (!nodeId.safeParse(params.id).success) throw new Problem("unprocessable", { errors: [{ path: "/id", message: "is not an id" }] });
     const isNew = request.headers.get("if-none-match")?.trim() === "*";
     const tags = isNew ? undefined : requireTags(request);
-    const { value, version } = await writeAs(room, act(call, "graph_put_node", params.id, reason), async (tx, scope) => {
+    const { value, version } = await writeAs(context, act(call, "graph_put_node", params.id, reason), async (tx, scope) => {
       const draftOf = () => nodeDraftOf({ ...body, id: params.id }, tenantOfWriter(scope));
       if (tags !== undefined) requireTag(tags, await requireOwnNode(tx.sql, scope, params.id));
       else {
@@ -42,7 +42,7 @@ export const serveGraphEdit = (room: MembershipRoom): void => {
   router.serve(patchGraphNode, async (call) => {
     const tags = requireTags(call.request);
     const { reason, ...patch } = call.body;
-    const { value, version } = await writeAs(room, act(call, "graph_put_node", call.params.id, reason), async (tx, scope) => {
+    const { value, version } = await writeAs(context, act(call, "graph_put_node", call.params.id, reason), async (tx, scope) => {
       const row = await requireOwnNode(tx.sql, scope, call.params.id);
       requireTag(tags, row);
       await putNode(tx, mergePatch(draftOfRow(row), patch) as NodeDraft, scope);
@@ -54,7 +54,7 @@ export const serveGraphEdit = (room: MembershipRoom): void => {
   router.serve(deleteGraphNode, async (call) => {
     const tags = requireTags(call.request);
     const { cascade, reason } = call.query;
-    return takeAway(room, act(call, "graph_drop_node", call.params.id, reason), async (tx, scope) => {
+    return takeAway(context, act(call, "graph_drop_node", call.params.id, reason), async (tx, scope) => {
       requireTag(tags, await requireOwnNode(tx.sql, scope, call.params.id));
       await applyEdit(tx, scope, { op: "drop_node", id: call.params.id, cascade: cascade === "true" });
     });
@@ -62,8 +62,8 @@ export const serveGraphEdit = (room: MembershipRoom): void => {
 
   router.serve(getGraphEdge, async (call) => {
     const { params, query } = call;
-    const scope = await requireView(room, call, { type: "graph", action: "diagnose" });
-    const row = await readEdge(room.database, scope, { ...params, kind: edgeKindOf(params.kind), discr: query.discr ?? "" });
+    const scope = await requireView(context, call, { type: "graph", action: "diagnose" });
+    const row = await readEdge(context.database, scope, { ...params, kind: edgeKindOf(params.kind), discr: query.discr ?? "" });
     if (row === undefined) throw new Problem("not_found");
     return written(row, undefined);
   });
@@ -75,7 +75,7 @@ export const serveGraphEdit = (room: MembershipRoom): void => {
     const tags = tagsOf(request);
     const isNew = request.headers.get("if-none-match")?.trim() === "*";
     const asked = act(call, "graph_put_edge", `${params.src} ${params.kind} ${params.dst}`, reason);
-    const { value, version } = await writeAs(room, asked, async (tx, scope) => {
+    const { value, version } = await writeAs(context, asked, async (tx, scope) => {
       const held = await lockEdge(tx.sql, scope, ends);
       if (held === undefined && tags !== undefined) throw new Problem("not_found");
       if (held !== undefined && isNew) refuseHeld(held);
@@ -91,7 +91,7 @@ export const serveGraphEdit = (room: MembershipRoom): void => {
     const { params, query } = call;
     const ends = { ...params, discr: query.discr };
     const asked = act(call, "graph_drop_edge", `${params.src} ${params.kind} ${params.dst}`, query.reason);
-    return takeAway(room, asked, async (tx, scope) => {
+    return takeAway(context, asked, async (tx, scope) => {
       requireTag(tagsOf(call.request), await requireEdge(tx.sql, scope, ends));
       await applyEdit(tx, scope, { op: "drop_edge", edge: ends });
     });

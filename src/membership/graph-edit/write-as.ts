@@ -1,12 +1,12 @@
 import { Problem } from "#contract/problem.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
-import type { Asking } from "#membership/asking.ts";
+import type { Asking } from "#membership/access.ts";
 import { actorOf, doneEntry, type Actor } from "#membership/delegations/acts.ts";
-import { refusalOfAct } from "#decide/deployment-acts.ts";
+import { refusalOfAct } from "#pdp-client/deployment-acts.ts";
 import { tenantScopeOf, type SharedReach, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction, Written } from "#membership/graph/write.ts";
 import { holdsPlatform, RoleRefused, type RoleRight } from "#membership/roles/role-watch.ts";
-import type { MembershipRoom } from "#membership/room.ts";
+import type { MembershipContext } from "#membership/context.ts";
 import { tenantOfWriter } from "./edits.ts";
 import { gone } from "./graph-answers.ts";
 
@@ -51,12 +51,12 @@ const entryOf = (act: GraphAct, actor: Actor, tenant: string): EntryDraft =>
 
 /** Asks for the decision; what it gives is who may do the act, and in which part of the graph. Throws `access_denied`, `step_up_required`. */
 const requireAct = async (
-  room: MembershipRoom,
+  context: MembershipContext,
   act: GraphAct,
   [type, action]: GraphAct["pair"],
 ): Promise<{ readonly scope: TenantScope; readonly actor: Actor }> => {
   const scope = tenantScopeOf(act.caller);
-  const decided = await room.decider.require(act.caller, { type, action }, act.correlationId);
+  const decided = await context.pdpClient.require(act.caller, { type, action }, act.correlationId);
   return { scope, actor: actorOf(act.caller, act.reason, act.correlationId, decided.decisionId) };
 };
 
@@ -67,17 +67,17 @@ const requireAct = async (
  * the act writes what is shared, or names a secret of the platform, the same with `deployment/edit_graph`.
  */
 export const writeAs = async <T>(
-  room: MembershipRoom,
+  context: MembershipContext,
   act: GraphAct,
   work: (tx: GraphTransaction, scope: TenantScope, actor: Actor) => Promise<Written<T> & { readonly also?: Written<T>["entries"] }>,
 ): Promise<{ readonly value: T; readonly version: bigint }> => {
   const shared: SharedReach = { isPermitted: false, wasWanted: false };
   const write = async (pair: GraphAct["pair"], roles: RoleRight) => {
-    const { scope: own, actor } = await requireAct(room, act, pair);
+    const { scope: own, actor } = await requireAct(context, act, pair);
     const names = act.caller.calledBy === TOOL_SERVER ? ("tools" as const) : ("others" as const);
     const scope = { ...own, names, ...(sharing.has(act.pair[0]) ? { shared } : {}) };
     const tenantId = tenantOfWriter(scope);
-    return room.write({ ...actor.by, source: act.source ?? actor.by.source, tenantId, roles, shared }, async (tx) => {
+    return context.write({ ...actor.by, source: act.source ?? actor.by.source, tenantId, roles, shared }, async (tx) => {
       const { also = () => [], ...written } = await work(tx, scope, actor);
       return { entries: (version) => [...(tenantId === null ? [] : [entryOf(act, actor, tenantId)]), ...also(version)], ...written };
     });
@@ -87,7 +87,7 @@ export const writeAs = async <T>(
       return await write(pair, roles);
     } catch (error) {
       if (shared.isPermitted || !shared.wasWanted || !(error instanceof Problem)) throw error;
-      const refusal = await refusalOfAct(room.decider, act, "edit_graph");
+      const refusal = await refusalOfAct(context.pdpClient, act, "edit_graph");
       // Who may not at all is told which row it is.
       if (refusal !== undefined) throw refusal.code === "step_up_required" ? refusal : error;
       shared.isPermitted = true;
@@ -99,16 +99,16 @@ export const writeAs = async <T>(
     return await writeWithin(act.pair, "none");
   } catch (error) {
     if (!(error instanceof RoleRefused)) throw error;
-    return writeWithin(["roles", "assign"], (await holdsPlatform(room.database, act.caller.sub)) ? "platform" : "assign");
+    return writeWithin(["roles", "assign"], (await holdsPlatform(context.database, act.caller.sub)) ? "platform" : "assign");
   }
 };
 
 /** `writeAs` for what takes something away: the answer is empty, but for the graph's version. */
 export const takeAway = async (
-  room: MembershipRoom,
+  context: MembershipContext,
   act: GraphAct,
   work: (tx: GraphTransaction, scope: TenantScope) => Promise<void>,
 ): Promise<Response> => {
-  const { version } = await writeAs(room, act, async (tx, scope) => ({ value: await work(tx, scope) }));
+  const { version } = await writeAs(context, act, async (tx, scope) => ({ value: await work(tx, scope) }));
   return gone(version);
 };

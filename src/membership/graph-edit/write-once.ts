@@ -2,8 +2,8 @@ import type { Answer } from "#http/serve.ts";
 import type { TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
 import { createKeyedWrite, keptAnswer, type KeyedCall } from "#membership/idempotency.ts";
-import { OnlyTried, outcomeOf } from "#membership/only-tried.ts";
-import type { MembershipRoom } from "#membership/room.ts";
+import { DryRunOnly, outcomeOf } from "#membership/dry-run.ts";
+import type { MembershipContext } from "#membership/context.ts";
 import { versioned } from "./graph-answers.ts";
 import { writeAs, type GraphAct } from "./write-as.ts";
 
@@ -19,23 +19,23 @@ interface OnceOptions<Done> {
  * nothing is kept, and the answer says what it would have come to. Throws what `findAnswer` and `writeAs` do.
  */
 export const writeOnce = async <Done, Reply>(
-  room: MembershipRoom,
+  context: MembershipContext,
   act: GraphAct,
   { key, isTried = false, shownAs }: OnceOptions<Done>,
   work: (tx: GraphTransaction, scope: TenantScope) => Promise<Done>,
   replyOf: (done: Done, version: bigint) => Reply,
 ): Promise<Reply | Answer<Reply>> => {
   if (isTried) {
-    const trying = writeAs<never>(room, act, async (tx, scope) => {
+    const trying = writeAs<never>(context, act, async (tx, scope) => {
       const done = await work(tx, scope);
       await tx.requireRoles();
-      throw new OnlyTried(done);
+      throw new DryRunOnly(done);
     });
     const done = (await trying.catch(outcomeOf)) as Done;
-    return replyOf(done, (await room.reader.version()).version);
+    return replyOf(done, (await context.reader.version()).version);
   }
   const once = createKeyedWrite(key);
-  await writeAs(room, act, (tx, scope) =>
+  await writeAs(context, act, (tx, scope) =>
     once.work(tx.sql, async () => {
       const done = await work(tx, scope);
       const { status, headers } = shownAs?.(done) ?? { status: 200, headers: {} };

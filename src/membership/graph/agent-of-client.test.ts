@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Database } from "#store/database.ts";
 import { testDatabase } from "#testing/database.ts";
-import { graphRooms, graphWorld } from "#testing/membership.ts";
+import { graphModules, graphWorld } from "#testing/membership.ts";
 import { statement } from "#store/database.ts";
 import { createAgentOfClient } from "./agent-of-client.ts";
 
 test("a client is the agent that names it, suspended or not, and no client is two agents", async (t) => {
-  const world = await graphWorld(await testDatabase(t, graphRooms));
+  const world = await graphWorld(await testDatabase(t, graphModules));
   const agentOf = createAgentOfClient(world.database);
   assert.equal(await agentOf("agent:hr-assistant"), "agent:hr-assistant");
   for (const other of ["sallyport-web", "service:crud", "person:ben", "", "a\u0000b", "agent:hr-assistant' or '1'='1"])

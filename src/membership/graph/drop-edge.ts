@@ -2,7 +2,7 @@ import { Problem } from "#contract/problem.ts";
 import { statement, type Sql } from "#store/database.ts";
 import type { EdgeKind } from "./kinds.ts";
 import { unexpired } from "./sql-parts.ts";
-import { HOUSE_SYSTEM, mayWriteShared, type TenantScope } from "./tenant-scope.ts";
+import { BUILT_IN_SYSTEM, mayWriteShared, type TenantScope } from "./tenant-scope.ts";
 import type { GraphTransaction } from "./write.ts";
 
 /** An edge as it is kept. */
@@ -39,7 +39,7 @@ const FROM = statement<KeptEdge>(
 const OF_DEPLOYMENT = statement<{ id: string }>(
   "membership.edges_of_deployment",
   `select e.id from membership.edge e join membership.node s on s.id = e.src join membership.node d on d.id = e.dst
-   where e.id = any($1) and e.tenant_id is null and s.system = '${HOUSE_SYSTEM}' and d.system = '${HOUSE_SYSTEM}'`,
+   where e.id = any($1) and e.tenant_id is null and s.system = '${BUILT_IN_SYSTEM}' and d.system = '${BUILT_IN_SYSTEM}'`,
 );
 const DELETE = statement("membership.edges_delete", "delete from membership.edge where id = any($1)");
 const CONTROLLED = statement<{ id: string }>(

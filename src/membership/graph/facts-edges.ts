@@ -4,8 +4,8 @@ import type { Membership } from "./facts-batch.ts";
 import type { AskedHop } from "./facts-plan.ts";
 import type { FactHop, FactLink, FactNode, FactStep } from "./sql-facts.ts";
 
-const MOST_MEMBERSHIPS = 32;
-const MOST_ABSENT = 8;
+const MAX_MEMBERSHIPS = 32;
+const MAX_ABSENT = 8;
 const GRANTABLE: readonly string[] = ["Resource", "Tool", "SaaSApp", "MCPService"];
 
 const edgeOf = (link: Pick<FactLink, "kind" | "src" | "dst" | "id">, present = true): FactEdge => ({
@@ -53,10 +53,10 @@ export const grantEdges = (
   const [grant] = grants;
   if (grant !== undefined) return [...stepsTo(membership.steps, grant.src).map((step) => edgeOf(step)), edgeOf(grant)];
   const members = membership.steps.filter((step) => step.kind !== "USES_TENANT" && step.dst_kind !== "Tenant");
-  const once = [...new Map(members.map((step) => [step.id, step])).values()].slice(0, MOST_MEMBERSHIPS);
+  const once = [...new Map(members.map((step) => [step.id, step])).values()].slice(0, MAX_MEMBERSHIPS);
   // What somebody is granted by a role stands in the policies.
   const groups = membership.groups.filter((id) => !isRoleId(id));
-  const sources = groups.length > 0 ? groups.slice(0, MOST_ABSENT) : [subjectId];
+  const sources = groups.length > 0 ? groups.slice(0, MAX_ABSENT) : [subjectId];
   return [
     ...once.map((step) => edgeOf(step)),
     ...(resource === undefined || !GRANTABLE.includes(resource.kind)

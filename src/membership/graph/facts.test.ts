@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { FactAsk, Facts } from "#contract/facts.ts";
-import { undone } from "#membership/only-tried.ts";
+import { undone } from "#membership/dry-run.ts";
 import { statement } from "#store/database.ts";
 import { testDatabase } from "#testing/database.ts";
-import { graphRooms, graphWorld, type GraphWorld } from "#testing/membership.ts";
+import { graphModules, graphWorld, type GraphWorld } from "#testing/membership.ts";
 import { readFacts } from "./facts.ts";
 import { wholeGraph } from "./tenant-scope.ts";
 
@@ -25,7 +25,7 @@ const factsOf = async (world: GraphWorld, one: FactAsk): Promise<Facts> => {
 const edges = (facts: Facts): string[] => facts.edges.map(({ kind, from, to, present }) => `${present ? "+" : "-"} ${kind} ${from} ${to}`);
 
 test("facts of an agent's call: delegation, capability, chain and the edges that say so", async (t) => {
-  const world = await graphWorld(await testDatabase(t, graphRooms));
+  const world = await graphWorld(await testDatabase(t, graphModules));
   const facts = await factsOf(world, call("ben", LIST, by("hr-assistant")));
   assert.deepEqual([facts.capability, facts.chain, facts.definition_ok], [true, true, true]);
   const { expires_at, ...delegation } = facts.delegation ?? { expires_at: null };
@@ -51,7 +51,7 @@ test("facts of an agent's call: delegation, capability, chain and the edges that
 });
 
 test("a tool's call carries the policies that the caller's tenant, or the house, bound to it or its service", async (t) => {
-  const world = await graphWorld(await testDatabase(t, graphRooms));
+  const world = await graphWorld(await testDatabase(t, graphModules));
   const policy = (id: string) => ({ id, kind: "Policy", name: id, tenant_id: null, props: { rev: "1", uri: `cedar:${id}` } }) as const;
   const bind = (id: string, target: string, to: string, tenant_id: string, enabled = true) =>
     [
@@ -249,7 +249,7 @@ const changes: readonly (readonly [name: string, sql: string, one: FactAsk, expe
   ],
 ];
 test("each fact changes with the row it rests on", async (t) => {
-  const { database } = await graphWorld(await testDatabase(t, graphRooms));
+  const { database } = await graphWorld(await testDatabase(t, graphModules));
   for (const [index, [name, sql, one, pick, expected]] of changes.entries()) {
     await t.test(name, async () => {
       const facts = await undone(database, async (inside) => {
@@ -263,7 +263,7 @@ test("each fact changes with the row it rests on", async (t) => {
 });
 
 test("resources are found by type and external id, and only where the subject is", async (t) => {
-  const world = await graphWorld(await testDatabase(t, graphRooms));
+  const world = await graphWorld(await testDatabase(t, graphModules));
   const table: readonly (readonly [one: FactAsk, id: string | null, granted?: boolean])[] = [
     [ask("cleo", "view", "pages", "people"), "resource:acme.pages.people", true],
     [ask("cleo", "view", "pages", "operations"), "resource:acme.pages.operations", false],
@@ -324,7 +324,7 @@ test("resources are found by type and external id, and only where the subject is
 });
 
 test("grants may name actions, end, and come over nested groups, roles and business roles; owners and controllers may be groups", async (t) => {
-  const world = await graphWorld(await testDatabase(t, graphRooms));
+  const world = await graphWorld(await testDatabase(t, graphModules));
   const page = "resource:acme.pages.operations";
   const granted = async (subject: string, action = "view"): Promise<boolean | undefined> =>
     (await factsOf(world, ask(subject, action, "pages", "operations"))).resource?.granted;
@@ -367,7 +367,7 @@ test("grants may name actions, end, and come over nested groups, roles and busin
 });
 
 test("the data scope of a call is the person's, inside the agent's tenants; of a type it is there if a rule is", async (t) => {
-  const world = await graphWorld(await testDatabase(t, graphRooms));
+  const world = await graphWorld(await testDatabase(t, graphModules));
   const scope = async (one: FactAsk) => (await factsOf(world, one)).data_scope;
   const masks = { salary: "null", birth_date: "year" };
   const acme = "tenant_id IN ('tenant:acme')";
@@ -405,7 +405,7 @@ test("the data scope of a call is the person's, inside the agent's tenants; of a
 });
 
 test("a batch is one snapshot, in the order of its asks, each thing once", async (t) => {
-  const world = await graphWorld(await testDatabase(t, graphRooms));
+  const world = await graphWorld(await testDatabase(t, graphModules));
   const asks = Array.from({ length: 1000 }, (_none, index) =>
     index % 2 === 0 ? call("ben", LIST, by("hr-assistant")) : call(`nobody${index}`, LIST),
   );

@@ -17,13 +17,13 @@ export interface NodeKindRow {
   readonly searched?: readonly string[];
 }
 
-const text = (most: number) =>
+const text = (max: number) =>
   z
     .string()
     .min(1)
-    .max(most)
+    .max(max)
     .refine((value) => !/\p{Cc}/u.test(value), "holds a control character");
-const prose = (most: number) => proseOf(1, most);
+const prose = (max: number) => proseOf(1, max);
 const mfaLevel = z.enum(["none", "strong", "phishing_resistant"]).optional();
 const attributes = recordOf(text(64), z.string().max(256)).refine((held) => Object.keys(held).length <= 32, "at most 32 attributes");
 const schema = anyMembers;
@@ -36,14 +36,13 @@ const definition = { definition_digest: text(128).optional(), ...discovered };
 /** As JSON text escapes them: NUL and half a surrogate pair, which no database keeps. */
 const UNFIT = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/;
 const KIB = 1024;
-const closed = <T extends z.ZodRawShape>(shape: T, mostKib = 16): z.ZodType<Record<string, unknown>> =>
+const closed = <T extends z.ZodRawShape>(shape: T, maxKib = 16): z.ZodType<Record<string, unknown>> =>
   z
     .strictObject(shape)
     .refine((held) => !UNFIT.test(JSON.stringify(held)), "holds NUL or half a surrogate pair")
-    .refine(
-      (held) => Buffer.byteLength(JSON.stringify(held)) <= mostKib * KIB,
-      `more than ${mostKib} KiB of props`,
-    ) as unknown as z.ZodType<Record<string, unknown>>;
+    .refine((held) => Buffer.byteLength(JSON.stringify(held)) <= maxKib * KIB, `more than ${maxKib} KiB of props`) as unknown as z.ZodType<
+    Record<string, unknown>
+  >;
 
 const life = ["active", "suspended", "disabled"] as const;
 const approval = ["approved", "proposed", "quarantined", "rejected", "retired"] as const;

@@ -10,7 +10,7 @@ import { recordPut, requireOutcomes, type Outcome, type RowsPut } from "./put-no
 import { leadsBack } from "./rings.ts";
 import { problemOfRows, type Place, type RowRefusal } from "./row-refusal.ts";
 import { unexpired } from "./sql-parts.ts";
-import { HOUSE_SYSTEM, mayWriteShared, wholeGraph, type TenantScope } from "./tenant-scope.ts";
+import { BUILT_IN_SYSTEM, mayWriteShared, wholeGraph, type TenantScope } from "./tenant-scope.ts";
 import type { GraphTransaction } from "./write.ts";
 
 export interface EdgeDraft {
@@ -108,7 +108,7 @@ const joinFaults = (scope: TenantScope, draft: EdgeDraft, ends: ReadonlyMap<stri
   if (isAcross || (row.sameTenant === true && from.tenant_id !== to.tenant_id))
     return [{ code: "cross_tenant", path: "/dst", message: `${draft.kind} does not leave the tenant.` }];
   if (scope.tenant !== "*" && from.tenant_id === null) {
-    if (to.tenant_id === null && from.system === HOUSE_SYSTEM && to.system === HOUSE_SYSTEM)
+    if (to.tenant_id === null && from.system === BUILT_IN_SYSTEM && to.system === BUILT_IN_SYSTEM)
       return [{ code: "access_denied", path: "/src", message: "What came with the deployment is joined by the deployment itself." }];
     if (to.tenant_id === null && !mayWriteShared(scope))
       return [

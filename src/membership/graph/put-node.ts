@@ -6,7 +6,7 @@ import { statement, type Sql } from "#store/database.ts";
 import { isSqlFault } from "#store/sql-fault.ts";
 import { nodeKindRow, statesOf, type NodeKind } from "./kinds.ts";
 import { problemOfRows, type Place, type RowRefusal } from "./row-refusal.ts";
-import { HOUSE_SYSTEM, mayWriteShared, wholeGraph, type TenantScope } from "./tenant-scope.ts";
+import { BUILT_IN_SYSTEM, mayWriteShared, wholeGraph, type TenantScope } from "./tenant-scope.ts";
 import type { GraphTransaction } from "./write.ts";
 
 export interface NodeDraft {
@@ -83,10 +83,10 @@ const draftFaults = (draft: NodeDraft): readonly Omit<RowRefusal, "at">[] => {
   const fault = (path: string, message: string): void => void faults.push({ code: "unprocessable", path, message });
   if (!nodeId.safeParse(draft.id).success) fault("/id", "is not an id");
   for (const name of ["name", "display_name", "system", "external_id", "digest"] as const) {
-    const most = name === "system" ? 64 : name === "external_id" ? 1024 : 256;
+    const max = name === "system" ? 64 : name === "external_id" ? 1024 : 256;
     const value = draft[name];
-    if (value !== undefined && (value === "" || value.length > most || /\p{Cc}/u.test(value) || !value.isWellFormed()))
-      fault(`/${name}`, `is empty, longer than ${most}, or holds a control character`);
+    if (value !== undefined && (value === "" || value.length > max || /\p{Cc}/u.test(value) || !value.isWellFormed()))
+      fault(`/${name}`, `is empty, longer than ${max}, or holds a control character`);
   }
   if (draft.state !== undefined && !statesOf(draft.kind).includes(draft.state))
     fault("/state", `must be one of ${statesOf(draft.kind).join(", ")}`);
@@ -190,7 +190,7 @@ const placeRefusal = (scope: TenantScope, draft: NodeDraft, held: NodeRow | unde
     };
   const named = nameRefusal(scope, draft, held);
   if (named !== undefined || held === undefined) return named;
-  if (scope.tenant !== "*" && held.tenant_id !== scope.tenant && !(isShared && held.tenant_id === null && held.system !== HOUSE_SYSTEM))
+  if (scope.tenant !== "*" && held.tenant_id !== scope.tenant && !(isShared && held.tenant_id === null && held.system !== BUILT_IN_SYSTEM))
     return { code: "already_exists", path: "/id", message: "is taken, and not by this tenant" };
   if (held.kind !== draft.kind) return { code: "conflict", path: "/kind", message: `a node keeps its kind: this one is a ${held.kind}` };
   if (held.tenant_id !== draft.tenant_id) return { code: "conflict", path: "/tenant_id", message: "a node keeps its tenant" };

@@ -32,11 +32,11 @@ export const requireInTime = (rows: readonly { readonly late: boolean }[]): void
 export type InTurn = <T>(work: () => Promise<T>) => Promise<T>;
 
 /** Throws `busy` where so many are waiting already. */
-export const createQueue = (most: number): InTurn => {
+export const createQueue = (max: number): InTurn => {
   let pending = 0;
   let last: Promise<unknown> = Promise.resolve();
   return async (work) => {
-    if (pending > most) throw new Problem("busy", { detail: "Too many searches at once.", headers: { "retry-after": "1" } });
+    if (pending > max) throw new Problem("busy", { detail: "Too many searches at once.", headers: { "retry-after": "1" } });
     pending += 1;
     const turn = last.then(work).finally(() => void (pending -= 1));
     last = turn.catch(() => undefined);

@@ -1,7 +1,7 @@
 import { statement, type Sql } from "#store/database.ts";
 import { insertDelegation, recordDelegation, type NewDelegation } from "#membership/delegations/put-delegation.ts";
 import { dataScopeRule, type DataScopeRule } from "#contract/data-scope-rules.ts";
-import { PLATFORM } from "#membership/roles/house-roles.ts";
+import { PLATFORM } from "#membership/roles/built-in-roles.ts";
 import { settleOperatorTenant } from "#membership/roles/operator-tenant.ts";
 import { edgeIdOf, putEdge, type EdgeDraft } from "./put-edge.ts";
 import { putNode, type NodeDraft } from "./put-node.ts";

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import type { CandidateAsk } from "#contract/facts.ts";
 import { forEachDatabase } from "#testing/database.ts";
-import { graphRooms, graphWorld } from "#testing/membership.ts";
+import { graphModules, graphWorld } from "#testing/membership.ts";
 import { readCandidates } from "./sql-candidates.ts";
 import { scopeOfTenant, wholeGraph } from "./tenant-scope.ts";
 
 const of = (more: Partial<CandidateAsk>): CandidateAsk => ({ of: "subject", type: "identity", action: "view", limit: 2000, ...more });
 
-forEachDatabase("candidates of a search come in byte order, and no further than the tenant", graphRooms, async (_t, database) => {
+forEachDatabase("candidates of a search come in byte order, and no further than the tenant", graphModules, async (_t, database) => {
   await graphWorld(database);
   const list = async (more: Partial<CandidateAsk>, scope = wholeGraph) => (await readCandidates(database, scope, of(more))).value;
   const everybody = await list({});

@@ -3,7 +3,7 @@ import { Problem } from "#contract/problem.ts";
 import { statement, type Sql } from "#store/database.ts";
 import type { Answered, Asked, DataScope } from "./graph-reader.ts";
 import type { DataScopeRule } from "#contract/data-scope-rules.ts";
-import { PLATFORM } from "#membership/roles/house-roles.ts";
+import { PLATFORM } from "#membership/roles/built-in-roles.ts";
 import { OPERATOR_TENANT } from "#membership/roles/operator-tenant.ts";
 import { HEAD, pipTimeout, unexpired } from "./sql-parts.ts";
 import { visible, type TenantScope } from "./tenant-scope.ts";
@@ -15,7 +15,7 @@ export interface DataScopeOptions {
   readonly refused: (why: "column" | "value") => void;
 }
 
-const MOST_TENANTS = 1000;
+const MAX_TENANTS = 1000;
 
 /**
  * The rows and columns of one resource type for a subject, from what the graph says of it. `groups` are all it is in,
@@ -31,8 +31,8 @@ export const dataScopeOf = (
   options: DataScopeOptions,
 ): DataScope => {
   const { rule } = facts;
-  if (facts.tenantIds.length > MOST_TENANTS)
-    throw new Problem("too_many", { detail: `The subject is in more than ${MOST_TENANTS} tenants.` });
+  if (facts.tenantIds.length > MAX_TENANTS)
+    throw new Problem("too_many", { detail: `The subject is in more than ${MAX_TENANTS} tenants.` });
   const isIn = (group: string): boolean => facts.groups.includes(group);
   const tenant_ids = [...facts.tenantIds];
   if (tenant_ids.length === 0 || (rule === null && options.unknownType === "deny"))
@@ -78,7 +78,7 @@ const SCOPE = statement<{ version: bigint; tenants: string[]; groups: string[]; 
        join membership.node n on n.id = e.dst and n.kind in ('Group', 'BusinessRole') and n.state = 'active' and ${visible("n")} where g.depth < 8)
    select ${HEAD} as version,
      coalesce((select array_agg(t.id order by t.id) from (
-       select id from h1 where kind = 'Tenant' union select id from h2 where kind = 'Tenant' order by id limit ${MOST_TENANTS + 1}) t), '{}') as tenants,
+       select id from h1 where kind = 'Tenant' union select id from h2 where kind = 'Tenant' order by id limit ${MAX_TENANTS + 1}) t), '{}') as tenants,
      coalesce((select array_agg(distinct g.id) from g
        where g.id <> '${PLATFORM}' or (select who.tenant_id from who) = ${OPERATOR_TENANT}), '{}') as groups,
      (select ${RULE_JSON} from membership.data_scope_rule r join who on who.tenant_id = r.tenant_id where r.resource_type = $3) as rule,

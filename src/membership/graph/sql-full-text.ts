@@ -19,7 +19,7 @@ const BY_INDEX = statement(
  * Nodes that are weighed: each is compared with each word. On the embedded database, where everybody waits for it, fewer, and the first that
  * are found: whatever is sorted has to be found first, all of it.
  */
-const candidates = { postgres: { order: "order by n.id", most: 10_000 }, pglite: { order: "", most: 1_000 } } as const;
+const candidates = { postgres: { order: "order by n.id", max: 10_000 }, pglite: { order: "", max: 1_000 } } as const;
 
 type FoundText = Found & { readonly total: number; readonly score: number; readonly late: boolean };
 
@@ -85,7 +85,7 @@ export const searchFullText = async (
           words,
           words.map(containing),
           text,
-          candidates[database.kind].most,
+          candidates[database.kind].max,
           ms(rarest),
           page.limit,
           page.skip,

@@ -23,9 +23,9 @@ export const readNear: SqlAnswer<"near"> = async (sql, scope, ask) => {
     const rows = await sql.run(steps[ask.direction], [scope.tenant, frontier, ask.types]);
     for (const row of rows) seen.set(row.id, row);
     const reached = [...new Set(rows.flatMap(({ src, dst }) => [src, dst]))].filter((id) => !distances.has(id)).sort();
-    const room = ask.limit - distances.size;
-    truncated = reached.length > room;
-    frontier = reached.slice(0, Math.max(0, room));
+    const capacity = ask.limit - distances.size;
+    truncated = reached.length > capacity;
+    frontier = reached.slice(0, Math.max(0, capacity));
     for (const id of frontier) distances.set(id, hop);
   }
   const rows = await sql.run(NODES, [scope.tenant, [...distances.keys()]]);

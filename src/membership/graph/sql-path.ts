@@ -4,7 +4,7 @@ import { compareTexts, type NodeBrief, type SqlAnswer } from "./graph-reader.ts"
 import { HEAD, live, unexpired } from "./sql-parts.ts";
 import { visible } from "./tenant-scope.ts";
 
-export const MOST_EXPLORED = 200_000;
+export const MAX_EXPLORED = 200_000;
 
 export type StepRow = Pick<EdgeRow, "id" | "kind" | "src" | "dst">;
 
@@ -22,9 +22,9 @@ const step = (direction: "out" | "in"): string => {
     join membership.node o on o.id = e.${there} and ${visible("o")}
     where e.kind <> 'DELEGATES_TO' or exists (select 1 from membership.delegation d where d.id = e.id and ${live("d")})`;
 };
-export const OUT = statement<StepRow>("membership.path_out", `${step("out")} limit ${MOST_EXPLORED}`);
-export const IN = statement<StepRow>("membership.path_in", `${step("in")} limit ${MOST_EXPLORED}`);
-export const BOTH = statement<StepRow>("membership.path_both", `(${step("out")}) union (${step("in")}) limit ${MOST_EXPLORED}`);
+export const OUT = statement<StepRow>("membership.path_out", `${step("out")} limit ${MAX_EXPLORED}`);
+export const IN = statement<StepRow>("membership.path_in", `${step("in")} limit ${MAX_EXPLORED}`);
+export const BOTH = statement<StepRow>("membership.path_both", `(${step("out")}) union (${step("in")}) limit ${MAX_EXPLORED}`);
 export const NODES = statement<NodeBrief>(
   "membership.path_nodes",
   `select n.id, n.name, n.kind as node_type, n.state from membership.node n where n.id = any($2::text[]) and ${visible("n")}`,
@@ -47,7 +47,7 @@ export const readPath: SqlAnswer<"path"> = async (sql, scope, ask) => {
   for (let hop = 0; hop < ask.maxHops && frontier.length > 0 && !seen.has(ask.to) && !truncated; hop++) {
     const rank = new Map(frontier.map((id, index) => [id, index]));
     const rows = await sql.run(ask.directed ? OUT : BOTH, [scope.tenant, frontier, ask.types]);
-    truncated = rows.length >= MOST_EXPLORED;
+    truncated = rows.length >= MAX_EXPLORED;
     const ways = rows.flatMap((edge) => [
       { from: edge.src, to: edge.dst, edge },
       ...(ask.directed ? [] : [{ from: edge.dst, to: edge.src, edge }]),
@@ -69,7 +69,7 @@ export const readPath: SqlAnswer<"path"> = async (sql, scope, ask) => {
       next.push(way.to);
     }
     explored += next.length;
-    if (explored > MOST_EXPLORED) truncated = true;
+    if (explored > MAX_EXPLORED) truncated = true;
     frontier = next;
   }
 

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { cleanUp } from "#testing/clean-up.ts";
 import { forPostgres } from "#testing/database.ts";
-import { graphRooms } from "#testing/membership.ts";
+import { graphModules } from "#testing/membership.ts";
 import { openPostgres } from "#testing/postgres-database.ts";
 import { statement, type Database, type SqlValue, type Statement } from "#store/database.ts";
-import { readSpend } from "#membership/meter/read-ledger.ts";
+import { readSpend } from "#membership/ledger/read-ledger.ts";
 import { createAgentOfClient } from "./agent-of-client.ts";
 import { readMeters } from "./index/meters.ts";
 import { readReach } from "./sql-pip.ts";
@@ -71,7 +71,7 @@ const readWhole = (plan: unknown): readonly string[] => {
   return [...here, ...Object.values(plan).flatMap(readWhole)];
 };
 
-forPostgres("what decisions wait for, and look-ups by id, read no table from end to end", graphRooms, async (t, url) => {
+forPostgres("what decisions wait for, and look-ups by id, read no table from end to end", graphModules, async (t, url) => {
   const server = await openPostgres(url);
   cleanUp(t, () => server[Symbol.asyncDispose]());
   await server.script(FILL);

@@ -51,7 +51,7 @@ const askOf = (scope: TenantScope, { kinds, search, system }: NodeFilter, ms: (t
 };
 
 /** Most searches that wait for the embedded database. */
-const MOST_WAITING = 8;
+const MAX_WAITING = 8;
 
 /**
  * What reads much of the graph because somebody looks for something. On the embedded database one at a time, so that whatever else is asked
@@ -62,7 +62,7 @@ export const createSearches = (
   /** Milliseconds that a search for the term has. */
   ms = (term: string | undefined) => searchMs(database.kind, term),
 ): Pick<GraphReader, "search" | "count" | "fullText" | "systems"> => {
-  const inTurn = database.kind === "pglite" ? createQueue(MOST_WAITING) : <T>(work: () => Promise<T>) => work();
+  const inTurn = database.kind === "pglite" ? createQueue(MAX_WAITING) : <T>(work: () => Promise<T>) => work();
   const searching = <T>(work: () => Promise<T>): Promise<T> =>
     inTurn(work).catch((error: unknown) => {
       throw isTimedOut(error) ? tooBroad(error) : error;

@@ -28,7 +28,7 @@ export const mayWriteShared = ({ tenant, shared }: TenantScope): boolean => {
 };
 
 /** The system of what comes with the deployment itself: its services, roles and tools, which no request changes. */
-export const HOUSE_SYSTEM = "sallyport";
+export const BUILT_IN_SYSTEM = "sallyport";
 
 /** A tenant's own part, for work on behalf of it inside a write. */
 export const scopeOfTenant = (tenant: string): TenantScope => ({ tenant }) as TenantScope;

@@ -2,7 +2,7 @@ import type { EventDraft } from "#events/event-draft.ts";
 import type { GraphOp } from "./graph-op.ts";
 
 /** Ids that one event names; how many there are besides is not told: who wants to know reads the change log. */
-const MOST_IDS = 50;
+const MAX_IDS = 50;
 const registryKinds: ReadonlySet<string> = new Set(["MCPService", "Tool", "MCPResource", "MCPPrompt"]);
 
 interface By {
@@ -31,7 +31,7 @@ export const createWriteEvents = (): WriteEvents => {
     note: ({ op, subject, kind, before, after }) => {
       kinds.add(kind);
       ops += 1;
-      if (registryKinds.has(kind) && registry.size < MOST_IDS) registry.add(subject);
+      if (registryKinds.has(kind) && registry.size < MAX_IDS) registry.add(subject);
       if (kind !== "AIAgent" || before === undefined || op !== "put_node" || isActive(before) === isActive(after)) return;
       // Off and on again in one version is neither.
       if (!agents.delete(subject)) agents.set(subject, isActive(after) ? "resumed" : "suspended");
@@ -39,15 +39,20 @@ export const createWriteEvents = (): WriteEvents => {
     draft: (by, version) => {
       const graph_version = Number(version);
       // Of what is no tenant's own no tenant's stream tells; other systems hear of it all the same.
-      const told = { tenant: by.tenantId ?? "*", correlationId: by.correlationId };
+      const reported = { tenant: by.tenantId ?? "*", correlationId: by.correlationId };
       return [
-        ...Array.from(agents, ([agent_id, op]) => ({ ...told, type: `agent.${op}`, key: agent_id, data: { agent_id, op, graph_version } })),
+        ...Array.from(agents, ([agent_id, op]) => ({
+          ...reported,
+          type: `agent.${op}`,
+          key: agent_id,
+          data: { agent_id, op, graph_version },
+        })),
         ...(registry.size === 0
           ? []
-          : [{ ...told, type: "registry.changed", key: "registry", data: { graph_version, ids: [...registry].sort() } }]),
-        ...(by.source === "import" ? [{ ...told, type: "import.finished", key: "import", data: { graph_version, written: ops } }] : []),
+          : [{ ...reported, type: "registry.changed", key: "registry", data: { graph_version, ids: [...registry].sort() } }]),
+        ...(by.source === "import" ? [{ ...reported, type: "import.finished", key: "import", data: { graph_version, written: ops } }] : []),
         {
-          ...told,
+          ...reported,
           type: "graph.changed",
           ...(by.tenantId === null ? {} : { stream: "config" as const, kind: "graph" }),
           key: "graph",

@@ -5,8 +5,8 @@ import { Problem } from "#contract/problem.ts";
 import { seedDemo } from "#demo/world.ts";
 import { statement } from "#store/database.ts";
 import { forEachDatabase, testDatabase } from "#testing/database.ts";
-import { graphRooms, graphWorld, type GraphWorld } from "#testing/membership.ts";
-import { houseWorld } from "./house-nodes.ts";
+import { graphModules, graphWorld, type GraphWorld } from "#testing/membership.ts";
+import { builtInWorld } from "./built-in-nodes.ts";
 import { edgeKindNames, nodeKindNames } from "./kinds.ts";
 import { edgeIdOf, type EdgeDraft } from "./put-edge.ts";
 import type { NodeDraft } from "./put-node.ts";
@@ -22,7 +22,7 @@ const refused = async (work: Promise<unknown>): Promise<string> =>
   );
 
 test("one write is one version with whole rows before and after; writing the same again is none", async (t) => {
-  const world = await graphWorld(await testDatabase(t, graphRooms));
+  const world = await graphWorld(await testDatabase(t, graphModules));
   const before = await versionOf(world);
   await world.put(group("group:new", "New"), { kind: "MEMBER_OF", src: "group:new", dst: "tenant:acme" });
   assert.equal(await versionOf(world), before + 1);
@@ -57,16 +57,16 @@ test("one write is one version with whole rows before and after; writing the sam
 });
 
 test("a write that fails leaves nothing, and no version", async (t) => {
-  const world = await graphWorld(await testDatabase(t, graphRooms));
+  const world = await graphWorld(await testDatabase(t, graphModules));
   const before = await versionOf(world);
-  const told = (await world.told()).length;
+  const published = (await world.published()).length;
   await assert.rejects(world.put(group("group:a"), { kind: "MEMBER_OF", src: "group:a", dst: "group:nowhere" }));
   assert.equal(await versionOf(world), before);
   assert.equal((await world.reader.node(wholeGraph, "group:a")).value, undefined);
-  assert.equal((await world.told()).length, told);
+  assert.equal((await world.published()).length, published);
 });
 
-forEachDatabase("versions are gapless and in commit order under concurrent writes", graphRooms, async (_t, database) => {
+forEachDatabase("versions are gapless and in commit order under concurrent writes", graphModules, async (_t, database) => {
   const world = await graphWorld(database);
   const before = await versionOf(world);
   await Promise.all(Array.from({ length: 30 }, (_none, index) => world.put(group(`group:c${index}`))));
@@ -79,7 +79,7 @@ forEachDatabase("versions are gapless and in commit order under concurrent write
   );
 });
 
-forEachDatabase("an edge that has ended closes no ring and keeps nobody's place, until it is back", graphRooms, async (_t, database) => {
+forEachDatabase("an edge that has ended closes no ring and keeps nobody's place, until it is back", graphModules, async (_t, database) => {
   const world = await graphWorld(database);
   const [past, future] = [new Date("2001-01-01"), new Date("2100-01-01")];
   await world.put(group("group:ea"), group("group:eb"), group("group:ec"));
@@ -112,7 +112,7 @@ forEachDatabase("an edge that has ended closes no ring and keeps nobody's place,
   for (const [at, [draft, outcome]] of steps.entries()) assert.deepEqual([at, await refused(world.put(draft))], [at, outcome]);
 });
 
-forEachDatabase("two edges that would close a ring together are not both written", graphRooms, async (_t, database) => {
+forEachDatabase("two edges that would close a ring together are not both written", graphModules, async (_t, database) => {
   const world = await graphWorld(database);
   await world.put(group("group:x"), group("group:y"), group("group:z"));
   const ring: EdgeDraft[] = [
@@ -125,7 +125,7 @@ forEachDatabase("two edges that would close a ring together are not both written
 });
 
 test("what a kind does not allow is refused, with every fault", async (t) => {
-  const world = await graphWorld(await testDatabase(t, graphRooms));
+  const world = await graphWorld(await testDatabase(t, graphModules));
   const before = await versionOf(world);
   const nodes: readonly (readonly [NodeDraft, string])[] = [
     [{ ...group("bad id") }, "/id"],
@@ -168,7 +168,7 @@ test("what a kind does not allow is refused, with every fault", async (t) => {
 });
 
 test("groups nest at most eight deep", async (t) => {
-  const world = await graphWorld(await testDatabase(t, graphRooms));
+  const world = await graphWorld(await testDatabase(t, graphModules));
   await world.put(...Array.from({ length: 10 }, (_none, index) => group(`group:n${index}`)));
   for (let index = 0; index < 8; index++) await world.put({ kind: "MEMBER_OF", src: `group:n${index}`, dst: `group:n${index + 1}` });
   assert.equal(await refused(world.put({ kind: "MEMBER_OF", src: "group:n8", dst: "group:n9" })), "unprocessable");
@@ -176,7 +176,7 @@ test("groups nest at most eight deep", async (t) => {
 });
 
 test("the database itself refuses ids that could change a sentence, and money that is not there", async (t) => {
-  const world = await graphWorld(await testDatabase(t, graphRooms));
+  const world = await graphWorld(await testDatabase(t, graphModules));
   for (const id of ["a'b", "a b", "a/b", "-a", "a\\b"])
     await assert.rejects(
       world.sql(
@@ -195,7 +195,7 @@ test("the database itself refuses ids that could change a sentence, and money th
 
 forEachDatabase(
   "the database itself knows the kinds, and keeps single what is single, whoever writes",
-  graphRooms,
+  graphModules,
   async (_t, database) => {
     const world = await graphWorld(database);
     const quoted = (value: unknown): string =>
@@ -299,7 +299,7 @@ forEachDatabase(
 
 forEachDatabase(
   "seeding again changes nothing: meters, revocations and what was taken away stay",
-  graphRooms,
+  graphModules,
   async (_t, database, { second }) => {
     const world = await graphWorld(database);
     await world.sql("update membership.meter set used_steps = 7 where delegation_id = 'delegation:ben-hr'");
@@ -313,7 +313,7 @@ forEachDatabase(
       );
     const before = await rows();
     const seed = async (): Promise<void> => {
-      await seedWorld(world.write, houseWorld, { actor: "service:membership", source: "sync", correlationId: "again" });
+      await seedWorld(world.write, builtInWorld, { actor: "service:membership", source: "sync", correlationId: "again" });
       await seedDemo({ change: world.change, metrics: world.metrics, now: () => new Date() });
     };
     await Promise.all([seed(), seed()]);
@@ -333,7 +333,7 @@ forEachDatabase(
 
 forEachDatabase(
   "a later version of the seed brings an older folder what it adds or says otherwise, and leaves alone what somebody changed or took away",
-  graphRooms,
+  graphModules,
   async (_t, database) => {
     const world = await graphWorld(database, { demo: false });
     const by = { actor: "service:membership", source: "demo", correlationId: "seed" } as const;
@@ -381,7 +381,7 @@ forEachDatabase(
 );
 
 test("without the demo there is the house, and nothing else", async (t) => {
-  const world = await graphWorld(await testDatabase(t, graphRooms), { demo: false });
+  const world = await graphWorld(await testDatabase(t, graphModules), { demo: false });
   assert.deepEqual(
     (await world.sql<{ id: string; tenant_id: string | null }>("select id, tenant_id from membership.node order by id")).map((row) => [
       row.id,

@@ -90,7 +90,7 @@ const MOVE_OPS = statement(
    select $1, seq, op, subject, src, dst, before, after from moved`,
 );
 /** Ops that are kept here before they are handed over. */
-const MOST_OPS = 2_000;
+const MAX_OPS = 2_000;
 
 export interface WriteParts {
   readonly change: Change;
@@ -140,7 +140,7 @@ export const createWriteGraph = (parts: WriteParts): WriteGraph => {
           },
           unlinked: watching.noteSignIn,
           spill: async () => {
-            if (ops.length < MOST_OPS) return;
+            if (ops.length < MAX_OPS) return;
             await sql.run(DRAFT_OPS, [draft, texts()]);
             spilt += ops.length;
             ops = [];

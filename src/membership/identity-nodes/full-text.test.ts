@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { forEachDatabase } from "#testing/database.ts";
-import { graphRooms, servedWorld } from "#testing/membership.ts";
+import { graphModules, servedWorld } from "#testing/membership.ts";
 
 const names = [
   "Anna Müller",
@@ -15,7 +15,7 @@ const names = [
 
 forEachDatabase(
   "full text finds people by their words, typing errors forgiven, and nothing of other tenants",
-  graphRooms,
+  graphModules,
   async (t, database) => {
     const world = await servedWorld(t, database);
     await world.put(

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { testDatabase } from "#testing/database.ts";
-import { graphRooms, servedWorld, sharedWorld, type Reply } from "#testing/membership.ts";
+import { graphModules, servedWorld, sharedWorld, type Reply } from "#testing/membership.ts";
 
 const shared = sharedWorld();
 const NODES = "/api/v1/identity_nodes";
@@ -139,7 +139,7 @@ test("bad questions are refused and never clamped", async () => {
 });
 
 test("every search is decided; one's own node needs no decision, and an absent one gets none", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), {
+  const world = await servedWorld(t, await testDatabase(t, graphModules), {
     rule: ({ sub, type, action }) => (type === "identities" && action === "view_all" && sub === "person:ben") || "not_granted",
   });
   for (const path of ["search", "search/with-metadata", "count", "systems", "stats/types", "fulltext-search?q=ben"]) {

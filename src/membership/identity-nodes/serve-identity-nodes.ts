@@ -11,13 +11,13 @@ import {
 } from "#contract/membership.ts";
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
-import { requireNode, requireView, type Asking } from "#membership/asking.ts";
+import { requireNode, requireView, type Asking } from "#membership/access.ts";
 import { skippedPage, versioned } from "#membership/graph-edit/graph-answers.ts";
 import type { FullTextAsk, GraphNode, NodeFilter } from "#membership/graph/graph-reader.ts";
 import { edgeKindNames, identityKinds, isEdgeKind, kindsOfLabel, labelsOfKind, nodeLabels } from "#membership/graph/kinds.ts";
 import { tenantScopeOf } from "#membership/graph/tenant-scope.ts";
 import { tagOf } from "#membership/if-match.ts";
-import type { MembershipRoom } from "#membership/room.ts";
+import type { MembershipContext } from "#membership/context.ts";
 
 interface Filters {
   readonly node_type?: string | undefined;
@@ -32,13 +32,13 @@ const filterOf = (query: Filters, labels: readonly string[]): NodeFilter => {
   return { kinds: [...new Set(wanted.flatMap((label) => kindsOfLabel(label)))], search: query.search, system: query.system };
 };
 
-const MOST_WORDS = 8;
+const MAX_WORDS = 8;
 
 /** Throws `unprocessable` for no words, and for too many. */
 const fullTextOf = (filter: NodeFilter, text: string | undefined, name: string): FullTextAsk => {
   const words = text?.trim().split(/\s+/u).filter(Boolean) ?? [];
-  if (words.length === 0 || words.length > MOST_WORDS)
-    throw new Problem("unprocessable", { errors: [{ path: `query.${name}`, message: `must have 1 to ${MOST_WORDS} words` }] });
+  if (words.length === 0 || words.length > MAX_WORDS)
+    throw new Problem("unprocessable", { errors: [{ path: `query.${name}`, message: `must have 1 to ${MAX_WORDS} words` }] });
   return { kinds: filter.kinds, system: filter.system, text: words.join(" ") };
 };
 
@@ -72,20 +72,20 @@ const sumRelationships = (nodes: readonly GraphNode[]): IdentityNode["relationsh
 };
 
 /** Who and what is there, as far as the caller's tenant reaches and the decision point lets the caller look. */
-export const serveIdentityNodes = (room: MembershipRoom): void => {
-  const { reader, router, decider, config } = room;
+export const serveIdentityNodes = (context: MembershipContext): void => {
+  const { reader, router, pdpClient, config } = context;
   const viewing = { type: "identities", action: "view_all" } as const;
   /** Unknown and foreign ids end here, before any decision. Nobody needs one to look at himself. */
   const requireLook = async ({ caller, correlationId }: Asking, id: string) => {
     const scope = tenantScopeOf(caller);
-    const found = await requireNode(room, scope, id);
-    if (id !== caller.sub) await decider.require(caller, { type: "identities", action: "view", id }, correlationId);
+    const found = await requireNode(context, scope, id);
+    if (id !== caller.sub) await pdpClient.require(caller, { type: "identities", action: "view", id }, correlationId);
     return { ...found, scope };
   };
 
   router.serve(searchNodes, async (call) => {
     const filter = filterOf(call.query, config.searchLabels);
-    const found = await reader.search(await requireView(room, call, viewing), filter, { ...call.query, withTotal: false });
+    const found = await reader.search(await requireView(context, call, viewing), filter, { ...call.query, withTotal: false });
     return answer(found.value.nodes.map(nodeView), { headers: versioned(found.version) });
   });
   router.serve(searchNodesWithMetadata, async (call) => {
@@ -93,7 +93,7 @@ export const serveIdentityNodes = (room: MembershipRoom): void => {
     const filter = filterOf(query, config.searchLabels);
     const isFullText = query.use_fulltext === "true";
     const asked = isFullText ? fullTextOf(filter, query.search, "search") : undefined;
-    const scope = await requireView(room, call, viewing);
+    const scope = await requireView(context, call, viewing);
     const found =
       asked === undefined ? await reader.search(scope, filter, { ...query, withTotal: true }) : await reader.fullText(scope, asked, query);
     const { nodes, total } = found.value;
@@ -105,7 +105,7 @@ export const serveIdentityNodes = (room: MembershipRoom): void => {
   router.serve(fulltextSearch, async (call) => {
     const { query } = call;
     const asked = fullTextOf(filterOf(query, config.searchLabels), query.q, "q");
-    const found = await reader.fullText(await requireView(room, call, viewing), asked, query);
+    const found = await reader.fullText(await requireView(context, call, viewing), asked, query);
     const { nodes, total } = found.value;
     return answer(
       { nodes: nodes.map((node) => ({ ...nodeView(node), score: node.score })), ...skippedPage(query, nodes.length, total) },
@@ -113,15 +113,15 @@ export const serveIdentityNodes = (room: MembershipRoom): void => {
     );
   });
   router.serve(countNodes, async (call) => {
-    const counted = await reader.count(await requireView(room, call, viewing), filterOf(call.query, config.searchLabels));
+    const counted = await reader.count(await requireView(context, call, viewing), filterOf(call.query, config.searchLabels));
     return answer({ count: counted.value }, { headers: versioned(counted.version) });
   });
   router.serve(listSystems, async (call) => {
-    const found = await reader.systems(await requireView(room, call, viewing));
+    const found = await reader.systems(await requireView(context, call, viewing));
     return answer({ systems: [...found.value] }, { headers: versioned(found.version) });
   });
   router.serve(nodeTypeStats, async (call) => {
-    const found = await reader.kindCounts(await requireView(room, call, viewing));
+    const found = await reader.kindCounts(await requireView(context, call, viewing));
     const kinds = Object.entries(found.value);
     const sum = (rows: readonly (readonly [string, number])[]): number => rows.reduce((held, [, count]) => held + count, 0);
     const identities = sum(kinds.filter(([kind]) => identityKinds.some((known) => known === kind)));

@@ -4,9 +4,9 @@ import { Problem } from "#contract/problem.ts";
 import { namesState, tagsOf } from "#http/entity-tags.ts";
 import { answer, type Answer } from "#http/serve.ts";
 import type { Answered, GraphReader } from "#membership/graph/graph-reader.ts";
-import type { MembershipRoom } from "#membership/room.ts";
+import type { MembershipContext } from "#membership/context.ts";
 
-const leastVersionOf = (request: Request): bigint | undefined => {
+const minVersionOf = (request: Request): bigint | undefined => {
   const least = request.headers.get("x-graph-min-version");
   if (least === null) return undefined;
   if (!graphVersionText.safeParse(least).success)
@@ -20,7 +20,7 @@ export const askAtLeast = async <T>(
   reader: GraphReader,
   question: (reader: GraphReader) => Promise<Answered<T>>,
 ): Promise<Answered<T>> => {
-  const least = leastVersionOf(request);
+  const least = minVersionOf(request);
   const answered = await question(least === undefined ? reader : await reader.since(least));
   if (least !== undefined && answered.version < least) throw new Problem("graph_behind");
   return answered;
@@ -62,7 +62,7 @@ const refusalOf = (error: unknown): unknown =>
     : error;
 
 /** Counts and times one question, whatever becomes of it. Throws `graph_unavailable`. */
-export const observed = async <T>(room: MembershipRoom, endpoint: string, work: (note: Note) => Promise<T>): Promise<T> => {
+export const observed = async <T>(context: MembershipContext, endpoint: string, work: (note: Note) => Promise<T>): Promise<T> => {
   const started = performance.now();
   let status = "200";
   let source: "index" | "sql" = "sql";
@@ -71,12 +71,12 @@ export const observed = async <T>(room: MembershipRoom, endpoint: string, work: 
     return answered;
   };
   try {
-    return await room.tracing.span(`pip.${endpoint}`, {}, () => work(note));
+    return await context.tracing.span(`pip.${endpoint}`, {}, () => work(note));
   } catch (error) {
     status = String(error instanceof Problem ? error.status : 500);
     throw refusalOf(error);
   } finally {
-    room.metrics.count("membership_pip_requests_total", { endpoint, source, status });
-    room.metrics.observe("membership_pip_seconds", { endpoint, source }, (performance.now() - started) / 1000);
+    context.metrics.count("membership_pip_requests_total", { endpoint, source, status });
+    context.metrics.observe("membership_pip_seconds", { endpoint, source }, (performance.now() - started) / 1000);
   }
 };

@@ -3,7 +3,7 @@ import type { askFactsIf } from "#contract/facts.ts";
 import type { BodyOf, ReplyOf } from "#contract/endpoint.ts";
 import { microFromUsd } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
-import { undone } from "#membership/only-tried.ts";
+import { undone } from "#membership/dry-run.ts";
 import { insertDelegation } from "#membership/delegations/put-delegation.ts";
 import { readFacts } from "#membership/graph/facts.ts";
 import type { Answered } from "#membership/graph/graph-reader.ts";

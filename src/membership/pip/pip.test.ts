@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { parse } from "yaml";
 import { statement, type Database, type Sql } from "#store/database.ts";
 import { testDatabase } from "#testing/database.ts";
-import { graphRooms, servedWorld, sharedWorld } from "#testing/membership.ts";
+import { graphModules, servedWorld, sharedWorld } from "#testing/membership.ts";
 
 const shared = sharedWorld();
 const PIP = "/api/v1/pip/membership";
@@ -47,7 +47,7 @@ const picked = (body: unknown, members: readonly string[] | undefined): unknown 
     : body.map((item: Record<string, unknown>) => Object.fromEntries(members.map((member) => [member, item[member]])));
 
 test("the five questions answer their cases", async (t) => {
-  const { proxy, within } = undoable(await testDatabase(t, graphRooms));
+  const { proxy, within } = undoable(await testDatabase(t, graphModules));
   const world = await servedWorld(t, proxy);
   const folder = new URL("../cases/", import.meta.url);
   let given = 0;
@@ -191,7 +191,7 @@ test("services ask about anybody, a person about himself, an agent about what it
 });
 
 test("a setting leaves types without a rule without rows", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), { environment: { DATA_SCOPE_UNKNOWN_TYPE: "deny" } });
+  const world = await servedWorld(t, await testDatabase(t, graphModules), { environment: { DATA_SCOPE_UNKNOWN_TYPE: "deny" } });
   const scope = async (type: string) =>
     (await world.call("service:pdp", "GET", `${PIP}/data-scope?subject_id=person:ben&resource_type=${type}`)).body.row_filter_sql;
   assert.equal(await scope("orders"), "1=0");
@@ -200,7 +200,7 @@ test("a setting leaves types without a rule without rows", async (t) => {
 
 test("an enforcement point outside, with a client of its own and pip.read, asks about anybody of its tenant and nobody else's", async (t) => {
   const identity = testIdentity();
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), { identity });
+  const world = await servedWorld(t, await testDatabase(t, graphModules), { identity });
   const ask = async (tenant: string, path: string, scopes: readonly string[] = ["pip.read"]) => {
     const token = await identity.tokenFor({ sub: "service:shop", clientId: "service:shop", tenant, scopes });
     return world.call(undefined, "GET", `${PIP}/${path}`, { headers: { authorization: `Bearer ${token}` } });

@@ -8,7 +8,7 @@ import type { Answered, GraphReader } from "#membership/graph/graph-reader.ts";
 import { answer } from "#http/serve.ts";
 import { readCandidates } from "#membership/graph/sql-candidates.ts";
 import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
-import type { MembershipRoom } from "#membership/room.ts";
+import type { MembershipContext } from "#membership/context.ts";
 import { Problem } from "#contract/problem.ts";
 import { askAtLeast, observed, originOf, pipAnswer } from "./answer.ts";
 import { factsIf } from "./facts-if.ts";
@@ -30,8 +30,8 @@ const stepUpOf = (level: string | null): { readonly mfa_required: boolean; reado
   level === "strong" || level === "phishing_resistant" ? { mfa_required: false, level } : { mfa_required: true, level: "strong" };
 
 /** The policy information point: it answers the decision point and therefore never asks it. */
-export const servePip = (room: MembershipRoom): void => {
-  const { router } = room;
+export const servePip = (context: MembershipContext): void => {
+  const { router } = context;
   const serve = <E extends Endpoint<z.ZodType, z.ZodType, z.ZodType, z.ZodType>>(
     endpoint: E,
     name: string,
@@ -39,10 +39,10 @@ export const servePip = (room: MembershipRoom): void => {
     read: (reader: GraphReader, scope: TenantScope, query: QueryOf<E>) => Promise<Answered<ReplyOf<E>>>,
   ): void =>
     router.serve(endpoint, ({ caller, query, request }) =>
-      observed(room, name, async (note) => {
+      observed(context, name, async (note) => {
         const scope = tenantScopeOf(caller);
         guard(caller, query);
-        return pipAnswer(request, note(await askAtLeast(request, room.reader, (reader) => read(reader, scope, query))));
+        return pipAnswer(request, note(await askAtLeast(request, context.reader, (reader) => read(reader, scope, query))));
       }),
     );
   const mapped = <A, B>(answered: Answered<A>, change: (value: A) => B): Answered<B> => ({ ...answered, value: change(answered.value) });
@@ -99,25 +99,25 @@ export const servePip = (room: MembershipRoom): void => {
       ),
   );
   router.serve(askFacts, ({ caller, body, request }) =>
-    observed(room, "facts", async (note) => {
+    observed(context, "facts", async (note) => {
       const scope = tenantScopeOf(caller);
-      const answered = note(await askAtLeast(request, room.reader, (reader) => reader.facts(scope, body.asks)));
+      const answered = note(await askAtLeast(request, context.reader, (reader) => reader.facts(scope, body.asks)));
       return answer({ graph_version: Number(answered.version), facts: [...answered.value] }, { headers: originOf(answered) });
     }),
   );
   router.serve(listCandidates, ({ caller, body, request }) =>
-    observed(room, "candidates", async () => {
+    observed(context, "candidates", async () => {
       const scope = tenantScopeOf(caller);
-      const answered = await askAtLeast(request, room.reader, () => readCandidates(room.database, scope, body));
+      const answered = await askAtLeast(request, context.reader, () => readCandidates(context.database, scope, body));
       return answer({ ids: [...answered.value] }, { headers: originOf(answered) });
     }),
   );
   router.serve(askFactsIf, ({ caller, body, request }) =>
-    observed(room, "facts-if", async () => {
+    observed(context, "facts-if", async () => {
       const scope = tenantScopeOf(caller);
       // Only the house's own services speak for any tenant.
       if (scope.tenant !== "*" && scope.tenant !== body.tenant_id) throw new Problem("tenant_required");
-      const answered = await askAtLeast(request, room.reader, () => factsIf(room.database, scope, body, room.dataScope));
+      const answered = await askAtLeast(request, context.reader, () => factsIf(context.database, scope, body, context.dataScope));
       return answer({ graph_version: Number(answered.version), ...answered.value }, { headers: originOf(answered) });
     }),
   );

@@ -1,5 +1,5 @@
 import {
-  MOST_AFFECTED,
+  MAX_AFFECTED,
   type AffectedCapability,
   type McpPrompt,
   type McpResource,
@@ -166,7 +166,7 @@ const AFFECTED = statement<AffectedCapability>(
    join membership.delegation d on d.path @> array[p.id] and ${visible("d")} and ${live("d")} and (d.capabilities is null or t.id = any(d.capabilities))
    join membership.delegation r on r.id = d.path[1]
    where w.digest is null or c.digest <> w.digest
-   order by t.id, d.id limit ${MOST_AFFECTED + 1}`,
+   order by t.id, d.id limit ${MAX_AFFECTED + 1}`,
 );
 
 /** Live delegations, of those that the scope sees, that give a tool now and would not were it so. */
@@ -176,5 +176,5 @@ export const readAffected = async (
   tools: readonly { readonly tool_id: string; readonly definition_digest: string | null }[],
 ): Promise<{ readonly affected: AffectedCapability[]; readonly truncated: boolean }> => {
   const rows = await sql.run(AFFECTED, [scope.tenant, tools.map(({ tool_id: id }) => id), tools.map((tool) => tool.definition_digest)]);
-  return { affected: rows.slice(0, MOST_AFFECTED), truncated: rows.length > MOST_AFFECTED };
+  return { affected: rows.slice(0, MAX_AFFECTED), truncated: rows.length > MAX_AFFECTED };
 };

@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { testDatabase } from "#testing/database.ts";
 import { testIdentity } from "#testing/identity.ts";
-import { graphRooms, servedWorld, type Reply } from "#testing/membership.ts";
+import { graphModules, servedWorld, type Reply } from "#testing/membership.ts";
 
 const scopes = ["membership.read", "membership.registry", "membership.write"];
 const MCP = "/api/v1/mcp";
 
 const served = async (t: Parameters<typeof servedWorld>[0]) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   const call = (method: string, path: string, body?: unknown, as = "ada", headers = {}): Promise<Reply> =>
     world.call(as, method, path.startsWith("/api") ? path : `${MCP}${path}`, { ...(body === undefined ? {} : { body }), scopes, headers });
   return { world, call };
@@ -58,7 +58,7 @@ test("a service is registered once by name, found, listed, and changed", async (
 
 test("a person owns what it registers and stands in the record as a person, whatever its id looks like; a client in its own name does neither", async (t) => {
   const identity = testIdentity();
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), { identity });
+  const world = await servedWorld(t, await testDatabase(t, graphModules), { identity });
   await world.put({ kind: "Person", id: "00u1a2b3", name: "Mira", tenant_id: "tenant:acme" });
   const put = async (sub: string, clientId: string) => {
     const token = await identity.tokenFor({ sub, tenant: "tenant:acme", scopes, clientId });

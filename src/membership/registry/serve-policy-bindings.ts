@@ -9,7 +9,7 @@ import {
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
 import { statement, type Sql } from "#store/database.ts";
-import { requireView, type Asking } from "#membership/asking.ts";
+import { requireView, type Asking } from "#membership/access.ts";
 import { draftOfRow, isSeen, requireOwnNode, tenantOfWriter } from "#membership/graph-edit/edits.ts";
 import { versioned } from "#membership/graph-edit/graph-answers.ts";
 import { actOn, takeAway, writeAs } from "#membership/graph-edit/write-as.ts";
@@ -25,7 +25,7 @@ import { visible, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
 import { requireKeyedCall } from "#membership/idempotency.ts";
 import { requireTag, requireTags, tagOf } from "#membership/if-match.ts";
-import type { MembershipRoom } from "#membership/room.ts";
+import type { MembershipContext } from "#membership/context.ts";
 
 /** What is called: a POLICY_REF may begin elsewhere too, but no question of a call goes there. */
 const bound: readonly NodeKind[] = ["MCPService", "Tool", "MCPResource", "MCPPrompt"];
@@ -62,10 +62,11 @@ const requireBinding = async (sql: Sql, scope: TenantScope, id: string): Promise
 };
 
 /** Which policies are bound to what is called. Each binding is a node between its target and its policy. */
-export const servePolicyBindings = (room: MembershipRoom): void => {
-  const { router, database } = room;
+export const servePolicyBindings = (context: MembershipContext): void => {
+  const { router, database } = context;
   const act = actOn(["policybindings", "edit"], "policybindings");
-  const requireLook = (call: Asking, id: string): Promise<TenantScope> => requireView(room, call, { type: "registry", action: "view", id });
+  const requireLook = (call: Asking, id: string): Promise<TenantScope> =>
+    requireView(context, call, { type: "registry", action: "view", id });
 
   router.serve(createPolicyBinding, async (call) => {
     const { target_id, policy_id, reason, ...props } = call.body;
@@ -88,7 +89,7 @@ export const servePolicyBindings = (room: MembershipRoom): void => {
       return requireBinding(tx.sql, scope, id);
     };
     const asked = act(call, "policy_bound", `${target_id} ${policy_id}`, reason);
-    return writeOnce(room, asked, { key, shownAs: (row) => ({ status: 201, headers: headersOf(row) }) }, bind, viewOf);
+    return writeOnce(context, asked, { key, shownAs: (row) => ({ status: 201, headers: headersOf(row) }) }, bind, viewOf);
   });
 
   router.serve(listPolicyBindings, async (call) => {
@@ -108,7 +109,7 @@ export const servePolicyBindings = (room: MembershipRoom): void => {
     const tags = requireTags(call.request);
     const { binding_id: id } = call.params;
     const { reason, ...terms } = call.body;
-    const { value, version } = await writeAs(room, act(call, "policy_binding_changed", id, reason), async (tx, scope) => {
+    const { value, version } = await writeAs(context, act(call, "policy_binding_changed", id, reason), async (tx, scope) => {
       const { props: held } = await requireBinding(tx.sql, scope, id);
       const node = await requireOwnNode(tx.sql, scope, id);
       requireTag(tags, node);
@@ -121,7 +122,7 @@ export const servePolicyBindings = (room: MembershipRoom): void => {
   router.serve(deletePolicyBinding, async (call) => {
     const tags = requireTags(call.request);
     const { binding_id: id } = call.params;
-    return takeAway(room, act(call, "policy_unbound", id, call.query.reason), async (tx, scope) => {
+    return takeAway(context, act(call, "policy_unbound", id, call.query.reason), async (tx, scope) => {
       await requireBinding(tx.sql, scope, id);
       const node = await requireOwnNode(tx.sql, scope, id);
       requireTag(tags, node);

@@ -20,22 +20,23 @@ import {
   type McpResource,
 } from "#contract/registry.ts";
 import { answer } from "#http/serve.ts";
-import { requireView, type Asking } from "#membership/asking.ts";
+import { requireView, type Asking } from "#membership/access.ts";
 import { skippedPage, statusOf, versioned } from "#membership/graph-edit/graph-answers.ts";
 import { actOn, takeAway, writeAs } from "#membership/graph-edit/write-as.ts";
 import { lockNodes, type NodeRow } from "#membership/graph/put-node.ts";
 import type { TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
 import { tagOf } from "#membership/if-match.ts";
-import type { MembershipRoom } from "#membership/room.ts";
+import type { MembershipContext } from "#membership/context.ts";
 import { definedPrompt, definedResource, definedTool, serviceOfPublished } from "./definitions.ts";
 import { findService, findTools, listProvided, listServices, providedView, readAffected, toolView, type ToolRow } from "./read-registry.ts";
 import { dropService, dropTool, putProvided, putService, retireTools } from "./write-registry.ts";
 
 /** MCP services and what they provide: who may be asked for what, by whom it is owned, and which definition is in force. */
-export const serveRegistry = (room: MembershipRoom): void => {
-  const { router, database } = room;
-  const requireLook = (call: Asking, id: string): Promise<TenantScope> => requireView(room, call, { type: "registry", action: "view", id });
+export const serveRegistry = (context: MembershipContext): void => {
+  const { router, database } = context;
+  const requireLook = (call: Asking, id: string): Promise<TenantScope> =>
+    requireView(context, call, { type: "registry", action: "view", id });
   const act = actOn(["registry", "edit"], "registry");
   const requireService = async (scope: TenantScope, by: Parameters<typeof findService>[2]) => {
     const found = await findService(database, scope, by);
@@ -46,7 +47,7 @@ export const serveRegistry = (room: MembershipRoom): void => {
 
   router.serve(registerMcpService, async (call) => {
     const body = "service_type" in call.body ? call.body : serviceOfPublished(call.body);
-    const { value, version } = await writeAs(room, act(call, "registry_put_service", body.name, body.reason), async (tx, scope) => {
+    const { value, version } = await writeAs(context, act(call, "registry_put_service", body.name, body.reason), async (tx, scope) => {
       const { id, outcome } = await putService(tx, scope, body, call.caller.sub);
       return { value: { outcome, kept: await findService(tx.sql, scope, { id }) } };
     });
@@ -70,7 +71,7 @@ export const serveRegistry = (room: MembershipRoom): void => {
   });
   router.serve(deleteMcpService, async (call) => {
     const { params, query } = call;
-    return takeAway(room, act(call, "registry_drop_service", params.service_id, query.reason), (tx, scope) =>
+    return takeAway(context, act(call, "registry_drop_service", params.service_id, query.reason), (tx, scope) =>
       dropService(tx, scope, params.service_id, query.force === "true"),
     );
   });
@@ -89,21 +90,21 @@ export const serveRegistry = (room: MembershipRoom): void => {
   });
   router.serve(deleteMcpTool, async (call) => {
     const { params, query } = call;
-    return takeAway(room, act(call, "registry_drop_tool", params.tool_id, query.reason), (tx, scope) =>
+    return takeAway(context, act(call, "registry_drop_tool", params.tool_id, query.reason), (tx, scope) =>
       dropTool(tx, scope, params.tool_id, query.purge === "true"),
     );
   });
 
   router.serve(retireMcpTools, async (call) => {
     const { body } = call;
-    const { value, version } = await writeAs(room, act(call, "registry_retire_tools", undefined, body.reason), async (tx, scope) => ({
+    const { value, version } = await writeAs(context, act(call, "registry_retire_tools", undefined, body.reason), async (tx, scope) => ({
       value: { retired: [...(await retireTools(tx, scope, [...new Set(body.tool_ids)]))] },
     }));
     return answer(value, { headers: versioned(version) });
   });
 
   router.serve(affectedCapabilities, async (call) => {
-    const scope = await requireView(room, call, { type: "registry", action: "edit", id: "tools" });
+    const scope = await requireView(context, call, { type: "registry", action: "edit", id: "tools" });
     return readAffected(database, scope, call.body.tools);
   });
 
@@ -140,7 +141,7 @@ export const serveRegistry = (room: MembershipRoom): void => {
     read: (tx: GraphTransaction, written: Awaited<ReturnType<typeof putProvided>>, scope: TenantScope) => Promise<Kept[]>,
   ) => {
     const { service_id: id } = call.params;
-    const { value, version } = await writeAs(room, act(call, `registry_put_${name}`, id, call.body.reason), async (tx, scope) => {
+    const { value, version } = await writeAs(context, act(call, `registry_put_${name}`, id, call.body.reason), async (tx, scope) => {
       const written = await putProvided(tx, scope, id, list ?? [call.body as Draft], define, list && name);
       return { value: { outcomes: written.outcomes, all: await read(tx, written, scope) } };
     });

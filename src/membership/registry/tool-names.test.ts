@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { testDatabase } from "#testing/database.ts";
 import { testAudiences, testIdentity } from "#testing/identity.ts";
-import { graphRooms, servedWorld } from "#testing/membership.ts";
+import { graphModules, servedWorld } from "#testing/membership.ts";
 
 const scopes = ["membership.read", "membership.write", "membership.registry"];
 const key = () => ({ "idempotency-key": crypto.randomUUID() });
 
 test("nobody takes the name of a tool of a system, or of another tenant's service, before it is published", async (t) => {
   const identity = testIdentity();
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), { identity });
+  const world = await servedWorld(t, await testDatabase(t, graphModules), { identity });
   const send = (method: string, path: string, body: object, headers: object = { "if-none-match": "*" }) =>
     world.call("eve", method, `/api/v1${path}`, { body, headers: { ...key(), ...headers }, scopes });
   /** As the tool server registers a system that somebody published. */

@@ -6,7 +6,7 @@ import { dropEdges, lockEdge } from "#membership/graph/drop-edge.ts";
 import { putEdge } from "#membership/graph/put-edge.ts";
 import { scopeOfTenant, wholeGraph } from "#membership/graph/tenant-scope.ts";
 import { createWriteGraph, type WriteGraph } from "#membership/graph/write.ts";
-import { undone } from "#membership/only-tried.ts";
+import { undone } from "#membership/dry-run.ts";
 import type { SignInRules } from "#membership/sign-ins/settle-person.ts";
 import { applyImport } from "#membership/transfer/apply-import.ts";
 import { readImport } from "#membership/transfer/read-import.ts";
@@ -14,7 +14,7 @@ import type { Log } from "#telemetry/log.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { statement } from "#store/database.ts";
 import { forEachDatabase, testDatabase } from "#testing/database.ts";
-import { graphRooms, graphWorld, servedWorld, type ServedWorld } from "#testing/membership.ts";
+import { graphModules, graphWorld, servedWorld, type ServedWorld } from "#testing/membership.ts";
 import { readHolders, type SignInWays } from "./remaining-holders.ts";
 import { reportLockedOut } from "./report-locked-out.ts";
 
@@ -113,7 +113,7 @@ const operatorsFile = async (write: WriteGraph, edits: readonly Edit[]): Promise
 };
 
 test("a business role by which the account is in its tenant is no way around the question", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   const way = "role-of:acme";
   const made = [node(way, "BusinessRole", "active"), put(ACCOUNT, way), put(way, ACME), drop(ADMINS, ACME)];
   assert.equal((await change(world, made)).status, 200);
@@ -124,7 +124,7 @@ test("a business role by which the account is in its tenant is no way around the
 });
 
 test("the last administrator stays, whoever writes and by whatever way they would go", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   const { version } = await world.reader.version();
   for (const [what, edits] of losses) {
     for (const dry_run of [true, false]) {
@@ -164,7 +164,7 @@ test("the last administrator stays, whoever writes and by whatever way they woul
 });
 
 test("what takes no last one away is done", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   const staff = node("group:staff", "Group", "active");
   const done: readonly (readonly [what: string, as: string, edits: readonly Edit[]])[] = [
     [
@@ -213,7 +213,7 @@ test("what takes no last one away is done", async (t) => {
 });
 
 test("whoever has a role for a while keeps it as long: what makes nothing worse is done", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   await world.sql("update membership.edge set expires_at = '2090-01-01' where src = 'account:ada@acme'");
   assert.equal((await change(world, [node("group:contractors", "Group", "suspended")])).status, 200);
   assert.equal((await change(world, [put(ACCOUNT, ADMINS, later)])).status, 200);
@@ -233,7 +233,7 @@ const link = (world: ServedWorld, subject: string, person_id: string, at = issue
 const unlink = (world: ServedWorld, id: string) => world.call("ada", "DELETE", `/api/v1/identity-links/${id}?reason=gone`, { scopes });
 
 test("who cannot sign in is no administrator; the last sign-in of the last one stays", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), { signIns: rulesOf("match") });
+  const world = await servedWorld(t, await testDatabase(t, graphModules), { signIns: rulesOf("match") });
   const first = await link(world, "ada-1", ADA);
   assert.equal((await change(world, [put("account:ben@acme", ADMINS)])).status, 200);
   const leave = () => change(world, [drop(ACCOUNT, ADMINS)]);
@@ -252,11 +252,11 @@ test("who cannot sign in is no administrator; the last sign-in of the last one s
 });
 
 test("where subjects are ids, a link takes the sign-in of the person whose id it is; whom the embedded provider does not know is nobody", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), { signIns: rulesOf("off") });
+  const world = await servedWorld(t, await testDatabase(t, graphModules), { signIns: rulesOf("off") });
   const taken = await link(world, "ada", "person:dan");
   assert.deepEqual([taken.status, taken.body.code], [409, "last_administrator"]);
   assert.equal((await link(world, "ben", "person:dan")).status, 201);
-  const embedded = await servedWorld(t, await testDatabase(t, graphRooms), {
+  const embedded = await servedWorld(t, await testDatabase(t, graphModules), {
     signIns: rulesOf("off", { issuer: undefined, persons: [ADA] }),
   });
   await embedded.put({ kind: "MEMBER_OF", src: "account:ben@acme", dst: ADMINS });
@@ -264,21 +264,21 @@ test("where subjects are ids, a link takes the sign-in of the person whose id it
 });
 
 test("a setting that leaves an administrator no sign-in is told of", async (t) => {
-  const world = await graphWorld(await testDatabase(t, graphRooms));
-  const told: unknown[] = [];
-  const log: Log = { ...silentLog, warn: (event, data) => void told.push([event, data]) };
+  const world = await graphWorld(await testDatabase(t, graphModules));
+  const published: unknown[] = [];
+  const log: Log = { ...silentLog, warn: (event, data) => void published.push([event, data]) };
   await reportLockedOut(world.database, rulesOf("off"), log);
-  assert.deepEqual(told, []);
+  assert.deepEqual(published, []);
   await reportLockedOut(world.database, rulesOf("match"), log);
   assert.deepEqual(
-    told,
+    published,
     ["role:administrator", "role:platform"].map((role) => ["no_holder_can_sign_in", { tenant: ACME, role }]),
   );
 });
 
 /** A directory's user who is the last of both roles, by a marked group and of their own. */
 const scimWorld = async (t: TestContext) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   const { body } = await world.call("ada", "POST", "/api/v1/scim-tokens", { body: { name: "directory" }, scopes });
   const scim = async (method: string, path: string, sent?: object) => {
     const response = await world.service.fetch(
@@ -329,7 +329,7 @@ test("a directory cannot take the last one away, and is told so in its own words
 });
 
 test("claims of a sign-in take the last one no group", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), { signIns: rulesOf("off") });
+  const world = await servedWorld(t, await testDatabase(t, graphModules), { signIns: rulesOf("off") });
   await world.put(
     { id: "group:claimed", kind: "Group", name: "Claimed", tenant_id: ACME, props: { provisions_roles: true } },
     { kind: "MEMBER_OF", src: "group:claimed", dst: "role:administrator" },
@@ -364,7 +364,7 @@ const races: readonly (readonly [what: string, one: readonly Edit[], other: read
 
 forEachDatabase(
   "what takes the last one away together does not both succeed, in transactions at once",
-  graphRooms,
+  graphModules,
   async (_t, database, { second }) => {
     const world = await graphWorld(database);
     const other = second === undefined ? world : await graphWorld(await second());
@@ -478,7 +478,7 @@ const OPERATORS = statement("testing.small_operator", "insert into membership.op
 const kindOf: Readonly<Record<string, string>> = { tenant: "Tenant", person: "Person", account: "Account", group: "Group" };
 const ends = { 1: null, 2: later, 3: "2000-01-01T00:00:00Z" } as const;
 
-forEachDatabase("the question reads small worlds like a plain reading of them", graphRooms, async (_t, database) => {
+forEachDatabase("the question reads small worlds like a plain reading of them", graphModules, async (_t, database) => {
   await graphWorld(database, { demo: false });
   let held = 0;
   await fc.assert(

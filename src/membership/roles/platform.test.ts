@@ -5,7 +5,7 @@ import type { FactAsk } from "#contract/facts.ts";
 import { Problem } from "#contract/problem.ts";
 import { createFeed } from "#membership/graph/index/feed.ts";
 import { createIndexReader } from "#membership/graph/index/index-reader.ts";
-import { seedHouse } from "#membership/graph/house-nodes.ts";
+import { seedBuiltIns } from "#membership/graph/built-in-nodes.ts";
 import { putEdge, type EdgeDraft } from "#membership/graph/put-edge.ts";
 import type { NodeDraft } from "#membership/graph/put-node.ts";
 import { wholeGraph } from "#membership/graph/tenant-scope.ts";
@@ -14,7 +14,7 @@ import { silentLog } from "#telemetry/log.ts";
 import { seedDemo } from "#demo/world.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { forEachDatabase, testDatabase } from "#testing/database.ts";
-import { graphRooms, graphWorld, servedWorld, type GraphWorld, type Rule, type ServedWorld } from "#testing/membership.ts";
+import { graphModules, graphWorld, servedWorld, type GraphWorld, type Rule, type ServedWorld } from "#testing/membership.ts";
 import { directoryOf, made, patch, user } from "#testing/scim-directory.ts";
 import { until } from "#testing/until.ts";
 
@@ -31,7 +31,7 @@ const askOf = (subject: string): FactAsk => ({
 const edgeSql = (src: string, dst: string): string =>
   `insert into membership.edge (id, kind, src, dst) values ('edge:${src.slice(7)}-${dst.slice(5)}', 'MEMBER_OF', '${src}', '${dst}')`;
 
-forEachDatabase("role:platform counts in the operator's tenant alone, whatever reads it", graphRooms, async (t, database) => {
+forEachDatabase("role:platform counts in the operator's tenant alone, whatever reads it", graphModules, async (t, database) => {
   const world = await graphWorld(database);
   assert.deepEqual(await world.sql("select tenant_id from membership.operator_tenant"), [{ tenant_id: "tenant:acme" }]);
   // No writer may make this edge.
@@ -81,7 +81,7 @@ const tryEdge = (world: GraphWorld, roles: RoleRight, src: string, dst: string):
 
 forEachDatabase(
   "no writer leads a node of another tenant to role:platform, and none without it gives it",
-  graphRooms,
+  graphModules,
   async (_t, database) => {
     const world = await graphWorld(database);
     const group = { kind: "Group", tenant_id: "tenant:globex" } as const;
@@ -106,7 +106,7 @@ const edit = (world: ServedWorld, as: string, ...changes: readonly object[]) =>
 const put = (src: string, dst: string) => ({ op: "put_edge", edge: { kind: "MEMBER_OF", src, dst } });
 const drop = (src: string, dst: string) => ({ op: "drop_edge", edge: { kind: "MEMBER_OF", src, dst } });
 const openWorld = async (t: TestContext) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   await world.put({ kind: "MEMBER_OF", src: "person:ben", dst: "role:administrator" });
   return world;
 };
@@ -150,7 +150,7 @@ test("an administrator changes nothing of who holds role:platform, by no way; a 
   assert.equal((await world.call("ben", "POST", `/api/v1/credentials/${credential.credential_id}/rotate`, rotate)).status, 403);
   assert.equal((await edit(world, "ada", put("person:ben", PLATFORM))).status, 200);
   assert.equal((await edit(world, "ben", put("person:cleo", PLATFORM))).status, 200, "who was given it gives it");
-  const refused = await servedWorld(t, await testDatabase(t, graphRooms), {
+  const refused = await servedWorld(t, await testDatabase(t, graphModules), {
     rule: ({ type }) => (type === "roles" ? "step_up_required" : true),
   });
   assert.equal(
@@ -191,7 +191,7 @@ const switches: readonly (readonly [what: string, changes: readonly object[]])[]
 test("an administrator switches off no holder of role:platform, by no way; a holder does, after a strong sign-in", async (t) => {
   let strong = true;
   const rule: Rule = ({ type }) => (type === "roles" && !strong ? "step_up_required" : type !== "deployment");
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule });
+  const world = await servedWorld(t, await testDatabase(t, graphModules), { rule });
   await world.put(
     { id: "agent:runner", kind: "AIAgent", name: "Runner", tenant_id: "tenant:acme", props: {} },
     { kind: "MEMBER_OF", src: "agent:runner", dst: PLATFORM },
@@ -247,7 +247,7 @@ test("an administrator switches off no holder of role:platform, by no way; a hol
 });
 
 test("a directory's active: false is done to a holder of role:platform, unless it is the last one", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   const scim = await directoryOf(world);
   const id = await made(scim, "/Users", user("fay"));
   const off = patch({ op: "Replace", path: "active", value: "False" });
@@ -273,7 +273,7 @@ test("a directory's active: false is done to a holder of role:platform, unless i
 test("what names a secret of the platform is written by who runs the deployment, with a strong sign-in, whichever way", async (t) => {
   let ada: boolean | string = true;
   const rule: Rule = ({ type, sub }) => type !== "deployment" || (sub === "person:ada" && ada);
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule });
+  const world = await servedWorld(t, await testDatabase(t, graphModules), { rule });
   const props = { type: "secret" };
   const NODE = "resource:acme.secret.people.demo";
   const node = (id: string, external_id: string, more: object = {}) =>
@@ -337,7 +337,7 @@ test("what names a secret of the platform is written by who runs the deployment,
 });
 
 test("what came with the deployment is joined and parted by nobody, who runs the deployment included", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule: () => true });
+  const world = await servedWorld(t, await testDatabase(t, graphModules), { rule: () => true });
   const ends = { kind: "PROVIDES", src: "service:crud", dst: "system.health" };
   const { version } = await world.reader.version();
   for (const [what, change] of [
@@ -365,7 +365,7 @@ test("what came with the deployment is joined and parted by nobody, who runs the
 
 test("a marked group that leads to role:platform is filled by no file, directory or claim", async (t) => {
   const signIns = { provision: "off", system: "oidc", subjectPrefix: "person:", groups: new Map([["ops", ["group:ops"]]]) } as const;
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), { signIns });
+  const world = await servedWorld(t, await testDatabase(t, graphModules), { signIns });
   const group = { kind: "Group", tenant_id: "tenant:acme", props: { provisions_roles: true } } as const;
   await world.put(
     { ...group, id: "group:ops", name: "Operators" },
@@ -426,7 +426,7 @@ const platformHolders = (world: GraphWorld) =>
 type Draft = NodeDraft | EdgeDraft;
 /** A deployment as it was before the role: its graph, and no word of an operator. */
 const older = async (t: TestContext, marker: string | undefined, ...more: readonly Draft[]) => {
-  const database = await testDatabase(t, graphRooms);
+  const database = await testDatabase(t, graphModules);
   const world = await graphWorld(database, { demo: false });
   const tenant = { id: "tenant:acme", kind: "Tenant", name: "acme", tenant_id: "tenant:acme" } as const;
   const person = (id: string) => ({ id, kind: "Person", name: id, tenant_id: "tenant:acme" }) as const;
@@ -473,23 +473,23 @@ test("a deployment from before the role gives it once: to the first administrato
     ],
   ];
   for (const [what, world, holders] of cases) {
-    await seedHouse(world.write);
+    await seedBuiltIns(world.write);
     assert.deepEqual([what, await platformHolders(world)], [what, holders]);
     const { version } = await world.reader.version();
-    await seedHouse(world.write);
+    await seedBuiltIns(world.write);
     assert.equal((await world.reader.version()).version, version);
   }
   const [, first] = cases[0] ?? [];
   assert.ok(first);
   await first.put({ kind: "MEMBER_OF", src: "person:second", dst: PLATFORM });
   await first.sql("delete from membership.edge where src = 'person:first' and dst = 'role:platform'");
-  await seedHouse(first.write);
+  await seedBuiltIns(first.write);
   assert.deepEqual(await platformHolders(first), ["person:second"], "what was taken away stays so");
 });
 
 test("the demo beside a deployment of somebody else's leaves the operator's tenant as it is", async (t) => {
   const world = await older(t, "person:first", administrator("person:first"), otherTenant);
-  await seedHouse(world.write);
+  await seedBuiltIns(world.write);
   await world.sql("update membership.operator_tenant set tenant_id = 'tenant:other'");
   await seedDemo({ change: world.change, metrics: world.metrics, now: () => new Date() });
   assert.deepEqual(await platformHolders(world), ["person:first"]);
@@ -497,13 +497,13 @@ test("the demo beside a deployment of somebody else's leaves the operator's tena
 });
 
 test("a graph that is put back into an empty store says whose the deployment is; of two tenants none", async (t) => {
-  const world = await graphWorld(await testDatabase(t, graphRooms), { demo: false });
+  const world = await graphWorld(await testDatabase(t, graphModules), { demo: false });
   const person = (id: string, tenant_id: string) => ({ id, kind: "Person", name: id, tenant_id }) as const;
   const tenants = ["tenant:a", "tenant:b"].map((id) => ({ id, kind: "Tenant", name: id, tenant_id: id }) as const);
   await world.put(...tenants, person("person:a", "tenant:a"), person("person:b", "tenant:b"));
   const both = world.put({ kind: "MEMBER_OF", src: "person:a", dst: PLATFORM }, { kind: "MEMBER_OF", src: "person:b", dst: PLATFORM });
   await assert.rejects(both, /access_denied|operator/);
-  assert.equal(await tryEdge(world, "assign", "person:a", PLATFORM).then((told) => told.slice(0, 13)), "access_denied");
+  assert.equal(await tryEdge(world, "assign", "person:a", PLATFORM).then((published) => published.slice(0, 13)), "access_denied");
   await world.put({ kind: "MEMBER_OF", src: "person:a", dst: PLATFORM });
   assert.deepEqual(await world.sql("select tenant_id from membership.operator_tenant"), [{ tenant_id: "tenant:a" }]);
 });

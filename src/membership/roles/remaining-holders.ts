@@ -1,6 +1,6 @@
 import { statement, type Sql } from "#store/database.ts";
 import { unexpired } from "#membership/graph/sql-parts.ts";
-import { ADMINISTRATOR, PLATFORM } from "./house-roles.ts";
+import { ADMINISTRATOR, PLATFORM } from "./built-in-roles.ts";
 import { OPERATOR_TENANT } from "./operator-tenant.ts";
 
 /** Who can sign in, as the settings have it. */

@@ -3,7 +3,7 @@ import { statement, type Sql } from "#store/database.ts";
 import type { GraphOp } from "#membership/graph/graph-op.ts";
 import { identityKinds } from "#membership/graph/kinds.ts";
 import { unexpired } from "#membership/graph/sql-parts.ts";
-import { ADMINISTRATOR, PLATFORM } from "./house-roles.ts";
+import { ADMINISTRATOR, PLATFORM } from "./built-in-roles.ts";
 import { OPERATOR_TENANT, settleOperatorTenant } from "./operator-tenant.ts";
 import { readLacking, readShutOut, type SignInWays } from "./remaining-holders.ts";
 

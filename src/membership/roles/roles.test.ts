@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { testDatabase } from "#testing/database.ts";
-import { graphRooms, servedWorld, type Rule, type ServedWorld } from "#testing/membership.ts";
+import { graphModules, servedWorld, type Rule, type ServedWorld } from "#testing/membership.ts";
 
 const scopes = ["membership.read", "membership.write"];
 const key = () => ({ "idempotency-key": crypto.randomUUID() });
@@ -60,7 +60,7 @@ const touching: readonly (readonly [name: string, changes: readonly object[]])[]
 ];
 
 test("whatever changes who holds a role needs roles/assign, by each way and whatever is done in one step", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule: mayEdit });
+  const world = await servedWorld(t, await testDatabase(t, graphModules), { rule: mayEdit });
   const call = callOf(world);
   const before = (await world.reader.version()).version;
   for (const [name, changes] of touching)
@@ -86,19 +86,19 @@ test("whatever changes who holds a role needs roles/assign, by each way and what
 });
 
 test("who may assign roles does, and the decision that allowed it is on record; another may not", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   const call = callOf(world);
   for (const [name, changes] of touching.slice(0, 5)) assert.deepEqual([name, (await change(call, changes)).status], [name, 200]);
   const asked = world.asked.map(({ type, action }) => `${type}/${action}`);
   assert.deepEqual(asked.slice(0, 2), ["graph/edit", "roles/assign"]);
   const entry = world.entries.find(({ data }) => data?.["op"] === "graph_changes");
   assert.equal(entry?.decisionId, "d_2");
-  const refused = await servedWorld(t, await testDatabase(t, graphRooms), { rule: ({ type }) => type !== "roles" });
+  const refused = await servedWorld(t, await testDatabase(t, graphModules), { rule: ({ type }) => type !== "roles" });
   assert.deepEqual((await change(callOf(refused), touching[0]?.[1] ?? [])).status, 403);
 });
 
 test("a file changes who holds a role only through groups that an administrator marked", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   const call = callOf(world);
   const outside = [
     edgeLine("account:dan@acme", "MEMBER_OF", "group:platform-admins"),
@@ -151,7 +151,7 @@ test("a file changes who holds a role only through groups that an administrator 
 });
 
 test("the last administrator of a tenant stays, whatever would take the role away", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   const call = callOf(world);
   const node = (id: string, kind: string, more: object) => ({ op: "put_node", node: { id, kind, name: id, ...more } });
   const account = { props: { login: "ada", system: "directory" } };
@@ -183,7 +183,7 @@ test("the last administrator of a tenant stays, whatever would take the role awa
 });
 
 test("roles are shared and read-only, give nothing that one tenant says, and nothing else passes for one", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   const call = callOf(world);
   const cases: readonly (readonly [change: object, status: number])[] = [
     [{ op: "put_node", node: { id: "role:administrator", kind: "BusinessRole", name: "mine" } }, 409],

@@ -3,11 +3,11 @@ import type { ReplyOf } from "#contract/endpoint.ts";
 import { listRoleHolders } from "#contract/roles.ts";
 import { statement } from "#store/database.ts";
 import { unexpired } from "#membership/graph/sql-parts.ts";
-import { requireView } from "#membership/asking.ts";
-import { PLATFORM } from "./house-roles.ts";
+import { requireView } from "#membership/access.ts";
+import { PLATFORM } from "./built-in-roles.ts";
 import { OPERATOR_TENANT } from "./operator-tenant.ts";
 import { marked } from "./role-watch.ts";
-import type { MembershipRoom } from "#membership/room.ts";
+import type { MembershipContext } from "#membership/context.ts";
 
 type HolderRow = ReplyOf<typeof listRoleHolders>["items"][number];
 
@@ -37,16 +37,16 @@ const HOLDERS = statement<HolderRow & { readonly way: string }>(
 );
 
 /** Who holds which role, for those who may see identities. */
-export const serveRoles = (room: MembershipRoom): void =>
-  room.router.serve(listRoleHolders, async (call) => {
-    const scope = await requireView(room, call, { type: "identities", action: "view_all" });
+export const serveRoles = (context: MembershipContext): void =>
+  context.router.serve(listRoleHolders, async (call) => {
+    const scope = await requireView(context, call, { type: "identities", action: "view_all" });
     const { role_id: role = null, holder_id: holder = null, limit, cursor } = call.query;
     const binding = ["role-holders", call.caller.sub, scope.tenant, role, holder];
-    const [afterRole = null, afterHolder = null, way = null] = cursor === undefined ? [] : room.cursors.open(cursor, binding).split("/");
-    const rows = await room.database.run(HOLDERS, [scope.tenant, role, holder, afterRole, afterHolder, way, limit + 1]);
+    const [afterRole = null, afterHolder = null, way = null] = cursor === undefined ? [] : context.cursors.open(cursor, binding).split("/");
+    const rows = await context.database.run(HOLDERS, [scope.tenant, role, holder, afterRole, afterHolder, way, limit + 1]);
     const { page, last } = pageOf(rows, limit);
     return {
       items: page.map(({ way: _way, ...row }) => row),
-      next_cursor: last && room.cursors.seal([last.role_id, last.holder_id, last.way].join("/"), binding),
+      next_cursor: last && context.cursors.seal([last.role_id, last.holder_id, last.way].join("/"), binding),
     };
   });

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { testDatabase } from "#testing/database.ts";
-import { graphRooms, servedWorld } from "#testing/membership.ts";
+import { graphModules, servedWorld } from "#testing/membership.ts";
 import { directoryOf, made, patch, user, USER } from "#testing/scim-directory.ts";
 
 const scopes = ["membership.read", "membership.write"];
 const openWorld = async (t: TestContext) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   const problems = async (): Promise<readonly string[]> => {
     const [token] = (await world.call("ada", "GET", "/api/v1/scim-tokens", { scopes })).body.items;
     return token.problems.map(({ detail }: { detail: string }) => detail);

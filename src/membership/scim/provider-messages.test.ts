@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { testDatabase } from "#testing/database.ts";
-import { graphRooms, servedWorld } from "#testing/membership.ts";
+import { graphModules, servedWorld } from "#testing/membership.ts";
 import { directoryOf, group, GROUP, made, patch, user, USER } from "#testing/scim-directory.ts";
 
 const scopes = ["membership.read", "membership.write"];
 const ENTERPRISE = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
 const openWorld = async (t: TestContext) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   return { world, scim: await directoryOf(world) };
 };
 

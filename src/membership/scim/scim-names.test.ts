@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import type { Database } from "#store/database.ts";
 import { forEachDatabase, testDatabase } from "#testing/database.ts";
-import { graphRooms, servedWorld } from "#testing/membership.ts";
+import { graphModules, servedWorld } from "#testing/membership.ts";
 import { directoryOf, group, made, patch, user } from "#testing/scim-directory.ts";
 import { foldName } from "./scim-filter.ts";
 
@@ -31,7 +31,7 @@ const rows: readonly (readonly [one: string, other: string, isSame: boolean])[] 
   ["a%_\\Ä", "axy\\ä", false],
 ];
 
-forEachDatabase("a name is found, and is once in a tenant, whatever the case of its letters", graphRooms, async (t, database) => {
+forEachDatabase("a name is found, and is once in a tenant, whatever the case of its letters", graphModules, async (t, database) => {
   const world = await servedWorld(t, database);
   const scim = await directoryOf(world);
   const found = async (path: string, filter: string): Promise<readonly string[]> => {
@@ -69,7 +69,7 @@ forEachDatabase("a name is found, and is once in a tenant, whatever the case of 
   assert.deepEqual(replies.map(({ status }) => status).toSorted(), [201, 409, 409], "of several at once one");
 });
 
-forEachDatabase("the database folds every letter as the program does", graphRooms, async (t, database) => {
+forEachDatabase("the database folds every letter as the program does", graphModules, async (t, database) => {
   const world = await servedWorld(t, database);
   const folded: string[] = [];
   for (let code = 0x80; code <= 0x10_ffff; code++) {
@@ -84,7 +84,7 @@ forEachDatabase("the database folds every letter as the program does", graphRoom
   }
 });
 
-forEachDatabase("names that collide where the migration runs stay, and no more come", graphRooms, async (t, database) => {
+forEachDatabase("names that collide where the migration runs stay, and no more come", graphModules, async (t, database) => {
   const world = await servedWorld(t, database);
   const scim = await directoryOf(world);
   await undo(database);
@@ -103,7 +103,7 @@ forEachDatabase("names that collide where the migration runs stay, and no more c
 });
 
 test("whom an administrator switched off before SCIM did is not SCIM's to wake after the migration", async (t) => {
-  const database = await testDatabase(t, graphRooms);
+  const database = await testDatabase(t, graphModules);
   const world = await servedWorld(t, database);
   const scim = await directoryOf(world);
   const on = patch({ op: "replace", path: "active", value: true });

@@ -7,9 +7,9 @@ import { accountIdOf, nodeIdOf } from "./scim-store.ts";
 
 /** The nodes of the graph that a document of the directory is kept as. */
 
-const isText = (value: unknown, most: number): value is string =>
-  typeof value === "string" && value.trim() !== "" && value.length <= most && !/\p{Cc}/u.test(value);
-const fitting = (value: unknown, most: number): string | undefined => (isText(value, most) ? value : undefined);
+const isText = (value: unknown, max: number): value is string =>
+  typeof value === "string" && value.trim() !== "" && value.length <= max && !/\p{Cc}/u.test(value);
+const fitting = (value: unknown, max: number): string | undefined => (isText(value, max) ? value : undefined);
 
 /** What is only shown is made to fit; what somebody is known by is refused where it does not. */
 const shown = (...names: readonly unknown[]): string => {
@@ -17,10 +17,10 @@ const shown = (...names: readonly unknown[]): string => {
   const plain = name.replace(/\p{Cc}+/gu, " ").trim();
   return plain.slice(0, 240).toWellFormed();
 };
-const known = (document: ScimDocument, attribute: string, most: number): string => {
+const known = (document: ScimDocument, attribute: string, max: number): string => {
   const value = document[attribute];
-  if (isText(value, most)) return value;
-  throw new ScimError(400, "invalidValue", `${attribute} must be 1 to ${most} characters without control characters.`);
+  if (isText(value, max)) return value;
+  throw new ScimError(400, "invalidValue", `${attribute} must be 1 to ${max} characters without control characters.`);
 };
 
 const objectOf = (value: unknown): Readonly<Record<string, unknown>> => (typeof value === "object" && value !== null ? { ...value } : {});

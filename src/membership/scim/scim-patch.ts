@@ -1,5 +1,5 @@
 import { isObject } from "#contract/is-object.ts";
-import { createTurns } from "#http/turns.ts";
+import { createYielding } from "#http/yielding.ts";
 import { attributesAt, type Attribute } from "./scim-attributes.ts";
 import {
   distinct,
@@ -38,7 +38,7 @@ type Values = Record<string, unknown>;
 const MAX_OPERATIONS = 1_000;
 /** Of those that are not about members. */
 const MAX_OWN_OPERATIONS = 100;
-const pause = createTurns(5);
+const pause = createYielding(5);
 
 const noTarget = (): ScimError => new ScimError(400, "noTarget", "Nothing fits the filter of the path, and no value can be made of it.");
 

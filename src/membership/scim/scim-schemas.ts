@@ -26,13 +26,13 @@ export const listOf = (items: readonly object[], total = items.length, startInde
 });
 
 /** Most resources of one page, and how many unless asked. */
-export const MOST_RESULTS = 200;
+export const MAX_RESULTS = 200;
 
 export const serviceProviderConfig = (base: string): object => ({
   schemas: ["urn:ietf:params:scim:schemas:core:2.0:ServiceProviderConfig"],
   patch: { supported: true },
   bulk: { supported: false, maxOperations: 0, maxPayloadSize: 0 },
-  filter: { supported: true, maxResults: MOST_RESULTS },
+  filter: { supported: true, maxResults: MAX_RESULTS },
   changePassword: { supported: false },
   sort: { supported: false },
   etag: { supported: true },

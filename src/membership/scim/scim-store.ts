@@ -158,16 +158,16 @@ const collect = (found: Map<string, Link[]>, type: ScimType, rows: readonly Link
  * Members of groups, or groups of persons, by the id that they are of. Stops once there are more than `most`. Cost: a statement for each
  * 2,000.
  */
-export const readLinks = async (sql: Sql, type: ScimType, ids: readonly string[], most = Infinity): Promise<Links> => {
+export const readLinks = async (sql: Sql, type: ScimType, ids: readonly string[], max = Infinity): Promise<Links> => {
   const found = new Map<string, Link[]>();
   let [after, count]: [readonly [string, string], number] = [["", ""], 0];
   while (ids.length > 0) {
-    const limit = Math.min(AT_ONCE, most - count + 1);
+    const limit = Math.min(AT_ONCE, max - count + 1);
     const page = await sql.run(links[type].page, [ownIds(type, ids), ...after, limit]);
     collect(found, type, page);
     const last = page.at(-1);
     count += page.length;
-    if (last !== undefined && count > most) return { links: found, cutAt: last.of };
+    if (last !== undefined && count > max) return { links: found, cutAt: last.of };
     if (last === undefined || page.length < limit) break;
     after = [last.own, last.other];
   }

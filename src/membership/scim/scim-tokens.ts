@@ -4,16 +4,16 @@ import { createScimToken, deleteScimToken, listScimTokens } from "#contract/scim
 import { Problem } from "#contract/problem.ts";
 import { isSecret, secretDigest } from "#authn/client-secret.ts";
 import { answer } from "#http/serve.ts";
-import { requireView } from "#membership/asking.ts";
+import { requireView } from "#membership/access.ts";
 import { statement, type Sql } from "#store/database.ts";
 import { versioned } from "#membership/graph-edit/graph-answers.ts";
 import { actOn, takeAway, writeAs } from "#membership/graph-edit/write-as.ts";
-import type { MembershipRoom } from "#membership/room.ts";
+import type { MembershipContext } from "#membership/context.ts";
 
 type TokenRow = ReplyOf<typeof listScimTokens>["items"][number];
 
 /** One in use and its successor. */
-const MOST_TOKENS = 2;
+const MAX_TOKENS = 2;
 const COLUMNS = "id as token_id, name, created_by, created_at, expires_at, last_used_at, problems";
 const LOCK = statement("membership.scim_token_lock", "select pg_advisory_xact_lock(hashtextextended('membership.scim-token.' || $1, 0))");
 const FORGET = statement("membership.scim_token_forget", "delete from membership.scim_token where tenant_id = $1 and expires_at <= now()");
@@ -82,20 +82,20 @@ export const requireScimTenant = async (sql: Sql, authorization: string | null):
 };
 
 /** Tokens as administrators make, see and end them. */
-export const serveScimTokens = (room: MembershipRoom): void => {
-  const { router, database } = room;
+export const serveScimTokens = (context: MembershipContext): void => {
+  const { router, database } = context;
   const act = actOn(["scim", "manage"], "scim");
 
   router.serve(createScimToken, async (call) => {
     const { name, days, reason } = call.body;
     const id = randomBytes(8).toString("hex");
     const secret = randomBytes(32).toString("base64url");
-    const { value, version } = await writeAs(room, act(call, "scim_token_made", undefined, reason), async ({ sql }, { tenant }) => {
+    const { value, version } = await writeAs(context, act(call, "scim_token_made", undefined, reason), async ({ sql }, { tenant }) => {
       if (tenant === "*") throw new Problem("tenant_required");
       await sql.run(LOCK, [tenant]);
       await sql.run(FORGET, [tenant]);
-      if ((await sql.run(LIST, [tenant])).length >= MOST_TOKENS)
-        throw new Problem("conflict", { detail: `There are ${MOST_TOKENS} tokens, one in use and its successor: end one first.` });
+      if ((await sql.run(LIST, [tenant])).length >= MAX_TOKENS)
+        throw new Problem("conflict", { detail: `There are ${MAX_TOKENS} tokens, one in use and its successor: end one first.` });
       const [row] = await sql.run(INSERT, [id, tenant, secretDigest(secret), name, call.caller.sub, days]);
       if (row === undefined) throw new Error("an insert gives its row");
       return { value: row };
@@ -104,12 +104,12 @@ export const serveScimTokens = (room: MembershipRoom): void => {
   });
 
   router.serve(listScimTokens, async (call) => {
-    const { tenant } = await requireView(room, call, { type: "scim", action: "manage" });
+    const { tenant } = await requireView(context, call, { type: "scim", action: "manage" });
     return { items: [...(await database.run(LIST, [tenant]))] };
   });
 
   router.serve(deleteScimToken, async (call) => {
-    return takeAway(room, act(call, "scim_token_ended", undefined, call.query.reason), async ({ sql }, { tenant }) => {
+    return takeAway(context, act(call, "scim_token_ended", undefined, call.query.reason), async ({ sql }, { tenant }) => {
       if ((await sql.run(DELETE, [call.params.token_id, tenant])).length === 0) throw new Problem("not_found");
     });
   });

@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 import { isObject } from "#contract/is-object.ts";
-import { createTurns } from "#http/turns.ts";
+import { createYielding } from "#http/yielding.ts";
 import { ENTERPRISE, type Attribute } from "./scim-attributes.ts";
 import { readAttributes } from "./scim-filter.ts";
 import { endpoints, schemaClasses, type ScimDocument, type ScimType } from "./scim-schemas.ts";
 import { scimIdOf, type Link, type ScimRow } from "./scim-store.ts";
 
-const pause = createTurns(5);
+const pause = createYielding(5);
 /** Members that are written at a stretch. */
 const AT_ONCE = 500;
 

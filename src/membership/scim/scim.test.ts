@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { testDatabase } from "#testing/database.ts";
-import { graphRooms, servedWorld, type Rule } from "#testing/membership.ts";
+import { graphModules, servedWorld, type Rule } from "#testing/membership.ts";
 import { directoryOf, group, GROUP, made, makeToken, patch, user, USER, PATCH } from "#testing/scim-directory.ts";
 
 const scopes = ["membership.read", "membership.write"];
 const openWorld = async (t: TestContext, rule?: Rule) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), rule === undefined ? {} : { rule });
+  const world = await servedWorld(t, await testDatabase(t, graphModules), rule === undefined ? {} : { rule });
   return { world, scim: await directoryOf(world) };
 };
 /** Of 52 comparisons in 697 characters. */
@@ -38,7 +38,7 @@ test("a token is made by who may, shown once, kept as a digest, ends, and there 
   const late = await directoryOf(world);
   await world.sql("update membership.scim_token set expires_at = now()");
   assert.equal((await late("GET", "/Users")).status, 401);
-  const refused = await servedWorld(t, await testDatabase(t, graphRooms), { rule: ({ type }) => type !== "scim" });
+  const refused = await servedWorld(t, await testDatabase(t, graphModules), { rule: ({ type }) => type !== "scim" });
   assert.equal((await makeToken(refused)).status, 403);
 });
 

@@ -5,9 +5,9 @@ import { namesState, tagsOf } from "#http/entity-tags.ts";
 import { readBytes } from "#http/read-bytes.ts";
 import { strictJsonSteps } from "#http/strict-json.ts";
 import { SCIM_PREFIX } from "#http/scim-refusal.ts";
-import { createTurns, inTurns } from "#http/turns.ts";
+import { createYielding, yielding } from "#http/yielding.ts";
 import { doneEntry } from "#membership/delegations/acts.ts";
-import type { MembershipRoom } from "#membership/room.ts";
+import type { MembershipContext } from "#membership/context.ts";
 import type { Sql } from "#store/database.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
 import { readDocument, saidActive, type Ignored } from "./scim-document.ts";
@@ -18,7 +18,7 @@ import { patched, type MemberChange, type Patched } from "./scim-patch.ts";
 import {
   LIST,
   listOf,
-  MOST_RESULTS,
+  MAX_RESULTS,
   resourceTypes,
   schemaList,
   serviceProviderConfig,
@@ -42,11 +42,11 @@ import { filteredOf, needsLinks, selectionOf, tagOfResource, viewOf, type Select
 import { unfitSteps } from "./shared-names.ts";
 import { createResource, planMembers, removeResource, replaceResource, type MemberPart } from "./write-resource.ts";
 
-const MOST_BYTES = 1_048_576;
+const MAX_BYTES = 1_048_576;
 /** A group is sent with everybody in it. */
-const MOST_MEMBERS = 50_000;
+const MAX_MEMBERS = 50_000;
 /** Resources that one filter which the database cannot answer looks through, and how many at a stretch. */
-const MOST_SCANNED = 20_000;
+const MAX_SCANNED = 20_000;
 const AT_ONCE = 250;
 /** Members of all groups of one page; a page with more has fewer groups. */
 const MAX_PAGE_LINKS = 20_000;
@@ -54,7 +54,7 @@ const MAX_PAGE_LINKS = 20_000;
 const MAX_PATCHED_LINKS = 1_000;
 /** How often a PATCH is computed anew because somebody else changed the resource meanwhile. */
 const MAX_ATTEMPTS = 10;
-const pause = createTurns(5);
+const pause = createYielding(5);
 /** Thrown to leave a transaction whose resource is another one meanwhile. */
 const stale = new Error("the resource changed meanwhile");
 const NOBODY: MemberChange = { isWhole: true, added: new Set(), removed: new Set() };
@@ -85,11 +85,11 @@ const readBody = async ({ request }: Call): Promise<{ readonly sent: unknown; re
   const onIssue = (issue: () => Error): void => void (issues.length === 0 && issues.push(issue()));
   const media = (request.headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase();
   if (!MEDIA.has(media ?? "")) onIssue(() => new Problem("unsupported_media_type"));
-  const limits = { depth: 32, members: MOST_MEMBERS, keepsUnfit: true, onIssue };
-  const bytes = await readBytes(request, MOST_BYTES);
+  const limits = { depth: 32, members: MAX_MEMBERS, keepsUnfit: true, onIssue };
+  const bytes = await readBytes(request, MAX_BYTES);
   const hasMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
-  const sent = await inTurns(strictJsonSteps(hasMark ? bytes.subarray(3) : bytes, limits), pause);
-  const unfit = issues.length > 0 ? undefined : await inTurns(unfitSteps(sent), pause);
+  const sent = await yielding(strictJsonSteps(hasMark ? bytes.subarray(3) : bytes, limits), pause);
+  const unfit = issues.length > 0 ? undefined : await yielding(unfitSteps(sent), pause);
   if (unfit !== undefined) onIssue(() => new ScimError(400, "invalidSyntax", unfit));
   return { sent, issue: issues[0] };
 };
@@ -130,9 +130,9 @@ const searchOf = (url: URL, sent: unknown): URL => {
 /** Looks whether `If-Match` names a resource as it is; of more than `most` links it was looked at before. Throws 412. */
 const tagCheck =
   (type: ScimType, tags: string | null) =>
-  async (sql: Sql, row: ScimRow, most = Infinity): Promise<void> => {
+  async (sql: Sql, row: ScimRow, max = Infinity): Promise<void> => {
     if (tags === null) return;
-    const { links, cutAt } = await readLinks(sql, type, [row.id], most);
+    const { links, cutAt } = await readLinks(sql, type, [row.id], max);
     if (cutAt === undefined && !namesState(tags, await tagOfResource(row, links.get(row.id) ?? [])))
       throw new ScimError(412, undefined, "It was changed meanwhile: read it again.");
   };
@@ -146,10 +146,10 @@ const originOf = ({ headers }: Request, publicOrigins: readonly string[]): strin
 
 /** `/scim/v2` of RFC 7643 and 7644: a directory pushes its users and groups with a token of its own; they are persons, accounts and groups of the graph. */
 export const createScim = (
-  room: Pick<MembershipRoom, "database" | "write" | "log">,
+  context: Pick<MembershipContext, "database" | "write" | "log">,
   publicOrigins: readonly string[],
 ): ((request: Request) => Promise<Response>) => {
-  const { database } = room;
+  const { database } = context;
 
   const textOf = async (call: Call, type: ScimType, rows: readonly ScimRow[], { links }: Links, selection: Selection | undefined) => {
     const views: { readonly tag: string; readonly text: string }[] = [];
@@ -189,7 +189,7 @@ export const createScim = (
     const text = call.url.searchParams.get("filter");
     const filter = text === null ? undefined : readFilter(type, text);
     const start = Math.max(wholeNumber(call.url, "startIndex", 1), 1);
-    const count = Math.min(Math.max(wholeNumber(call.url, "count", 100), 0), MOST_RESULTS);
+    const count = Math.min(Math.max(wholeNumber(call.url, "count", 100), 0), MAX_RESULTS);
     const { by, value } = filter?.lookup ?? { by: "all" as const, value: "" };
     const sought: Sought = { tenant: call.tenant, type, by, value: by === "id" ? nodeIdOf(type, value) : value };
     if (filter === undefined || filter.isLookup) {
@@ -201,7 +201,7 @@ export const createScim = (
     let [after, total] = ["", 0];
     const work = createWork();
     for (let seen = 0; ; seen += AT_ONCE) {
-      if (seen >= MOST_SCANNED)
+      if (seen >= MAX_SCANNED)
         throw new ScimError(400, "tooMany", "This filter would look through too many resources: ask for one attribute by eq.");
       const rows = await readPage(database, sought, { after, limit: AT_ONCE });
       const ids = rows.map(({ id }) => id);
@@ -232,7 +232,7 @@ export const createScim = (
   ): Promise<Row> => {
     const actor = `service:scim:${call.tenant}`;
     const by = { actor, source: "sync", correlationId: call.correlationId, tenantId: call.tenant, roles: "directory" } as const;
-    const { value } = await room.write(by, async (tx) => {
+    const { value } = await context.write(by, async (tx) => {
       const row = await work(tx);
       const about = row === undefined ? call.url.pathname.slice(SCIM_PREFIX.length + 1) : row.id;
       return {
@@ -408,7 +408,7 @@ export const createScim = (
     } catch (error) {
       const { status, body, headers } = scimErrorOf(error);
       // Of a client that is gone nobody needs to know.
-      if (status >= 500 && !request.signal.aborted) room.log.error("scim_failed", { correlation_id: correlationId, error });
+      if (status >= 500 && !request.signal.aborted) context.log.error("scim_failed", { correlation_id: correlationId, error });
       return json(status, body, { ...headers, "x-correlation-id": correlationId });
     }
   };

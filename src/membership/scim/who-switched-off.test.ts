@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { testDatabase } from "#testing/database.ts";
-import { graphRooms, servedWorld } from "#testing/membership.ts";
+import { graphModules, servedWorld } from "#testing/membership.ts";
 import { directoryOf, made, patch, user } from "#testing/scim-directory.ts";
 
 const on = { op: "Replace", path: "active", value: "True" };
@@ -27,7 +27,7 @@ const rows: readonly (readonly [what: string, steps: readonly (object | string)[
 ];
 
 test("active: true wakes whom the directory suspended, nobody whom an administrator switched off, and the answer is true", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   const scim = await directoryOf(world);
   for (const [at, [what, steps, isActive]] of rows.entries()) {
     const userName = `u${at}`;

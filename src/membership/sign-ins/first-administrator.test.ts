@@ -3,14 +3,14 @@ import { test } from "node:test";
 import { readSettings } from "#contract/setting.ts";
 import { membershipSettings } from "#membership/config.ts";
 import { forEachDatabase, testDatabase } from "#testing/database.ts";
-import { graphRooms, graphWorld } from "#testing/membership.ts";
+import { graphModules, graphWorld } from "#testing/membership.ts";
 import { appointFirst, noteSignIn, otherIssuer } from "./first-administrator.ts";
 import { createPersonOf } from "./links.ts";
 
 const by = { actor: "operator:root", source: "api", correlationId: "test", system: "oidc" } as const;
 const issuer = "https://login.example";
 
-forEachDatabase("the first administrator is made once, whole, in an empty house", graphRooms, async (_t, database) => {
+forEachDatabase("the first administrator is made once, whole, in an empty house", graphModules, async (_t, database) => {
   const { write, sql, entries, reader } = await graphWorld(database, { demo: false });
   const draft = (subject: string, tenant: string) => appointFirst(write, { issuer, subject, tenant }, by);
   const all = await Promise.all([draft("ada", "tenant:acme"), draft("mallory", "tenant:mine")]);
@@ -61,13 +61,13 @@ forEachDatabase("the first administrator is made once, whole, in an empty house"
 });
 
 test("a house that has a tenant has its administrators from elsewhere", async (t) => {
-  const { write, sql } = await graphWorld(await testDatabase(t, graphRooms));
+  const { write, sql } = await graphWorld(await testDatabase(t, graphModules));
   assert.match(JSON.stringify(await appointFirst(write, { issuer, subject: "eve", tenant: "tenant:eves" }, by)), /tenants already/);
   assert.deepEqual(await sql("select 1 from membership.first_administrator"), []);
 });
 
 test("who was named wrongly and never came is put right by another word, until somebody has come", async (t) => {
-  const database = await testDatabase(t, graphRooms);
+  const database = await testDatabase(t, graphModules);
   const { write, sql } = await graphWorld(database, { demo: false });
   const tenant = "tenant:acme";
   const draft = (subject: string, more: { readonly at?: string; readonly in?: string; readonly again?: boolean } = {}) =>

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { testDatabase } from "#testing/database.ts";
-import { graphRooms, servedWorld, type ServedWorld } from "#testing/membership.ts";
+import { graphModules, servedWorld, type ServedWorld } from "#testing/membership.ts";
 import { directoryOf, made, patch, user, type Directory } from "#testing/scim-directory.ts";
 
 /** The state of somebody's node, as an administrator changes it. */
@@ -83,7 +83,7 @@ const rows: readonly Row[] = [
 
 for (const provision of ["match", "create"] as const)
   test(`${provision}: nobody signs in as somebody who is gone, switched off or called otherwise now`, async (t) => {
-    const world = await servedWorld(t, await testDatabase(t, graphRooms), {
+    const world = await servedWorld(t, await testDatabase(t, graphModules), {
       signIns: { provision, system: "scim", subjectPrefix: "", groups: new Map() },
     });
     const scim = await directoryOf(world);
@@ -119,7 +119,7 @@ for (const provision of ["match", "create"] as const)
   });
 
 test("a group's or an agent's address is no person's", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms), {
+  const world = await servedWorld(t, await testDatabase(t, graphModules), {
     signIns: { provision: "match", system: "scim", subjectPrefix: "", groups: new Map() },
   });
   const scim = await directoryOf(world);

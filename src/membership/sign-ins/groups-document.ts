@@ -2,7 +2,7 @@ import { z } from "zod";
 import { StartFaults } from "#contract/start-faults.ts";
 import { nodeId } from "#contract/ids.ts";
 import { recordOf } from "#contract/json-members.ts";
-import { readConfigFiles } from "#documents/config-files.ts";
+import { readConfigFiles } from "#parsing/config-files.ts";
 
 const document = z.strictObject({
   apiVersion: z.literal("groups/v1"),

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { LinkedPerson, PersonOf } from "#authn/claims.ts";
 import { Problem } from "#contract/problem.ts";
-import { createRecent } from "#http/recent.ts";
+import { createTtlCache } from "#http/ttl-cache.ts";
 import { statement, type Database, type Sql } from "#store/database.ts";
 import { createSharedReads } from "#membership/graph/shared-reads.ts";
 
@@ -43,14 +43,14 @@ export const addLink = async (
 
 /** How long what was known of a subject stands in while the database is away, for how many. */
 const KEPT_MS = 300_000;
-const MOST_KEPT = 2000;
+const MAX_KEPT = 2000;
 
 /**
  * Who a subject is here, for every process; read anew for each request of a token, so that an unlinked one is nobody at once. While the
  * database is away, when nothing can be unlinked either, what was last known of a subject counts for five minutes.
  */
 export const createPersonOf = (database: Pick<Database, "run">, now: () => Date): PersonOf => {
-  const recent = createRecent<{ readonly person: LinkedPerson | undefined }>(MOST_KEPT, now);
+  const recent = createTtlCache<{ readonly person: LinkedPerson | undefined }>(MAX_KEPT, now);
   const read = createSharedReads((key) => {
     const [issuer = "", subject = "", tenant = ""] = key.split("\n");
     return findLinked(database as Sql, { issuer, subject, tenant: tenant === "" ? undefined : tenant });

@@ -3,14 +3,14 @@ import { addIdentityLink, dropIdentityLink, listIdentityLinks, type IdentityLink
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
 import { statement } from "#store/database.ts";
-import { requireView } from "#membership/asking.ts";
+import { requireView } from "#membership/access.ts";
 import { versioned } from "#membership/graph-edit/graph-answers.ts";
 import { actOn, takeAway, writeAs } from "#membership/graph-edit/write-as.ts";
 import { requireOwnNode } from "#membership/graph-edit/edits.ts";
 import { visible } from "#membership/graph/tenant-scope.ts";
 import type { SignInWays } from "#membership/roles/remaining-holders.ts";
 import { requirePlatformFor } from "#membership/roles/role-watch.ts";
-import type { MembershipRoom } from "#membership/room.ts";
+import type { MembershipContext } from "#membership/context.ts";
 import { addLink } from "./links.ts";
 
 type LinkRow = Omit<IdentityLinkView, "link_id"> & { readonly id: string };
@@ -33,44 +33,48 @@ const DROP = statement<{ tenant_id: string; person_id: string }>(
 const viewOf = ({ id, ...row }: LinkRow): IdentityLinkView => ({ link_id: id, ...row });
 
 /** Links as administrators see, make and end them. */
-export const serveLinks = (room: MembershipRoom, rules: SignInWays): void => {
-  const { router, database } = room;
+export const serveLinks = (context: MembershipContext, rules: SignInWays): void => {
+  const { router, database } = context;
   const act = actOn(["links", "manage"], "links");
 
   router.serve(listIdentityLinks, async (call) => {
-    const scope = await requireView(room, call, { type: "links", action: "view" });
+    const scope = await requireView(context, call, { type: "links", action: "view" });
     const { limit, cursor, ...filters } = call.query;
     const binding = ["identity-links", call.caller.sub, scope.tenant, filters];
-    const [made = null, id = null] = cursor === undefined ? [] : room.cursors.open(cursor, binding).split("/");
+    const [made = null, id = null] = cursor === undefined ? [] : context.cursors.open(cursor, binding).split("/");
     const rows = await database.run(LIST, [scope.tenant, filters.person_id ?? null, filters.subject ?? null, made, id, limit + 1]);
     const { page, last } = pageOf(rows, limit);
     return {
       items: page.map(({ made: _made, ...row }) => viewOf(row)),
-      next_cursor: last && room.cursors.seal(`${last.made}/${last.id}`, binding),
+      next_cursor: last && context.cursors.seal(`${last.made}/${last.id}`, binding),
     };
   });
 
   router.serve(addIdentityLink, async ({ caller, body, correlationId }) => {
     const { reason, person_id: personId, issuer, subject } = body;
-    const { value, version } = await writeAs(room, act({ caller, correlationId }, "person_linked", personId, reason), async (tx, scope) => {
-      const { kind, tenant_id: tenant } = await requireOwnNode(tx.sql, scope, personId);
-      if (kind !== "Person" || tenant === null) throw new Problem("not_found");
-      await requirePlatformFor(tx.sql, caller.sub, personId);
-      const id = await addLink(tx.sql, { issuer, subject, personId, how: "administrator", by: caller.sub });
-      if (id === undefined)
-        throw new Problem("already_exists", { detail: "This subject is somebody's of this tenant already: unlink it first." });
-      // Where subjects are ids, the person of that id signs in by it no more.
-      const named = `${rules.subjectPrefix}${subject}`;
-      if (rules.provision === "off" && named !== personId) tx.unlinked(tenant, named);
-      const [row] = await tx.sql.run(ONE, [scope.tenant, id]);
-      if (row === undefined) throw new Error("a link is there once it is made");
-      return { value: viewOf(row) };
-    });
+    const { value, version } = await writeAs(
+      context,
+      act({ caller, correlationId }, "person_linked", personId, reason),
+      async (tx, scope) => {
+        const { kind, tenant_id: tenant } = await requireOwnNode(tx.sql, scope, personId);
+        if (kind !== "Person" || tenant === null) throw new Problem("not_found");
+        await requirePlatformFor(tx.sql, caller.sub, personId);
+        const id = await addLink(tx.sql, { issuer, subject, personId, how: "administrator", by: caller.sub });
+        if (id === undefined)
+          throw new Problem("already_exists", { detail: "This subject is somebody's of this tenant already: unlink it first." });
+        // Where subjects are ids, the person of that id signs in by it no more.
+        const named = `${rules.subjectPrefix}${subject}`;
+        if (rules.provision === "off" && named !== personId) tx.unlinked(tenant, named);
+        const [row] = await tx.sql.run(ONE, [scope.tenant, id]);
+        if (row === undefined) throw new Error("a link is there once it is made");
+        return { value: viewOf(row) };
+      },
+    );
     return answer(value, { headers: versioned(version) });
   });
 
   router.serve(dropIdentityLink, async ({ caller, params, query, correlationId }) => {
-    return takeAway(room, act({ caller, correlationId }, "person_unlinked", params.link_id, query.reason), async (tx, scope) => {
+    return takeAway(context, act({ caller, correlationId }, "person_unlinked", params.link_id, query.reason), async (tx, scope) => {
       const [row] = await tx.sql.run(ONE, [scope.tenant, params.link_id]);
       if (row === undefined) throw new Problem("not_found");
       for (const gone of await tx.sql.run(DROP, [row.id])) tx.unlinked(gone.tenant_id, gone.person_id);

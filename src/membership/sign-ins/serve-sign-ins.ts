@@ -3,15 +3,15 @@ import { Problem } from "#contract/problem.ts";
 import { unknownPerson, type LinkedPerson } from "#authn/claims.ts";
 import { lockNodes } from "#membership/graph/put-node.ts";
 import type { WriteBy } from "#membership/graph/write.ts";
-import type { MembershipRoom } from "#membership/room.ts";
+import type { MembershipContext } from "#membership/context.ts";
 import { noteSignIn } from "./first-administrator.ts";
 import { findLinked } from "./links.ts";
 import { settleGroups, signInEntry } from "./settle-groups.ts";
 import { settlePerson, type SignIn, type SignInRules } from "./settle-person.ts";
 
 /** Who somebody is who has just signed in. The gateway alone asks, after the provider has answered for them. */
-export const serveSignIns = (room: MembershipRoom, rules: SignInRules): void => {
-  const { router, database, write } = room;
+export const serveSignIns = (context: MembershipContext, rules: SignInRules): void => {
+  const { router, database, write } = context;
 
   /** By a link, or one that the rules make now; `undefined`: nobody. */
   const linkedPerson = async (by: WriteBy, signIn: SignIn): Promise<LinkedPerson | undefined> => {
@@ -31,7 +31,7 @@ export const serveSignIns = (room: MembershipRoom, rules: SignInRules): void => 
   };
 
   router.serve(settleSignIn, async ({ caller, body, correlationId }) => {
-    if (!caller.isHouseService) throw new Problem("access_denied");
+    if (!caller.isInternalService) throw new Problem("access_denied");
     const known = await findLinked(database, body);
     const tenantId = known?.tenant ?? body.tenant;
     const isOpen = rules.provision === "off";
@@ -46,7 +46,7 @@ export const serveSignIns = (room: MembershipRoom, rules: SignInRules): void => 
     if (body.groups !== undefined) {
       const person = linked ?? (await namedPerson(body.subject, tenantId));
       const wanted = new Set(body.groups.flatMap((value) => rules.groups.get(value) ?? []));
-      if (person !== undefined) await settleGroups(room, by, person, wanted);
+      if (person !== undefined) await settleGroups(context, by, person, wanted);
     }
     return { person: linked ?? null };
   });

@@ -7,7 +7,7 @@ import { dropEdges, EDGE, type KeptEdge } from "#membership/graph/drop-edge.ts";
 import { edgeIdOf, putEdge } from "#membership/graph/put-edge.ts";
 import { scopeOfTenant } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction, WriteBy } from "#membership/graph/write.ts";
-import type { MembershipRoom } from "#membership/room.ts";
+import type { MembershipContext } from "#membership/context.ts";
 
 const CLAIMED = statement<KeptEdge>(
   "membership.claimed_of",
@@ -46,7 +46,7 @@ const isRefusal = (error: unknown): error is Problem =>
  * that leads to a role and is not marked for it keeps no other from the person. Cost: two statements where nothing changes.
  */
 export const settleGroups = async (
-  { database, write, log }: Pick<MembershipRoom, "database" | "write" | "log">,
+  { database, write, log }: Pick<MembershipContext, "database" | "write" | "log">,
   by: WriteBy,
   person: LinkedPerson,
   groups: ReadonlySet<string>,

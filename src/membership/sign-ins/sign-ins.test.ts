@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { test, type TestContext } from "node:test";
 import { forEachDatabase, testDatabase } from "#testing/database.ts";
-import { graphRooms, servedWorld, type ServedWorld } from "#testing/membership.ts";
+import { graphModules, servedWorld, type ServedWorld } from "#testing/membership.ts";
 import { createPersonOf } from "./links.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Database } from "#store/database.ts";
@@ -33,7 +33,7 @@ const groupsOf = async (world: ServedWorld, id: string) =>
   );
 
 const worldOf = async (t: TestContext, provision: SignInRules["provision"], database?: Database) => {
-  const world = await servedWorld(t, database ?? (await testDatabase(t, graphRooms)), { signIns: rulesOf(provision) });
+  const world = await servedWorld(t, database ?? (await testDatabase(t, graphModules)), { signIns: rulesOf(provision) });
   await world.put(
     person("person:fay", { system: "oidc", external_id: "fay-1" }),
     person("person:gus", {}, { email: "Gus@Acme.example" }),
@@ -52,7 +52,7 @@ const worldOf = async (t: TestContext, provision: SignInRules["provision"], data
 
 forEachDatabase(
   "match links by external id, else by the only verified e-mail of the tenant, and links once",
-  graphRooms,
+  graphModules,
   async (t, database) => {
     const world = await worldOf(t, "match", database);
     const rows: readonly (readonly [what: string, subject: string, more: Body, expected: string])[] = [
@@ -152,7 +152,7 @@ test("groups of a claim come and go; what somebody else made stays, and a role i
     world.entries.flatMap(({ data }) => (data["op"] === "group_left" ? [data["group"]] : [])),
     ["group:club", "group:marked", "group:choir"],
   );
-  const off = await servedWorld(t, await testDatabase(t, graphRooms), { signIns: rulesOf("off") });
+  const off = await servedWorld(t, await testDatabase(t, graphModules), { signIns: rulesOf("off") });
   await off.put(group("group:choir"));
   assert.equal(await signIn(off, "dan", { groups: ["staff"] }), null);
   assert.deepEqual(await groupsOf(off, "person:dan"), ["group:choir"], "off: the subject is the id, and the claim counts");

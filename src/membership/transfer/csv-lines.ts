@@ -1,6 +1,6 @@
 import { parseExactJson, rawNumberPaths } from "#contract/exact-numbers.ts";
 import type { Fault } from "#contract/problem.ts";
-import { nearestWord } from "#documents/nearest-word.ts";
+import { nearestWord } from "#parsing/nearest-word.ts";
 import { edgeKindNames, edgeKindRow, isNodeKind, nodeKindNames, nodeKindRow, propNames } from "#membership/graph/kinds.ts";
 import type { CsvRow } from "./csv.ts";
 

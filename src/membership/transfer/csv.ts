@@ -8,7 +8,7 @@ export interface CsvRow {
 }
 
 /** A reader that is given pieces of text in their order and answers the rows that they end. Throws `import_refused` with the line. */
-export const createCsvReader = (mostCharacters: number) => {
+export const createCsvReader = (maxCharacters: number) => {
   let fields: string[] = [];
   let field = "";
   let state: "start" | "plain" | "quoted" | "closed" = "start";
@@ -67,9 +67,9 @@ export const createCsvReader = (mostCharacters: number) => {
     read: (text: string): readonly CsvRow[] => {
       const rows: CsvRow[] = [];
       for (const character of text) {
-        if (++size > mostCharacters && state === "quoted")
-          refuse(`has a quote that is not closed within ${mostCharacters} characters`, quoteLine);
-        if (size > mostCharacters) refuse("is too long");
+        if (++size > maxCharacters && state === "quoted")
+          refuse(`has a quote that is not closed within ${maxCharacters} characters`, quoteLine);
+        if (size > maxCharacters) refuse("is too long");
         take(character, rows);
       }
       return rows;

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { canonicalJson } from "#contract/canonical-json.ts";
 import { Problem } from "#contract/problem.ts";
-import { createTurns } from "#http/turns.ts";
+import { createYielding } from "#http/yielding.ts";
 import { statement, type Database, type Sql } from "#store/database.ts";
 import type { EdgeRow } from "#membership/graph/drop-edge.ts";
 import type { NodeRow } from "#membership/graph/put-node.ts";
@@ -17,7 +17,7 @@ export interface ExportAsk {
 
 const PAGE = 500;
 /** Of others between two rows: one may be long, and there may be very many. */
-const turn = createTurns(10);
+const turn = createYielding(10);
 const own = (row: string): string => `($1::text = '*' or ${row}.tenant_id = $1::text)`;
 const HEAD = statement<{ version: bigint }>("membership.export_head", "select version from membership.graph_head");
 const NODES = statement<NodeRow>(
@@ -121,7 +121,7 @@ const asCsv = async (file: CsvFile, rows: readonly Readonly<Record<string, unkno
   return made.parts;
 };
 
-const MOST_TRIES = 5;
+const MAX_TRIES = 5;
 
 /**
  * The scope's own nodes and edges, true at one version; delegations are acts of their delegators and are not among them. It is read
@@ -133,7 +133,7 @@ export const exportGraph = async (
   ask: ExportAsk,
 ): Promise<{ readonly version: bigint; readonly parts: readonly Buffer[] }> => {
   const head = async (): Promise<bigint> => (await database.run(HEAD))[0]?.version ?? 0n;
-  for (let tried = 0; tried < MOST_TRIES; tried++) {
+  for (let tried = 0; tried < MAX_TRIES; tried++) {
     const version = await head();
     const parts = await readAll(database, scope, ask);
     if ((await head()) === version) return { version, parts };

@@ -5,7 +5,7 @@ import { parsePointer } from "#contract/json-pointer.ts";
 import { faultsOf } from "#contract/shape-faults.ts";
 import { importLine, type ImportLine } from "#contract/transfer.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
-import { createTurns } from "#http/turns.ts";
+import { createYielding } from "#http/yielding.ts";
 import { edgeDraftOf, nodeDraftOf, tenantOfWriter, type EdgeEnds } from "#membership/graph-edit/edits.ts";
 import { edgeKindRow, isEdgeKind, isNodeKind, nodeKindRow, propNames } from "#membership/graph/kinds.ts";
 import type { EdgeDraft } from "#membership/graph/put-edge.ts";
@@ -16,7 +16,7 @@ import { createCsvLines, type CsvFile } from "./csv-lines.ts";
 
 const LINE_CHARACTERS = 262_144;
 /** Faults that are kept; all are counted. */
-const MOST_FAULTS = 1_000;
+const MAX_FAULTS = 1_000;
 
 interface Placed<T> {
   readonly line: number;
@@ -40,7 +40,7 @@ export const createFaults = () => {
   return {
     add: (faults: readonly Fault[]): void => {
       count += faults.length;
-      if (kept.length < MOST_FAULTS) kept.push(...faults.slice(0, MOST_FAULTS - kept.length));
+      if (kept.length < MAX_FAULTS) kept.push(...faults.slice(0, MAX_FAULTS - kept.length));
     },
     isEmpty: (): boolean => count === 0,
     /** Throws `import_refused` where anything was added. */
@@ -79,7 +79,7 @@ export const readImport = async (
   const body = createHash("sha256");
   let end: { readonly nodes: number; readonly edges: number; readonly sha256: string } | undefined;
   let lines = 0;
-  const turn = createTurns(10);
+  const turn = createYielding(10);
   const own = tenantOfWriter(given.scope);
 
   const once = (key: string, line: number): boolean => {

@@ -7,7 +7,7 @@ import { writeOnce } from "#membership/graph-edit/write-once.ts";
 import { isEdgeKind, isNodeKind } from "#membership/graph/kinds.ts";
 import { tenantScopeOf } from "#membership/graph/tenant-scope.ts";
 import { requireKey, requireKeyedCall } from "#membership/idempotency.ts";
-import type { MembershipRoom } from "#membership/room.ts";
+import type { MembershipContext } from "#membership/context.ts";
 import { applyImport } from "./apply-import.ts";
 import type { CsvFile } from "./csv-lines.ts";
 import { exportGraph } from "./export-graph.ts";
@@ -26,7 +26,7 @@ const csvOf = (query: { readonly format: "ndjson" | "csv"; readonly csv?: CsvFil
 /** Lines of one import on the embedded database, which has one writer: everybody waits for some 0.5 ms a line. */
 const MAX_EMBEDDED_LINES = 2000;
 
-const requireShort = ({ database }: Pick<MembershipRoom, "database">, lines: number): void => {
+const requireShort = ({ database }: Pick<MembershipContext, "database">, lines: number): void => {
   if (database.kind !== "pglite" || lines <= MAX_EMBEDDED_LINES) return;
   const other = "send it in parts, stop the service and use `npm run graph -- import`, or use PostgreSQL";
   throw new Problem("body_too_large", { detail: `The embedded database takes ${MAX_EMBEDDED_LINES} lines at once: ${other}.` });
@@ -38,14 +38,14 @@ async function* pieces(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 }
 
 /** The graph from a file and into one. */
-export const serveTransfer = (room: MembershipRoom): void => {
+export const serveTransfer = (context: MembershipContext): void => {
   const count = (result: "written" | "tried" | "refused", lines: number): void =>
-    room.metrics.count("membership_import_lines_total", { result }, lines);
+    context.metrics.count("membership_import_lines_total", { result }, lines);
   const countRefused = (error: unknown): never => {
     if (error instanceof Problem && error.code === "import_refused") count("refused", Number(error.options.members?.["faults"] ?? 0));
     throw error;
   };
-  room.router.serve(importGraph, async ({ caller, query, request, correlationId }) => {
+  context.router.serve(importGraph, async ({ caller, query, request, correlationId }) => {
     const csv = csvOf(query);
     const type = (request.headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase();
     if (type !== media[query.format]) {
@@ -55,16 +55,16 @@ export const serveTransfer = (room: MembershipRoom): void => {
     }
     const scope = tenantScopeOf(caller);
     // Before a byte of it is read: what nobody may write nobody has read.
-    await room.decider.require(caller, { type: "graph", action: "edit" }, correlationId);
+    await context.pdpClient.require(caller, { type: "graph", action: "edit" }, correlationId);
     requireKey(request);
     const isTried = query.dry_run === "true";
-    const read = async () => readImport(pieces(await readBytes(request, room.config.importMaxBytes)), { scope, csv });
+    const read = async () => readImport(pieces(await readBytes(request, context.config.importMaxBytes)), { scope, csv });
     const plan = await read().catch(countRefused);
-    requireShort(room, plan.lines);
+    requireShort(context, plan.lines);
     const key = requireKeyedCall(request, caller, { digest: plan.digest, query });
     const act = actOn(["graph", "edit"], "graph")({ caller, correlationId }, "graph_import", undefined, query.reason);
     return writeOnce(
-      room,
+      context,
       { ...act, source: "import" },
       { key, isTried },
       (tx, writer) => applyImport(tx, writer, plan, { mode: query.on_conflict }),
@@ -75,15 +75,15 @@ export const serveTransfer = (room: MembershipRoom): void => {
     ).catch(countRefused);
   });
 
-  room.router.serve(exportEndpoint, async ({ caller, query, correlationId }) => {
+  context.router.serve(exportEndpoint, async ({ caller, query, correlationId }) => {
     const scope = tenantScopeOf(caller);
     const csv = csvOf(query);
     const kinds = query.kinds?.split(",").map((word) => word.trim()) ?? [];
     const unknown = kinds.filter((kind) => !isNodeKind(kind) && !isEdgeKind(kind));
     if (unknown.length > 0)
       throw new Problem("unprocessable", { errors: [{ path: "query.kinds", message: "must be kinds of nodes and edges" }] });
-    await room.decider.require(caller, { type: "graph", action: "export" }, correlationId);
-    const { version, parts } = await exportGraph(room.database, scope, { csv, kinds });
+    await context.pdpClient.require(caller, { type: "graph", action: "export" }, correlationId);
+    const { version, parts } = await exportGraph(context.database, scope, { csv, kinds });
     return new Response(ReadableStream.from(parts), {
       headers: {
         "content-type": media[query.format],

@@ -5,7 +5,7 @@ import type { Fault } from "#contract/problem.ts";
 import { wholeGraph } from "#membership/graph/tenant-scope.ts";
 import type { Database } from "#store/database.ts";
 import { forEachDatabase, testDatabase } from "#testing/database.ts";
-import { graphRooms, graphWorld, servedWorld, type Reply, type ServedWorld } from "#testing/membership.ts";
+import { graphModules, graphWorld, servedWorld, type Reply, type ServedWorld } from "#testing/membership.ts";
 import { applyImport } from "./apply-import.ts";
 import { exportGraph } from "./export-graph.ts";
 import { faultWorld, group, importFaults, member, ndjson, type ImportFault } from "./import-faults.contract.ts";
@@ -38,7 +38,7 @@ const wholeText = async (database: Database): Promise<string> =>
 
 forEachDatabase(
   "a graph that is exported, imported into an empty store and exported again is the same bytes",
-  graphRooms,
+  graphModules,
   async (t, database) => {
     const world = await graphWorld(database);
     await world.put({ id: "location:x", kind: "Location", name: "X", tenant_id: null, props: {} });
@@ -53,7 +53,7 @@ forEachDatabase(
     const first = await wholeText(database);
     const { nodes } = JSON.parse(first.trim().split("\n").at(-1) ?? "").end;
     assert.ok(nodes > 40);
-    const empty = await graphWorld(await testDatabase(t, graphRooms), { demo: false });
+    const empty = await graphWorld(await testDatabase(t, graphModules), { demo: false });
     const plan = await readImport(once(first), { scope: wholeGraph, csv: undefined });
     const by = {
       actor: "operator:test",
@@ -79,7 +79,7 @@ forEachDatabase(
 );
 
 test("a tenant's own part goes out and comes back, as NDJSON and as CSV, and nothing of others is in it", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   const text = await exported(world);
   assert.ok(text.includes("person:ben") && !text.includes("globex") && !text.includes("tenant_id"));
   assert.ok((await exported(world, "", "eve")).includes("person:eve"));
@@ -105,7 +105,7 @@ test("a tenant's own part goes out and comes back, as NDJSON and as CSV, and not
 });
 
 test("while a large part goes out, in either form, others have their turns", async (t) => {
-  const database = await testDatabase(t, graphRooms);
+  const database = await testDatabase(t, graphModules);
   const world = await servedWorld(t, database);
   await world.sql(`insert into membership.node (id, kind, tenant_id, name, state, props, fold)
     select 'person:many' || g, 'Person', 'tenant:acme', 'Many', 'active', jsonb_build_object('attributes',
@@ -128,7 +128,7 @@ test("while a large part goes out, in either form, others have their turns", asy
 });
 
 test("an import is one version that says who and why, in any order of lines, and is not done twice", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   const text = ndjson(member("group:a", "group:b"), group("group:a"), "", group("group:b"), {
     drop: { edge: { kind: "MEMBER_OF", src: "account:dan@acme", dst: "group:contractors" } },
   });
@@ -168,7 +168,7 @@ test("an import is one version that says who and why, in any order of lines, and
 });
 
 test("a capability is for the definition in force, also where its line stands before that of what provides the tool", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   const text = ndjson(
     { edge: { kind: "HAS_CAPABILITY", src: "agent:reporter", dst: "files.read", props: { granted_by: "person:ada" } } },
     { edge: { kind: "PROVIDES", src: "mcp:files", dst: "files.read" } },
@@ -184,7 +184,7 @@ test("a capability is for the definition in force, also where its line stands be
 });
 
 test("of what another tenant has, and of an edge that has ended, every mode says what it says of what nobody has", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   await world.put({ kind: "MEMBER_OF", src: "group:analysts", dst: "group:contractors", expires_at: new Date("2001-01-01") });
   for (const [what, line, fault] of [
     ["another tenant's node", group("group:globex-staff"), "/id already_exists"],
@@ -204,7 +204,7 @@ test("of what another tenant has, and of an edge that has ended, every mode says
 });
 
 test("whatever is wrong is named with line, place and code, and nothing is written", async (t: TestContext) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   const good = group("group:good");
   const before = await versionOf(world);
   for (const [what, text, faults] of [
@@ -302,7 +302,7 @@ test("whatever is wrong is named with line, place and code, and nothing is writt
 });
 
 test("the files that the documentation shows can be imported", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   const page = await readFile(new URL("../../../docs/identity-graph.md", import.meta.url), "utf8");
   const shown = (language: string) => [...page.matchAll(new RegExp(`\`\`\`${language}\\n([^]*?)\`\`\``, "g"))].map(([, text = ""]) => text);
   const [lines = ""] = shown("ndjson");
@@ -321,9 +321,9 @@ test("the files that the documentation shows can be imported", async (t) => {
 });
 
 test("what is wrong with a CSV file is told of its rows and columns", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   const whole = "x:1,Group,Good,\n";
-  for (const [what, file, text, told] of [
+  for (const [what, file, text, published] of [
     [
       "a quote that is never closed",
       "nodes",
@@ -338,14 +338,14 @@ test("what is wrong with a CSV file is told of its rows and columns", async (t) 
   ] as const) {
     const { status, body } = await send(world, text, `&format=csv&csv=${file}`, { type: "text/csv" });
     const faults = body.errors?.map(({ line, path, message }: Fault) => `${line} ${path} ${message}`);
-    assert.deepEqual([what, status, body.code, faults], [what, 422, "import_refused", [told]]);
+    assert.deepEqual([what, status, body.code, faults], [what, 422, "import_refused", [published]]);
   }
   const { body } = await send(world, "id", "", { type: "text/csv" });
   assert.match(body.detail, /format=csv and csv=nodes/);
 });
 
 test("a prop at the wrong level is one fault that says where it goes, and repeats no value of a file", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   const rows = "person:a,Person,A,a@acme.example\nperson:b,Person,B,b@acme.example\n";
   const sent = async (header: string) =>
     (await send(world, `${header}\n${rows}`, "&format=csv&csv=nodes", { type: "text/csv" })).body.errors?.map(
@@ -368,7 +368,7 @@ test("a prop at the wrong level is one fault that says where it goes, and repeat
   );
 });
 
-forEachDatabase("what the graph refuses of a file is named by its line, and nothing is written", graphRooms, async (t, database) => {
+forEachDatabase("what the graph refuses of a file is named by its line, and nothing is written", graphModules, async (t, database) => {
   const world = await servedWorld(t, database);
   await world.put(...faultWorld);
   const before = await versionOf(world);
@@ -386,7 +386,7 @@ forEachDatabase("what the graph refuses of a file is named by its line, and noth
 });
 
 test("a number that no double holds never becomes another one, as NDJSON or in CSV", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   const line = (props: string) => `{"node":{"id":"tool:a.b.c","kind":"Tool","name":"T","props":${props}}}\n`;
   const refused = await send(world, line('{"input_schema":{"const":9007199254740993}}'));
   assert.deepEqual([refused.status, refused.body.errors.map(({ line: at }: ImportFault) => at)], [422, [1]], JSON.stringify(refused.body));
@@ -402,7 +402,7 @@ test("a number that no double holds never becomes another one, as NDJSON or in C
 });
 
 test("one bad line of 400,001 leaves nothing, and is named", async (t) => {
-  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const world = await servedWorld(t, await testDatabase(t, graphModules));
   const before = await versionOf(world);
   const lines = Array.from(
     { length: 400_001 },
@@ -420,7 +420,7 @@ test("one bad line of 400,001 leaves nothing, and is named", async (t) => {
   assert.equal(await versionOf(world), before);
 });
 
-forEachDatabase("an import of thousands of lines goes to PostgreSQL alone, tried or done", graphRooms, async (t, database) => {
+forEachDatabase("an import of thousands of lines goes to PostgreSQL alone, tried or done", graphModules, async (t, database) => {
   const world = await servedWorld(t, database);
   const lines = (count: number): string =>
     Array.from({ length: count }, (_none, at) => `{"node":{"id":"group:n${at}","kind":"Group","name":"g"}}\n`).join("");

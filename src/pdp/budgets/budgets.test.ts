@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { testDatabase } from "#testing/database.ts";
 import { testIdentity } from "#testing/identity.ts";
-import { graphRooms, servedWorld } from "#testing/membership.ts";
+import { graphModules, servedWorld } from "#testing/membership.ts";
 import { pdpWorld } from "#testing/pdp.ts";
 
 const RESERVATIONS = "/api/v1/delegations/reservations";
 
 const worlds = async (t: Parameters<typeof pdpWorld>[0]) => {
   const identity = testIdentity();
-  const membership = await servedWorld(t, await testDatabase(t, graphRooms), { identity });
+  const membership = await servedWorld(t, await testDatabase(t, graphModules), { identity });
   const pdp = await pdpWorld(t, { identity, parts: { peers: { membership: (request) => membership.service.fetch(request) } } });
   const effective = async (login: string, query = "", agent?: string) => {
     const token = await pdp.personToken(login, agent === undefined ? {} : { agent });

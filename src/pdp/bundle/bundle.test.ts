@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { pairs } from "#decide/pairs.ts";
+import { pairs } from "#pdp-client/pairs.ts";
 import { policyFolder } from "#testing/decision-matrix.ts";
 import { BundleRefused } from "./bundle-refused.ts";
 import { digestOf, inspectBundle, readBundle } from "./bundle.ts";
@@ -126,7 +126,7 @@ for (const [name, policy, says] of refused) {
 test("what was said of a policy is said anew where its schema, its place or its words are others, and again where they are the same", () => {
   const withOwner = (files["schema.cedarschema"] ?? "").replace(/(entity PluginRoute[^{;]*)\{/, "$1{ owner: Person, ");
   const reads = `${head}permit (principal, action == Action::"plugin.route:view", resource) when { resource.owner == principal };`;
-  for (const [more, told] of [
+  for (const [more, published] of [
     [{ "extra.cedar": reads }, ["policies/extra.cedar:1"]],
     [{ "extra.cedar": reads, "schema.cedarschema": withOwner }, []],
     [{ "extra.cedar": `\n${reads}` }, ["policies/extra.cedar:2"]],
@@ -134,7 +134,7 @@ test("what was said of a policy is said anew where its schema, its place or its 
     [{ "extra.cedar": reads.replace("resource.owner == principal", "true") }, []],
     [{ "extra.cedar": reads }, ["policies/extra.cedar:1"]],
   ] as const)
-    assert.deepEqual([...new Set(faultsOf(more).map((fault) => fault.split(":", 2).join(":")))], told);
+    assert.deepEqual([...new Set(faultsOf(more).map((fault) => fault.split(":", 2).join(":")))], published);
 });
 
 test("limits may stand where more of them permits more", () => {
@@ -230,13 +230,13 @@ test("a policy is judged by the whole schema, however many others stand beside i
   ] as const;
   const text = [...many.slice(0, 20), ...bad.map(([policy]) => policy), ...many.slice(20)].join("\n");
   const { findings } = inspectBundle({ ...files, "extra.cedar": text });
-  const told = [...findings.errors, ...findings.lint];
+  const published = [...findings.errors, ...findings.lint];
   for (const [index, [, says]] of bad.entries()) {
-    const found = told.filter(({ message, policy_id }) => policy_id === `bad-${"abcde"[index]}` && says.test(message));
-    assert.equal(found.length, 1, `bad-${"abcde"[index]}: ${JSON.stringify(told)}`);
+    const found = published.filter(({ message, policy_id }) => policy_id === `bad-${"abcde"[index]}` && says.test(message));
+    assert.equal(found.length, 1, `bad-${"abcde"[index]}: ${JSON.stringify(published)}`);
     assert.equal(found[0]?.line, 21 + index);
   }
-  assert.equal(new Set(told.map(({ policy_id }) => policy_id)).size, bad.length);
+  assert.equal(new Set(published.map(({ policy_id }) => policy_id)).size, bad.length);
 });
 
 test("a schema is refused for an action that no policy names", () => {

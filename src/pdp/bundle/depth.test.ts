@@ -12,7 +12,7 @@ import {
 } from "#pdp/cedar-program.ts";
 import { policyFolder } from "#testing/decision-matrix.ts";
 import { inspectBundle } from "./bundle.ts";
-import { findTooDeep, MOST_BRACKETS, MOST_DEPTH } from "./depth.ts";
+import { findTooDeep, MAX_BRACKETS, MAX_DEPTH } from "./depth.ts";
 import { readPolicyFolder } from "./policy-files.ts";
 
 const files = await readPolicyFolder(policyFolder);
@@ -66,11 +66,11 @@ for (const [name, of] of Object.entries(ways))
   test(`what is deep by ${name} is refused before Cedar breaks down`, () => {
     const before = cedarGeneration();
     // The deepest that passes: Cedar takes it.
-    let most = 0;
-    for (let step = 512; step >= 1; step /= 2) if (findTooDeep(of(most + step), "policies") === undefined) most += step;
-    assert.ok(most >= MOST_BRACKETS / 4 && most <= MOST_DEPTH, `${most} levels`);
-    goThrough(of(most));
-    for (const deep of [most + 1, 400, 3_000]) {
+    let max = 0;
+    for (let step = 512; step >= 1; step /= 2) if (findTooDeep(of(max + step), "policies") === undefined) max += step;
+    assert.ok(max >= MAX_BRACKETS / 4 && max <= MAX_DEPTH, `${max} levels`);
+    goThrough(of(max));
+    for (const deep of [max + 1, 400, 3_000]) {
       const [fault, ...others] = inspectBundle({ ...files, "deep.cedar": of(deep) }).findings.errors;
       assert.match(fault?.message ?? "", /^there are more than 32 brackets|^an expression is more than 150 deep/);
       assert.deepEqual([fault?.file, fault?.line, others], ["policies/deep.cedar", 1, []]);
@@ -127,7 +127,7 @@ test("no expression that passes breaks Cedar down, however it is made", () => {
   const before = cedarGeneration();
   let passed = 0;
   // Grown until it is refused: the last that passed is as deep as one of its kind can be.
-  const grown = fc.array(fc.constantFrom(...wraps), { minLength: MOST_DEPTH, maxLength: MOST_DEPTH * 2, size: "max" });
+  const grown = fc.array(fc.constantFrom(...wraps), { minLength: MAX_DEPTH, maxLength: MAX_DEPTH * 2, size: "max" });
   fc.assert(
     fc.property(grown, (steps) => {
       let condition = "true";

@@ -1,9 +1,9 @@
 import { walkPlaces } from "./findings.ts";
 
 /** Brackets in brackets. Cedar's parser, a WebAssembly program with a stack of 1 MiB, breaks down at about 117. */
-export const MOST_BRACKETS = 32;
+export const MAX_BRACKETS = 32;
 /** Expressions in expressions, of which a chain such as `a && b && c` is one too. Cedar breaks down at about 363. */
-export const MOST_DEPTH = 150;
+export const MAX_DEPTH = 150;
 
 export interface TooDeep {
   readonly message: string;
@@ -62,15 +62,15 @@ export const findTooDeep = (text: string, of: "policies" | "schema"): TooDeep | 
       level.deepest = Math.max(level.deepest, level.operand);
       level.operand = 0;
     } else if (RELATING.has(token)) level.operand += 1;
-    if (levels.length - 1 > MOST_BRACKETS)
+    if (levels.length - 1 > MAX_BRACKETS)
       return {
-        message: `there are more than ${MOST_BRACKETS} brackets within one another`,
+        message: `there are more than ${MAX_BRACKETS} brackets within one another`,
         hint: "Take some of them away, or make several policies of it.",
         ...placeAt(index),
       };
-    if (of === "policies" && depthOf(top()) > MOST_DEPTH)
+    if (of === "policies" && depthOf(top()) > MAX_DEPTH)
       return {
-        message: `an expression is more than ${MOST_DEPTH} deep`,
+        message: `an expression is more than ${MAX_DEPTH} deep`,
         hint: "Make several policies of it, or put a long row of alternatives into a set: resource in [..], [..].contains(..).",
         ...placeAt(index),
       };

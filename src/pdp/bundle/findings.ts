@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { Fault } from "#contract/problem.ts";
-import { shapeFaults } from "#documents/shape-faults.ts";
-import { readYaml, type YamlDocument, type YamlLimits } from "#documents/yaml-document.ts";
+import { shapeFaults } from "#parsing/shape-faults.ts";
+import { readYaml, type YamlDocument, type YamlLimits } from "#parsing/yaml-document.ts";
 
 /** One thing wrong with a bundle, with its place in the files. */
 export interface Finding extends Fault {

@@ -3,7 +3,7 @@ import type { Findings } from "./findings.ts";
 import { shownFile } from "./findings.ts";
 import { isMonotone, turnsLimitsRound } from "./expression.ts";
 import type { Named } from "./named-files.ts";
-import { isObligationOfHouse, lintObligations } from "./obligation-kinds.ts";
+import { isBuiltInObligation, lintObligations } from "./obligation-kinds.ts";
 import type { Policy } from "./policies.ts";
 
 interface Linted extends Named {
@@ -75,7 +75,7 @@ const lintDeclared = (linted: Linted, findings: Findings): void => {
     ["advice.yaml", linted.advice, named((policy) => policy.advice)],
   ] as const) {
     for (const name of declared.keys())
-      if (!used.has(name) && !(declared === linted.obligations && isObligationOfHouse(name)))
+      if (!used.has(name) && !(declared === linted.obligations && isBuiltInObligation(name)))
         findings.warnings.push({ path: name, file: shownFile(file), message: `${name} is named by no policy` });
   }
 };

@@ -8,7 +8,7 @@ import type { ObligationKind } from "./named-files.ts";
 const kinds: Readonly<Record<string, { readonly type: string; readonly properties: z.ZodType }>> = obligationKinds;
 
 /** True of the plain form of an obligation that the house meets itself. */
-export const isObligationOfHouse = (name: string): boolean => Object.hasOwn(kinds, name);
+export const isBuiltInObligation = (name: string): boolean => Object.hasOwn(kinds, name);
 
 /** True: one that the house makes itself, of the right form. `undefined`: none of the house's. */
 export const isWellFormed = (obligation: Obligation): boolean | undefined => {

@@ -10,7 +10,7 @@ export type PolicyFiles = Readonly<Record<string, string>>;
 
 const CASES = "cases";
 /** Most that one bundle may hold. */
-export const MOST_BUNDLE_BYTES = 2 * 1_048_576;
+export const MAX_BUNDLE_BYTES = 2 * 1_048_576;
 
 const namesIn = async (folder: string, fits: RegExp): Promise<readonly string[]> => {
   const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {

@@ -67,11 +67,11 @@ export const validateStrictly = (schema: Schema, policies: readonly Policy[], fi
   }
   const order = new Map(single.map((policy, index) => [policy.id, index]));
   const rank = ({ policyId }: ValidationError): number => order.get(policyId) ?? single.length;
-  for (const [list, told] of [
+  for (const [list, reported] of [
     [findings.errors, errors],
     [findings.lint, warnings],
   ] as const) {
-    for (const { policyId, error } of told.toSorted((one, other) => rank(one) - rank(other))) {
+    for (const { policyId, error } of reported.toSorted((one, other) => rank(one) - rank(other))) {
       const policy = byId.get(policyId);
       list.push({
         path: policyId,

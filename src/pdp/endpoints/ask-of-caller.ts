@@ -1,5 +1,5 @@
 import type { Caller } from "#authn/caller.ts";
-import { houseAsk, type Ask } from "#pdp/ask.ts";
+import { internalAsk, type Ask } from "#pdp/ask.ts";
 
 /** What the decision point asks itself before it serves a caller: may this one do that here? Without an id, of the whole collection. */
 export const askOfCaller = (
@@ -7,7 +7,7 @@ export const askOfCaller = (
   pep: string,
   pair: { readonly type: string; readonly action: string; readonly id?: string },
 ): Ask =>
-  houseAsk({
+  internalAsk({
     pep,
     bound: caller.tenant,
     subject: { type: "identity", id: caller.sub, tenant: caller.tenant },

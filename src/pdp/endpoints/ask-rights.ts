@@ -1,6 +1,6 @@
 import type { Caller } from "#authn/caller.ts";
 import type { Problem } from "#contract/problem.ts";
-import { whyRefused } from "#decide/obligations.ts";
+import { whyRefused } from "#pdp-client/obligations.ts";
 import type { DecisionPoint, Verdict } from "#pdp/decision-point.ts";
 import { askOfCaller } from "./ask-of-caller.ts";
 

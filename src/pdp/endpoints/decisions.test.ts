@@ -24,7 +24,7 @@ const found = async (login: string, query: string): Promise<readonly string[]> =
 
 before(async () => {
   const world = await shared();
-  const token = await world.houseToken();
+  const token = await world.serviceToken();
   for (const [login, id, tenant] of [
     ["dan", "people", "tenant:acme"],
     ["ben", "operations", "tenant:acme"],

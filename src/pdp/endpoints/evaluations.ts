@@ -1,14 +1,14 @@
 import { evaluate, evaluateMany, type EvaluationReply } from "#contract/authzen.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
 import { answer, type Call, type Router } from "#http/serve.ts";
-import { createTurns } from "#http/turns.ts";
+import { createYielding } from "#http/yielding.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { Ask } from "#pdp/ask.ts";
 import type { DecidedBatch, Verdict } from "#pdp/decision-point.ts";
 import { isMetHere } from "#pdp/obligations.ts";
-import { isLast, type Semantic } from "#decide/point-answers.ts";
-import { withDefaults } from "#decide/item-defaults.ts";
-import { pairOf } from "#decide/pairs.ts";
+import { isLast, type Semantic } from "#pdp-client/point-answers.ts";
+import { withDefaults } from "#pdp-client/item-defaults.ts";
+import { pairOf } from "#pdp-client/pairs.ts";
 import { formatDecisionId } from "#pdp/records/decision-id.ts";
 import { ApprovalTaken } from "#pdp/records/record-taking.ts";
 import type { CallDraft } from "#pdp/records/record.ts";
@@ -29,7 +29,7 @@ export interface EvaluationParts extends Pick<Serving, "decisionPoint" | "record
 const SLICE_MS = 2;
 
 /** Tries of a call whose approvals other calls keep taking. */
-const MOST_TRIES = 3;
+const MAX_TRIES = 3;
 
 type Item = Ask | readonly Fault[];
 
@@ -65,7 +65,7 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
     semantic: Semantic,
     batch: boolean,
     call: Pick<Call<unknown, Caller>, "caller" | "request" | "correlationId">,
-    triesLeft = MOST_TRIES - 1,
+    triesLeft = MAX_TRIES - 1,
   ): Promise<{ readonly replies: EvaluationReply[]; readonly headers: { readonly "x-decision-id": string } }> => {
     const started = performance.now();
     const callId = parts.nextDecisionId();
@@ -112,7 +112,7 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
     parts.metrics.observe("pdp_decision_seconds", { batch: String(batch) }, (performance.now() - started) / 1000);
 
     const replies: EvaluationReply[] = [];
-    const turn = createTurns(SLICE_MS);
+    const turn = createYielding(SLICE_MS);
     for (const [index, item] of items.entries()) {
       const verdict = isAsk(item) ? verdicts.get(item) : undefined;
       if (isAsk(item) && verdict === undefined) break;
@@ -138,7 +138,7 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
     const asked = verdict.obligations.filter((obligation) => !isMetHere(obligation));
     const obligations = asked.length === 0 ? {} : { obligations: asked };
     const offer = verdict.request === undefined ? undefined : await parts.makeOffer(verdict, decisionId, decidedAt);
-    if (parts.answerDetail === "none" && !pep.isHouse) {
+    if (parts.answerDetail === "none" && !pep.isInternal) {
       const context = { ...obligations, ...offer };
       return Object.keys(context).length === 0 ? { decision: verdict.decision } : { decision: verdict.decision, context };
     }
@@ -147,8 +147,8 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
       context: {
         decision_id: decisionId,
         reason: verdict.reason,
-        ...(pep.isHouse && verdict.ask.resource.type === "mcp_server" ? { moment: decided.moment } : {}),
-        ...(pep.isHouse && verdict.ask.resource.type === "secret" ? { policy_version: decided.policyVersion } : {}),
+        ...(pep.isInternal && verdict.ask.resource.type === "mcp_server" ? { moment: decided.moment } : {}),
+        ...(pep.isInternal && verdict.ask.resource.type === "secret" ? { policy_version: decided.policyVersion } : {}),
         ...obligations,
         ...offer,
       },
@@ -179,7 +179,7 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
     const whole = evaluations.map((item) => withDefaults(item, sent));
     guardSaid(pep, sent, whole);
     const parseAsk = createAskParser(pep);
-    const turn = createTurns(SLICE_MS);
+    const turn = createYielding(SLICE_MS);
     const items: Item[] = [];
     for (const item of whole) {
       items.push(parseAsk(item));

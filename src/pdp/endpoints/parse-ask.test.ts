@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { withDefaults } from "#decide/item-defaults.ts";
+import { withDefaults } from "#pdp-client/item-defaults.ts";
 import type { Caller } from "#authn/caller.ts";
 import { createAskParser, isAsk, type Pep } from "./parse-ask.ts";
 
@@ -11,13 +11,13 @@ const caller: Caller = {
   actors: [],
   amr: [],
   issuer: "http://localhost:8080",
-  isHouseService: false,
+  isInternalService: false,
   token: "",
   expiresAt: 0,
 };
 const peps: readonly Pep[] = [
-  { caller, isHouse: false },
-  { caller: { ...caller, sub: "service:gateway", tenant: "*", isHouseService: true }, isHouse: true },
+  { caller, isInternal: false },
+  { caller: { ...caller, sub: "service:gateway", tenant: "*", isInternalService: true }, isInternal: true },
 ];
 
 /** The value, and how often somebody looked at all of its members. */

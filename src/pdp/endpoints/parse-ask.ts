@@ -7,14 +7,14 @@ import { faultOfJson } from "#contract/json-members.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
 import { faultsOf } from "#contract/shape-faults.ts";
 import type { Caller } from "#authn/caller.ts";
-import { guardContexts } from "#decide/house-context.ts";
+import { guardContexts } from "#pdp-client/internal-context.ts";
 import { vouchesNothing, type Ask, type Properties, type Vouched } from "#pdp/ask.ts";
 
 /** Who asks, as far as reading the request depends on it. */
 export interface Pep {
   readonly caller: Caller;
   /** A service of the house that may vouch for circumstances. */
-  readonly isHouse: boolean;
+  readonly isInternal: boolean;
 }
 
 /** One for all, so that items without any are known to say the same. */
@@ -93,7 +93,7 @@ const vouchedOf = (context: Properties, properties: Properties, faults: Fault[])
  * Throws `reserved_context_member`.
  */
 export const guardSaid = (pep: Pep, body: unknown, items: readonly unknown[]): void => {
-  if (!pep.isHouse) return guardContexts(body);
+  if (!pep.isInternal) return guardContexts(body);
   for (const item of items) {
     const { context, action: asked } = objectOf(item);
     const { name } = objectOf(asked);
@@ -129,14 +129,14 @@ const partReader = <T>(name: string, schema: z.ZodType<T>): ((value: unknown) =>
 
 /** A context with what an ask has of it for itself. */
 const contextOf = (context: Properties, pep: Pep) => {
-  const agents = pep.isHouse ? agentsOf(context) : [];
+  const agents = pep.isInternal ? agentsOf(context) : [];
   const supported = context["supported_obligations"];
   return {
     said: context,
     agents,
     faults: agents.every(isPlain) ? [] : [{ path: "/context/agent", message: "holds a control character or half a surrogate pair" }],
     ui: objectOf(context["ui"]),
-    supported: pep.isHouse && supported === undefined ? ("all" as const) : new Set(textsOf(supported)),
+    supported: pep.isInternal && supported === undefined ? ("all" as const) : new Set(textsOf(supported)),
   };
 };
 type ReadContext = ReturnType<typeof contextOf>;
@@ -194,7 +194,7 @@ const askOf = (
   if (tenant !== undefined && (tenant.length > MAX_TENANT || !isPlain(tenant)))
     faults.push({ path: "/subject/properties/tenant", message: `is longer than ${MAX_TENANT} or holds a control character` });
   const properties = what?.properties ?? nothing;
-  const vouched = pep.isHouse ? vouchedOf(context.said, properties, faults) : vouchesNothing;
+  const vouched = pep.isInternal ? vouchedOf(context.said, properties, faults) : vouchesNothing;
   if (faults.length > 0 || who === undefined || what?.id === undefined || how === undefined) return faults;
 
   const acr = textOf(stated["acr"]);
@@ -212,9 +212,9 @@ const askOf = (
     },
     vouched,
     props: properties,
-    claimed: pep.isHouse ? objectOf(context.said["claimed"]) : nothing,
+    claimed: pep.isInternal ? objectOf(context.said["claimed"]) : nothing,
     ui: context.ui,
-    ...(pep.isHouse ? {} : { said: { subject: stated, action: how.properties ?? nothing } }),
+    ...(pep.isInternal ? {} : { said: { subject: stated, action: how.properties ?? nothing } }),
     supported: context.supported,
   };
 };

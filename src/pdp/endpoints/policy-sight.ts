@@ -3,7 +3,7 @@ import { isObject } from "#contract/is-object.ts";
 import { Problem } from "#contract/problem.ts";
 import { isService } from "#authn/actor-kind.ts";
 import type { Caller } from "#authn/caller.ts";
-import { pairs } from "#decide/pairs.ts";
+import { pairs } from "#pdp-client/pairs.ts";
 import type { Policy } from "#pdp/bundle/policies.ts";
 import type { FactSource } from "#pdp/facts/fact-source.ts";
 import { createAskRights, type AskRightsParts } from "./ask-rights.ts";

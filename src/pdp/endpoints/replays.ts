@@ -52,7 +52,7 @@ export const serveReplays = (router: Router<Caller>, parts: ReplayEndpoints): vo
 
   router.serve(replayTools, async ({ caller, body }) => {
     // What a tool would become is the tool service's to say, and whose decisions it may count its own to know.
-    if (!parts.pepOf(caller).isHouse) throw new Problem("access_denied");
+    if (!parts.pepOf(caller).isInternal) throw new Problem("access_denied");
     const { engine } = engines.current();
     return decideToolsAgain({ records, engine }, body);
   });

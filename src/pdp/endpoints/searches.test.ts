@@ -22,7 +22,7 @@ const view = { name: "view" };
 const pageRows = { type: "pages" };
 const pepToken = (world: PdpWorld, tenant = "*", scopes: readonly string[] = ["authzen.pep", "authzen.search"], sub = "service:pep") =>
   world.identity.tokenFor({ sub, tenant, scopes, clientId: sub }, testAudiences.pdp);
-const houseToken = (world: PdpWorld) => world.identity.identityOf("gateway").asService(testAudiences.pdp, ["authzen.search"]);
+const serviceToken = (world: PdpWorld) => world.identity.identityOf("gateway").asService(testAudiences.pdp, ["authzen.search"]);
 const search = async (world: PdpWorld, path: string, token: string, body: unknown): Promise<Found> => {
   const response = await world.ask(path, token, body);
   assert.equal(response.status, 200, await response.clone().text());
@@ -60,7 +60,7 @@ test("searches find exactly what evaluations permit, in byte order, by subject, 
 
 test("every kind of resource is found by the name that an evaluation takes", async () => {
   const world = await shared();
-  const token = await houseToken(world);
+  const token = await serviceToken(world);
   const what = async (login: string, action: string, type: string) =>
     ids(await search(world, RESOURCE, token, { subject: person(login), action: { name: action }, resource: { type } }));
   assert.deepEqual(await what("ada", "view_all", "pages"), ["*"], "a right to the whole collection has one object");
@@ -137,7 +137,7 @@ test("a token's tenant bounds what is found: nobody and nothing of another tenan
   assert.deepEqual(ids(await search(world, SUBJECT, globex, whoIs)), ["account:eve@globex", "person:eve"]);
   assert.ok(!ids(await search(world, SUBJECT, await pepToken(world, "tenant:acme"), whoIs)).includes("person:eve"));
   assert.deepEqual(ids(await search(world, RESOURCE, globex, { subject: person("ben"), action: view, resource: pageRows })), []);
-  const bounded = await search(world, SUBJECT, await houseToken(world), {
+  const bounded = await search(world, SUBJECT, await serviceToken(world), {
     ...whoIs,
     subject: { type: "identity", properties: { tenant: "tenant:globex" } },
   });

@@ -53,7 +53,7 @@ export const serveSearches = (router: Router<Caller>, parts: SearchParts): void 
     const held = page?.token === undefined ? undefined : parts.tokens.open(page.token, bound);
     const limit = page?.limit ?? held?.limit ?? DEFAULT_LIMIT;
     if (held !== undefined && held.limit !== limit) throw new Problem("invalid_page_token", { detail: "It was given for another limit." });
-    const { found, goOn } = await scanCandidates(decisionPoint, { ...scan, after: held?.after, limit, most: parts.maxCandidates });
+    const { found, goOn } = await scanCandidates(decisionPoint, { ...scan, after: held?.after, limit, max: parts.maxCandidates });
     const results = found.map(show);
     if (page === undefined && goOn === undefined) return { results };
     const token = goOn === undefined ? "" : parts.tokens.seal({ after: goOn, limit }, bound);

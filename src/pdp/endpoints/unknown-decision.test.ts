@@ -23,7 +23,7 @@ test("what is no id of a decision is an unknown decision, without anybody being 
   const world = await pdpWorld(t, { parts: { facts: { gather: nobody, gatherIf: nobody, ready: async () => true } } });
   const tokens = [
     await world.personToken("ada"),
-    await world.houseToken(),
+    await world.serviceToken(),
     await world.identity.tokenFor({ sub: "service:auditor", tenant: "tenant:acme", scopes: ["pdp.decisions.read"] }),
   ];
   const bodies = new Set<string>();
@@ -38,7 +38,7 @@ test("what is no id of a decision is an unknown decision, without anybody being 
         assert.equal(response.status, 404, `${what}: ${path}`);
         bodies.add(await response.text());
       }
-  const well = await world.ask(`/access/v1/decisions/d_${ulid}`, await world.houseToken(), undefined, { "x-correlation-id": "same" });
+  const well = await world.ask(`/access/v1/decisions/d_${ulid}`, await world.serviceToken(), undefined, { "x-correlation-id": "same" });
   assert.equal(well.status, 404);
   bodies.add(await well.text());
   assert.equal(bodies.size, 1, "one body, whatever is unknown");

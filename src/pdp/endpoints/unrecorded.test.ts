@@ -30,7 +30,7 @@ for (const [name, subject, evaluations, decisions, recorded] of [
     const world = await pdpWorld(t);
     const before = world.entries.length;
     const body = { subject, evaluations };
-    const response = await world.ask("/access/v1/evaluations", await world.houseToken("crud"), body);
+    const response = await world.ask("/access/v1/evaluations", await world.serviceToken("crud"), body);
     assert.equal(response.status, 200, await response.clone().text());
     const reply = (await response.json()) as { readonly evaluations: readonly EvaluationReply[] };
     assert.deepEqual(
@@ -50,10 +50,10 @@ for (const [name, subject, evaluations, decisions, recorded] of [
 test("what somebody does is recorded although it is said to be in the background, and nobody else may say so", async (t) => {
   const world = await pdpWorld(t);
   const asked = { subject: ben, resource: { type: "pages", id: "people" }, action: { name: "view" }, context: { background: true } };
-  const house = await world.houseToken("gateway");
-  assert.equal((await world.ask("/access/v1/evaluation", house, { ...asked, subject: nobody })).status, 200);
+  const instance = await world.serviceToken("gateway");
+  assert.equal((await world.ask("/access/v1/evaluation", instance, { ...asked, subject: nobody })).status, 200);
   assert.equal((await world.database.run(calls)).length, 1, "a denial");
-  assert.equal((await world.ask("/access/v1/evaluation", house, asked)).status, 200);
+  assert.equal((await world.ask("/access/v1/evaluation", instance, asked)).status, 200);
   assert.equal((await world.database.run(calls)).length, 1, "nothing was done");
   const pep = await world.identity.tokenFor({ sub: "service:pep", tenant: "tenant:acme", scopes: ["authzen.pep"] });
   const refused = await world.ask("/access/v1/evaluation", pep, asked);

@@ -25,8 +25,8 @@ export const serveWhatIf = (router: Router<Caller>, parts: WhatIfEndpoint): void
   router.serve(whatIf, async (call) => {
     const { body, caller } = call;
     const pep = parts.pepOf(caller);
-    if (body.tenant_id !== undefined && !pep.isHouse && body.tenant_id !== caller.tenant) throw new Problem("access_denied");
-    const tenant = pep.isHouse ? (body.tenant_id ?? caller.tenant) : caller.tenant;
+    if (body.tenant_id !== undefined && !pep.isInternal && body.tenant_id !== caller.tenant) throw new Problem("access_denied");
+    const tenant = pep.isInternal ? (body.tenant_id ?? caller.tenant) : caller.tenant;
     if (tenant === "*") throw new Problem("tenant_required");
     const isOpen = await parts.viewers.seesAll(pep);
     const [sees, reads] = isOpen ? [] : await askRights(caller, [viewsDecisions, viewsPolicies]);

@@ -4,7 +4,7 @@ import type { AccessRequestReply } from "#contract/access-requests.ts";
 import type { EvaluationReply } from "#contract/authzen.ts";
 import type { DecisionRecord, Remedy } from "#contract/decisions.ts";
 import { Problem } from "#contract/problem.ts";
-import { pairOf, pairs } from "#decide/pairs.ts";
+import { pairOf, pairs } from "#pdp-client/pairs.ts";
 import { insertDelegation } from "#membership/delegations/put-delegation.ts";
 import type { FactSource } from "#pdp/facts/fact-source.ts";
 import { pdpWorld, readerFacts } from "#testing/pdp.ts";
@@ -71,7 +71,7 @@ test("what a remedy says it would open beside is what real decisions open once i
     properties: { tenant: "tenant:acme", ...(authTime === undefined ? {} : { acr: "strong", auth_time: authTime }) },
   });
   const ask = async <T>(path: string, body: object): Promise<T> => {
-    const response = await world.ask(path, await world.houseToken("crud"), body);
+    const response = await world.ask(path, await world.serviceToken("crud"), body);
     assert.equal(response.status, 200, await response.clone().text());
     return (await response.json()) as T;
   };
@@ -133,10 +133,10 @@ test("what a remedy says it would open beside is what real decisions open once i
     if (step.kind === "approval") {
       const { evaluation_id, access_request } = reply.context ?? {};
       const { subject, action, resource } = question(denied);
-      const asker = await world.personToken(denied.login);
+      const principal = await world.personToken(denied.login);
       const request = await world.ask(
         "/access/v1/requests",
-        asker,
+        principal,
         {
           subject,
           action,
@@ -243,7 +243,7 @@ test("where not everything that a group is granted could be asked about, the rem
     const asked = { subject: { type: "identity", id: "person:dan" }, action: { name: "list" }, resource: { type: "employee", id: "*" } };
     const subject = { ...asked.subject, properties: { tenant: "tenant:acme" } };
     const denied = (await (
-      await world.ask("/access/v1/evaluation", await world.houseToken("crud"), { ...asked, subject })
+      await world.ask("/access/v1/evaluation", await world.serviceToken("crud"), { ...asked, subject })
     ).json()) as EvaluationReply;
     const path = `/access/v1/decisions/${denied.context?.decision_id}?remedy=true`;
     const { remedy } = (await (await world.ask(path, await world.personToken("ada"))).json()) as DecisionRecord;

@@ -13,7 +13,7 @@ import { cleanUp } from "#testing/clean-up.ts";
 import { testDatabase } from "#testing/database.ts";
 import { testEvents } from "#testing/events.ts";
 import { testAudiences, testIdentity } from "#testing/identity.ts";
-import { pdpConfig, pdpRooms, pdpWorld, sharedPdpWorld, type PdpWorld } from "#testing/pdp.ts";
+import { pdpConfig, pdpModules, pdpWorld, sharedPdpWorld, type PdpWorld } from "#testing/pdp.ts";
 import { permittingPoint } from "#testing/permitting-point.ts";
 
 const shared = sharedPdpWorld();
@@ -39,7 +39,7 @@ const question = (
 });
 
 const explained = async (world: PdpWorld, body: unknown): Promise<DecisionRecord> => {
-  const reply = (await (await world.ask("/access/v1/evaluation", await world.houseToken("crud"), body)).json()) as EvaluationReply;
+  const reply = (await (await world.ask("/access/v1/evaluation", await world.serviceToken("crud"), body)).json()) as EvaluationReply;
   const response = await world.ask(`/access/v1/decisions/${reply.context?.decision_id}`, await world.personToken("ada"));
   assert.equal(response.status, 200);
   return (await response.json()) as DecisionRecord;
@@ -86,7 +86,7 @@ test("what is answered now is left out where it hangs on a sign-in that was fres
 
 test("over a file of facts a remedy does not say that all was tried, and now is left out where properties were read", async (t) => {
   const identity = testIdentity();
-  const database = await testDatabase(t, pdpRooms);
+  const database = await testDatabase(t, pdpModules);
   const service = await createPdp({
     config: pdpConfig({ PDP_CONFIG_FILE: fileURLToPath(new URL("../../../config/interop/pdp.yaml", import.meta.url)) }),
     database,

@@ -2,9 +2,9 @@ import type { DecisionRecord } from "#contract/decisions.ts";
 import type { Facts } from "#contract/facts.ts";
 import type { Inputs } from "#pdp/ask.ts";
 import type { Engine } from "#pdp/engine.ts";
-import { whyUnplaced } from "#pdp/placing.ts";
+import { whyUnplaced } from "#pdp/resolve.ts";
 import type { Recorded } from "#pdp/records/record.ts";
-import { ruleOn, withInputs } from "#pdp/ruling.ts";
+import { evaluate, withInputs } from "#pdp/evaluation.ts";
 import type { Vocabulary } from "#pdp/vocabulary.ts";
 import { questionOf, readsNotKept } from "./question-of.ts";
 
@@ -52,9 +52,9 @@ export const answerNow = (recorded: Recorded, present: Present, parts: NowParts)
   if (reason !== undefined || known === undefined) return refused(reason ?? "unknown_action");
   if (readsNotKept(recorded, known, engine, parts.emptyContext)) return undefined;
   const asked = withInputs(known, { approved: present.approved });
-  const ruling = ruleOn(engine, asked);
+  const ruling = evaluate(engine, asked);
   const isSteady = fadedInputs(item.inputs).every((faded) => {
-    const other = ruleOn(engine, withInputs(asked, faded));
+    const other = evaluate(engine, withInputs(asked, faded));
     return other.permit === ruling.permit && other.reason === ruling.reason;
   });
   if (!isSteady) return undefined;

@@ -18,7 +18,7 @@ const decide = async (
   id: string,
   context: Readonly<Record<string, unknown>> = {},
 ) => {
-  const response = await world.ask("/access/v1/evaluation", await world.houseToken("crud"), {
+  const response = await world.ask("/access/v1/evaluation", await world.serviceToken("crud"), {
     subject: {
       type: "identity",
       id: login === UNFORMED ? login : `person:${login}`,
@@ -97,10 +97,10 @@ test("each viewer sees as much of a decision as is theirs to know; for the other
   assert.ok(own.checks?.every((check) => check.source === undefined));
   assert.deepEqual(own.remedy?.changes[0]?.steps[0]?.who_can, ["someone"]);
 
-  const house = await read(await explainAs(world, await world.houseToken("secrets"), id));
-  assert.equal(house.tenant, "tenant:acme");
-  assert.equal(house.subject?.id, "person:cleo");
-  assert.equal(house.checks, undefined);
+  const instance = await read(await explainAs(world, await world.serviceToken("secrets"), id));
+  assert.equal(instance.tenant, "tenant:acme");
+  assert.equal(instance.subject?.id, "person:cleo");
+  assert.equal(instance.checks, undefined);
 
   const coarseId = idOf(await decide(world, "dan", "view", "pages", "people"));
   const coarse = await read(await explainAs(world, await world.personToken("dan"), coarseId));
@@ -426,7 +426,7 @@ test("paused, exhausted and short of money are each mended by the one thing", as
 
 test("what somebody did is listed apart from what was asked to know what to show", async (t) => {
   const world = await pdpWorld(t);
-  const token = await world.houseToken();
+  const token = await world.serviceToken();
   const item = (action: string, type: string, id = "*", context: Readonly<Record<string, unknown>> = {}) => ({
     subject: { type: "identity", id: "person:dan", properties: { tenant: "tenant:acme" } },
     action: { name: action },

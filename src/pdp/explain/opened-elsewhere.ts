@@ -3,7 +3,7 @@ import { createCedar } from "#pdp/cedar.ts";
 import type { Verdict } from "#pdp/decision-point.ts";
 import type { Engine } from "#pdp/engine.ts";
 import type { FactSource, GraphChange } from "#pdp/facts/fact-source.ts";
-import { pairs, type Pair } from "#decide/pairs.ts";
+import { pairs, type Pair } from "#pdp-client/pairs.ts";
 import type { Question } from "#pdp/question.ts";
 import type { WhatIfParts } from "#pdp/lifecycle/what-if/what-if.ts";
 import { askAbout, namedByPolicies } from "#pdp/lifecycle/what-if/ask-about.ts";
@@ -20,9 +20,9 @@ export interface OpenedElsewhere {
 export type LookElsewhere = (question: Question, lasting: readonly Candidate[], engine: Engine) => Promise<OpenedElsewhere>;
 
 /** Most questions about one change, each decided twice. */
-const MOST_ASKS = 400;
+const MAX_ASKS = 400;
 /** Most things that the graph lists. */
-const MOST_REACHED = 1000;
+const MAX_REACHED = 1000;
 
 /** Steps that hold for whatever is asked; all but these and what `brings` says are about the one thing alone. */
 const everywhere: ReadonlySet<string> = new Set(["sign_in_again", "reactivate_edge", "raise_limit"]);
@@ -60,9 +60,9 @@ export const createLookElsewhere =
       if (pair.type === question.pair.type) others.delete(question.resourceId);
       return [...others].map((id) => ({ pair, id }));
     });
-    const askers = question.agentId === undefined ? [who] : [who, { ...who, agent_id: question.agentId }];
-    const asked = targets.slice(0, Math.floor(MOST_ASKS / askers.length));
-    const asks = askers.flatMap((asker) => asked.map((target) => askAbout(asker, question.tenant, target)));
+    const principals = question.agentId === undefined ? [who] : [who, { ...who, agent_id: question.agentId }];
+    const asked = targets.slice(0, Math.floor(MAX_ASKS / principals.length));
+    const asks = principals.flatMap((principal) => asked.map((target) => askAbout(principal, question.tenant, target)));
     const verdictsOn = async (gather: FactSource["gather"]): Promise<readonly Verdict[]> => {
       const engines = { current: () => ({ version: "asked", engine }) };
       const { decisions, metrics, now } = parts;
@@ -77,6 +77,6 @@ export const createLookElsewhere =
       verdict?.question !== undefined &&
       engine.judge(steps.reduce<Question>((held, step) => step.apply(held), { ...verdict.question, inputs })).permit;
     const opens = (index: number): boolean => permits(after[index], alike) && !permits(before[index], []);
-    const opened = asked.filter((_target, index) => askers.some((_asker, at) => opens(at * asked.length + index)));
-    return { opened: opened.map(({ pair }) => pair), more: gainsRole || asked.length < targets.length || reached.length >= MOST_REACHED };
+    const opened = asked.filter((_target, index) => principals.some((_principal, at) => opens(at * asked.length + index)));
+    return { opened: opened.map(({ pair }) => pair), more: gainsRole || asked.length < targets.length || reached.length >= MAX_REACHED };
   };

@@ -1,5 +1,5 @@
 import type { Facts } from "#contract/facts.ts";
-import { houseAsk, type Ask } from "#pdp/ask.ts";
+import { internalAsk, type Ask } from "#pdp/ask.ts";
 import type { FactSource } from "#pdp/facts/fact-source.ts";
 import { informAsks } from "#pdp/facts/gather.ts";
 import type { DecisionFacts } from "#pdp/records/decision-facts.ts";
@@ -16,7 +16,7 @@ export const createPresentFacts =
   };
 
 const askAgain = ({ pep, subject, tenant, agent, item }: Recorded, resourceId: string): Ask =>
-  houseAsk({
+  internalAsk({
     pep,
     bound: "*",
     subject: { type: "identity", id: subject, tenant },

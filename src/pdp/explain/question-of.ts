@@ -1,6 +1,6 @@
 import type { Facts } from "#contract/facts.ts";
 import type { Engine } from "#pdp/engine.ts";
-import { pairOf } from "#decide/pairs.ts";
+import { pairOf } from "#pdp-client/pairs.ts";
 import type { Question } from "#pdp/question.ts";
 import type { Recorded } from "#pdp/records/record.ts";
 import type { Vocabulary } from "#pdp/vocabulary.ts";

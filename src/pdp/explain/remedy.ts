@@ -1,13 +1,13 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Remedy } from "#contract/decisions.ts";
 import type { Engine } from "#pdp/engine.ts";
-import { pairs, type Pair } from "#decide/pairs.ts";
+import { pairs, type Pair } from "#pdp-client/pairs.ts";
 import type { Question } from "#pdp/question.ts";
 import type { Candidate } from "./candidate.ts";
 import { candidatesFor } from "./candidates.ts";
 import type { LookElsewhere } from "./opened-elsewhere.ts";
 
-const MOST_TRIALS = 200;
+const MAX_TRIALS = 200;
 const SHOWN = 3;
 const SAMPLE = 5;
 /** Trials between two turns of the event loop. */
@@ -62,7 +62,7 @@ export const findRemedy = async (
     if (found.some((known) => known.steps.every((step) => steps.includes(step)))) continue;
     const dearest = found.toSorted((a, b) => a.cost - b.cost)[SHOWN - 1]?.cost;
     if (dearest !== undefined && costOf(steps) > dearest) continue;
-    if (trials >= MOST_TRIALS) {
+    if (trials >= MAX_TRIALS) {
       skipped = true;
       break;
     }

@@ -43,7 +43,7 @@ const assertChallenge = async (world: PdpWorld, response: Response, what: string
     url: "http://localhost:8080/auth/login?acr_values=strong&max_age=300",
   });
   assert.match(response.headers.get("www-authenticate") ?? "", /insufficient_user_authentication.*acr_values="strong"/, what);
-  const record = await world.ask(`/access/v1/decisions/${body.decision_id}`, await world.houseToken("gateway"));
+  const record = await world.ask(`/access/v1/decisions/${body.decision_id}`, await world.serviceToken("gateway"));
   assert.equal((await readJson<DecisionRecord>(record)).subject?.id, "person:ada", `${what}: the refusal is on record`);
 };
 
@@ -112,7 +112,7 @@ test("who could make a change after a sign-in is asked for it, by the right that
   };
   const weak = await readJson<ProblemBody & { decision_id?: string }>(await as("ben", "/access/v1/what-if", ending), 401);
   assert.equal(weak.code, "step_up_required");
-  const record = await world.ask(`/access/v1/decisions/${weak.decision_id}`, await world.houseToken("gateway"));
+  const record = await world.ask(`/access/v1/decisions/${weak.decision_id}`, await world.serviceToken("gateway"));
   assert.deepEqual((await readJson<DecisionRecord>(record)).resource, { type: "delegations", id: "delegation:ben-hr" });
   assert.equal((await as("ben", "/access/v1/what-if", ending, "strong")).status, 200);
   assert.equal((await as("cleo", "/access/v1/what-if", ending)).status, 403, "no sign-in makes it hers");
@@ -124,7 +124,7 @@ test("whose decision it is and who may not have it decided again is refused by a
   const refused = await world.ask(`/access/v1/decisions/${id}/replay`, await world.personToken("dan"), {});
   const body = await readJson<ProblemBody & { decision_id?: string; reason?: string }>(refused, 403);
   assert.deepEqual([body.code, body.reason], ["access_denied", "not_granted"]);
-  const record = await world.ask(`/access/v1/decisions/${body.decision_id}`, await world.houseToken("gateway"));
+  const record = await world.ask(`/access/v1/decisions/${body.decision_id}`, await world.serviceToken("gateway"));
   assert.deepEqual((await readJson<DecisionRecord>(record)).resource, { type: "decisions", id });
 });
 
@@ -137,7 +137,7 @@ test("a reason that no denial has is no filter", async (t) => {
 
 test("what is wrong with a single question is said all at once", async (t) => {
   const world = await pdpWorld(t);
-  const response = await world.ask("/access/v1/evaluation", await world.houseToken("gateway"), {});
+  const response = await world.ask("/access/v1/evaluation", await world.serviceToken("gateway"), {});
   const { errors = [] } = await readJson<ProblemBody>(response, 400);
   assert.deepEqual(errors.map(({ path }) => path).toSorted(), ["/action", "/resource", "/subject"]);
 });

@@ -28,8 +28,8 @@ export const createViewers = (parts: RequirePairParts) => {
   const askRights = createAskRights(parts);
   const requirePair = createRequirePair(parts);
 
-  const standing = async ({ caller, isHouse }: Pep): Promise<Standing> =>
-    isHouse || isAuditor(caller) ? "granted" : ((await askRights(caller, [viewAll]))[0] ?? "denied");
+  const standing = async ({ caller, isInternal }: Pep): Promise<Standing> =>
+    isInternal || isAuditor(caller) ? "granted" : ((await askRights(caller, [viewAll]))[0] ?? "denied");
 
   return {
     /**
@@ -65,7 +65,7 @@ export const createViewers = (parts: RequirePairParts) => {
       wanted: "coarse" | "own" | "full" = "coarse",
     ): Promise<ViewerClass> => {
       const { caller } = pep;
-      if (pep.isHouse) return recorded === undefined ? "none" : "house";
+      if (pep.isInternal) return recorded === undefined ? "none" : "house";
       const explain: Right = { ...viewAll, action: "explain", id };
       const [all = "denied", one = "denied"] = await askRights(caller, [viewAll, explain]);
       const isWithin = recorded !== undefined && (caller.tenant === "*" || caller.tenant === recorded.tenant);

@@ -2,7 +2,7 @@ import { ask as askPeer, type Peer } from "#contract/ask.ts";
 import type { ReplyOf, SentBody } from "#contract/endpoint.ts";
 import { askFacts, askFactsIf, type FactAsk, type Facts } from "#contract/facts.ts";
 import { Problem } from "#contract/problem.ts";
-import type { HouseIdentity } from "#authn/house-identity.ts";
+import type { ServiceIdentity } from "#authn/service-identity.ts";
 import { inPieces } from "#pdp/in-pieces.ts";
 
 export interface Gathered {
@@ -31,7 +31,7 @@ const PER_CALL = 1000;
 export interface PeerFactsParts {
   readonly membership: Peer;
   readonly membershipAudience: string;
-  readonly identity: HouseIdentity;
+  readonly identity: ServiceIdentity;
   readonly timeoutMs: number;
 }
 

@@ -81,7 +81,7 @@ const schemaFaults = (file: FactsFile, schema: Schema, faults: Fault[]): void =>
   for (const { type, id, attributes: held } of file.resources) {
     const entity = entityOf.get(type);
     if (entity === undefined) faults.push({ path: `resources/${id}`, message: `the schema has no action of the type ${type}` });
-    const own = { tenants: true, owners: true, restricted: true, controlled: true, step_up: true, house: true, ...held };
+    const own = { tenants: true, owners: true, restricted: true, controlled: true, step_up: true, instance: true, ...held };
     for (const wanted of entity === undefined ? [] : lacking(entity, own, schema))
       faults.push({ path: `resources/${id}`, message: `lacks the attribute ${wanted}` });
   }

@@ -2,9 +2,9 @@ import { factAsk as factAskSchema, type FactAsk, type Facts } from "#contract/fa
 import type { Ask } from "#pdp/ask.ts";
 import type { FactSource } from "./fact-source.ts";
 import { bareResource, noFacts } from "./no-facts.ts";
-import { isHouseTool, type Pair } from "#decide/pairs.ts";
+import { isBuiltInTool, type Pair } from "#pdp-client/pairs.ts";
 import type { DecisionFacts } from "#pdp/records/decision-facts.ts";
-import { houseVocabulary, type Vocabulary } from "#pdp/vocabulary.ts";
+import { builtInVocabulary, type Vocabulary } from "#pdp/vocabulary.ts";
 
 /** An ask whose pair is known, with what the graph and the records say about it. */
 export interface Informed {
@@ -76,7 +76,7 @@ export const informAsks = async (
   asks: readonly Ask[],
   parts: { readonly facts: FactSource; readonly decisions: DecisionFacts; readonly vocabulary?: Vocabulary },
 ): Promise<InformedBatch> => {
-  const words = parts.vocabulary ?? houseVocabulary;
+  const words = parts.vocabulary ?? builtInVocabulary;
   const wanted: FactAsk[] = [];
   const plan = asks.map((ask) => {
     const pair = decidedAs(ask, words);
@@ -107,7 +107,7 @@ export const informAsks = async (
     let facts = own;
     if (pageFacts !== undefined) facts = widgetFacts(own, pageFacts);
     // A tool of the house needs no node in the graph.
-    else if (pair !== undefined && isHouseTool(pair, resourceId)) facts = { ...own, resource: bareResource(resourceId, "Tool", []) };
+    else if (pair !== undefined && isBuiltInTool(pair, resourceId)) facts = { ...own, resource: bareResource(resourceId, "Tool", []) };
     else if (pair?.entity === "Decision") facts = { ...own, resource: decisions.get(resourceId) ?? null };
     return { ask, pair, resourceId, facts };
   });

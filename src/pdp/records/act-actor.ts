@@ -10,7 +10,7 @@ export interface ActActor {
 }
 
 /** Where time or other policies did it. */
-export const theHouse = (correlationId: string): ActActor => ({ subject: "service:pdp", kind: "system", correlationId });
+export const instanceActor = (correlationId: string): ActActor => ({ subject: "service:pdp", kind: "system", correlationId });
 
 /** The same as an audit entry has it. */
 export const entryActor = ({ subject, kind, clientId, acr }: ActActor): EntryDraft["actor"] => ({

@@ -5,7 +5,7 @@ import type { EntryDraft } from "#events/audit/entry.ts";
 import type { StoredCall, StoredItem } from "./record.ts";
 
 /** Items that an audit entry names one by one; the record has them all. */
-const MOST_ENTRY_ITEMS = 32;
+const MAX_ENTRY_ITEMS = 32;
 
 /** The canonical text of a call with its items, of which those are canonical already: its members in their order. */
 const recordText = (call: StoredCall, items: string): string => {
@@ -27,7 +27,7 @@ export const entryOfCall = (call: StoredCall, items: readonly StoredItem[], text
   const agent = call.agent ?? undefined;
   const single = items.length === 1 ? first : undefined;
   const denied = items.filter(isRefusal);
-  const named = [...denied, ...items.filter((item) => !isRefusal(item))].slice(0, MOST_ENTRY_ITEMS);
+  const named = [...denied, ...items.filter((item) => !isRefusal(item))].slice(0, MAX_ENTRY_ITEMS);
   return {
     tenant: call.tenant,
     category: "decision",

@@ -11,7 +11,7 @@ import type { Facts } from "#contract/facts.ts";
 import type { Sealer } from "#authn/seal.ts";
 import type { Properties } from "#pdp/ask.ts";
 import type { Verdict } from "#pdp/decision-point.ts";
-import type { Turn } from "#http/turns.ts";
+import type { Yield } from "#http/yielding.ts";
 import type { CallDraft, CallNames, StoredCall, StoredItem } from "./record.ts";
 
 /** A call ready to be written: rows, the facts that they name, and what the audit log says of each row. */
@@ -256,7 +256,7 @@ export const rowsOf = (draft: CallDraft, parts: RowParts): CallRows => {
 };
 
 /** As `rowsOf`, of a large call: others have their turns between its items. */
-export const rowsInTurns = async (draft: CallDraft, parts: RowParts, turn: Turn): Promise<CallRows> => {
+export const rowsInTurns = async (draft: CallDraft, parts: RowParts, turn: Yield): Promise<CallRows> => {
   const rows = createRows(draft, parts);
   for (const [index, item] of draft.items.entries()) {
     rows.add(item);

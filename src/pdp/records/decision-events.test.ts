@@ -42,7 +42,7 @@ const decide = async (t: TestContext, events: "off" | "acts" | "all" | undefined
     parts: { resourceRef: () => "rr1.reference" },
     ...options,
   });
-  const token = await world.houseToken();
+  const token = await world.serviceToken();
   const evaluations = Object.values(asked);
   const batch = await world.ask("/access/v1/evaluations", token, { evaluations });
   await world.ask("/access/v1/evaluation", token, asked.view);

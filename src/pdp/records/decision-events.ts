@@ -15,8 +15,8 @@ export const eventsOf = (
   wanted: DecisionEvents,
 ): readonly EventDraft[] => {
   if (wanted === "off") return [];
-  const told = wanted === "all" ? group.items : group.items.filter((item) => item.showing !== true && isAct(item));
-  return told.map((item) => ({
+  const reported = wanted === "all" ? group.items : group.items.filter((item) => item.showing !== true && isAct(item));
+  return reported.map((item) => ({
     type: "authz.decision",
     tenant: group.tenant,
     about: group.subject,

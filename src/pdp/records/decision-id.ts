@@ -4,7 +4,7 @@ import { decisionIdPattern } from "#contract/ids.ts";
 const ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const TIME_CHARS = 10;
 /** The last time that ten digits say: far beyond any clock. */
-const MOST_TIME = 32 ** TIME_CHARS - 1;
+const MAX_TIME = 32 ** TIME_CHARS - 1;
 
 /** 16 random digits in base 32, out of a random UUID: the platform takes those from a pool, where bytes alone cost a call each. */
 const randomDigits = (): number[] => {
@@ -52,7 +52,7 @@ const increment = (digits: number[]): void => {
 };
 
 /** Ids of calls from this moment on are greater, those before it are smaller. Milliseconds since 1970. */
-export const idPrefixAt = (time: number): string => `d_${textOf(digitsOf(Math.min(Math.max(time, 0), MOST_TIME), TIME_CHARS))}`;
+export const idPrefixAt = (time: number): string => `d_${textOf(digitsOf(Math.min(Math.max(time, 0), MAX_TIME), TIME_CHARS))}`;
 
 export interface DecisionId {
   readonly callId: string;

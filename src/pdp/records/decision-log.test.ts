@@ -3,8 +3,8 @@ import { test } from "node:test";
 import type { EvaluationReply } from "#contract/authzen.ts";
 import { statement, type Database } from "#store/database.ts";
 import { forEachDatabase } from "#testing/database.ts";
-import { pdpRooms, pdpWorld } from "#testing/pdp.ts";
-import { createSealer, deriveKey, type HouseSecrets } from "#authn/seal.ts";
+import { pdpModules, pdpWorld } from "#testing/pdp.ts";
+import { createSealer, deriveKey, type InstanceSecrets } from "#authn/seal.ts";
 import { createResourceRef } from "#events/resource-ref.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
@@ -30,7 +30,7 @@ const decide = async (response: Response): Promise<EvaluationReply> => (await re
 
 test("denials and acts are on record before the answer; a permit to view follows within 50 ms", async (t) => {
   const world = await pdpWorld(t);
-  const token = await world.houseToken();
+  const token = await world.serviceToken();
   const denied = await decide(await world.ask(SINGLE, token, view("dan", "people")));
   assert.deepEqual(
     (await world.database.run(calls)).map((row) => row.call_id),
@@ -50,7 +50,7 @@ test("denials and acts are on record before the answer; a permit to view follows
 test("a call that cannot be recorded is refused with 503; permits to view are refused from the next one on", async (t) => {
   let broken = false;
   const world = await pdpWorld(t, { change: (inner) => (work) => (broken ? Promise.reject(new Error("down")) : inner(work)) });
-  const token = await world.houseToken();
+  const token = await world.serviceToken();
   broken = true;
   const response = await world.ask(SINGLE, token, view("dan", "people"));
   assert.equal(response.status, 503);
@@ -70,7 +70,7 @@ test("a call that cannot be recorded is refused with 503; permits to view are re
 
 test("a record holds what was decided and seen, but properties, claims and prices only as digests", async (t) => {
   const world = await pdpWorld(t);
-  await world.ask(SINGLE, await world.houseToken("crud"), {
+  await world.ask(SINGLE, await world.serviceToken("crud"), {
     subject: person("ben"),
     action: { name: "update_salary" },
     resource: { type: "employee", id: "e7", properties: { note: "canary-property" } },
@@ -93,7 +93,7 @@ test("a record holds what was decided and seen, but properties, claims and price
 test("a secret is named nowhere in a record, its facts or its audit entry, but can be found again", async (t) => {
   const salt = Buffer.alloc(32, 7);
   const world = await pdpWorld(t, { parts: { resourceRef: createResourceRef({ salt, kid: "1" }) } });
-  const token = await world.houseToken("secrets");
+  const token = await world.serviceToken("secrets");
   const uri = "yaml://secret/people/demo#canary_key";
   const reply = await decide(
     await world.ask(SINGLE, token, { subject: person("ben"), action: { name: "rotate" }, resource: { type: "secret", id: uri } }),
@@ -120,7 +120,7 @@ test("a secret is named nowhere in a record, its facts or its audit entry, but c
 
 test("one batch over several subjects is kept by subject, with one numbering", async (t) => {
   const world = await pdpWorld(t);
-  const token = await world.houseToken();
+  const token = await world.serviceToken();
   await world.ask(BATCH, token, { evaluations: [view("ben", "people"), view("dan", "people"), view("ben", "operations")] });
   const rows = await world.database.run(calls);
   assert.deepEqual(
@@ -135,7 +135,7 @@ test("one batch over several subjects is kept by subject, with one numbering", a
 
 test("each recorded call has an audit entry in the same transaction, with the digest of the record", async (t) => {
   const world = await pdpWorld(t);
-  const reply = await decide(await world.ask(SINGLE, await world.houseToken(), view("dan", "people"), { "x-correlation-id": "corr-1" }));
+  const reply = await decide(await world.ask(SINGLE, await world.serviceToken(), view("dan", "people"), { "x-correlation-id": "corr-1" }));
   const entry = world.entries.at(-1);
   assert.equal(entry?.category, "decision");
   assert.equal(entry?.outcome, "denied");
@@ -146,7 +146,7 @@ test("each recorded call has an audit entry in the same transaction, with the di
   assert.match(String(entry?.data["record_digest"]), /^[0-9a-f]{64}$/);
 });
 
-forEachDatabase("the commit of a record waits for no statement of its own", pdpRooms, async (t, inner) => {
+forEachDatabase("the commit of a record waits for no statement of its own", pdpModules, async (t, inner) => {
   const waited: string[] = [];
   const database: Database = {
     ...inner,
@@ -164,7 +164,7 @@ forEachDatabase("the commit of a record waits for no statement of its own", pdpR
       ),
   };
   const world = await pdpWorld(t, { realAudit: true, database });
-  const token = await world.houseToken();
+  const token = await world.serviceToken();
   const act = { subject: person("ben"), action: { name: "execute_quick" }, resource: { type: "workflows", id: "*" } };
   const ask = async (): Promise<readonly string[]> => {
     waited.length = 0;
@@ -177,7 +177,7 @@ forEachDatabase("the commit of a record waits for no statement of its own", pdpR
   assert.equal((await inner.run(calls)).length, 6);
 });
 
-const secrets: HouseSecrets = [Buffer.alloc(32, 1)];
+const secrets: InstanceSecrets = [Buffer.alloc(32, 1)];
 const verdict = (subject: string, action: string, decision: boolean): Verdict => {
   const ask: Ask = {
     pep: "service:gateway",
@@ -197,7 +197,7 @@ const verdict = (subject: string, action: string, decision: boolean): Verdict =>
   return { ask, decision, obligations: [], policies: [], errors: [], requestable: false, tenant: "tenant:acme", facts: undefined, inputs };
 };
 
-forEachDatabase("records are found, listed newest first by filters and pages, and dropped when old", pdpRooms, async (_t, database) => {
+forEachDatabase("records are found, listed newest first by filters and pages, and dropped when old", pdpModules, async (_t, database) => {
   let now = new Date("2026-05-01T00:00:00Z");
   const nextId = createDecisionIds(() => now);
   const log = createDecisionLog({
@@ -255,7 +255,7 @@ forEachDatabase("records are found, listed newest first by filters and pages, an
 
 test("the real recorder takes the entries of single calls, of large batches and of secrets", async (t) => {
   const world = await pdpWorld(t, { realAudit: true });
-  const token = await world.houseToken();
+  const token = await world.serviceToken();
   const evaluations = Array.from({ length: 200 }, (_, index) => ({ resource: { type: "pages", id: `page-${index}-${"x".repeat(200)}` } }));
   assert.equal((await world.ask(BATCH, token, { subject: person("ben"), action: { name: "view" }, evaluations })).status, 200);
   assert.equal((await world.ask(SINGLE, token, view("dan", "y".repeat(1000)))).status, 200);

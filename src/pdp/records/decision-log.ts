@@ -1,7 +1,7 @@
 import type { ServiceParts } from "#authn/service-parts.ts";
 import { facts as factsSchema, type Facts } from "#contract/facts.ts";
 import { Problem } from "#contract/problem.ts";
-import { startLoop } from "#http/loop.ts";
+import { startInterval } from "#http/interval.ts";
 import { emptyContextOf, rowsInTurns, rowsOf, type CallRows, type RowParts } from "./call-rows.ts";
 import { formatDecisionId, parseDecisionId } from "./decision-id.ts";
 import { createGroupCommit } from "./group-commit.ts";
@@ -78,7 +78,7 @@ export const createDecisionLog = (parts: DecisionLogParts): DecisionLog => {
     maxWaiting: MAX_WAITING,
     weigh: ({ items }) => items.length,
   });
-  const purging = startLoop({
+  const purging = startInterval({
     everyMs: PURGE_EVERY_MS,
     work: () => purgeRecords(database, new Date(now().getTime() - parts.keepDays * 86_400_000)),
     failed: (cause) => log.warn("pdp_purge_failed", { cause }),

@@ -1,5 +1,5 @@
 import { Problem } from "#contract/problem.ts";
-import { createTurns, type Turn } from "#http/turns.ts";
+import { createYielding, type Yield } from "#http/yielding.ts";
 
 export interface GroupCommit<T> {
   /** Resolves when the row is committed; rejects with `decision_not_recorded` when it could not be in time, at once when too much waits. */
@@ -20,7 +20,7 @@ export interface GroupCommitOptions<T, Made> {
    * group at a time; within a large row it asks for turns itself. A row that it throws for is refused alone; one that nobody
    * waits for is lost: `lost` is told, and the next deferred one is refused.
    */
-  readonly make: (row: T, turn: Turn) => Made | Promise<Made>;
+  readonly make: (row: T, turn: Yield) => Made | Promise<Made>;
   readonly lost: (cause: unknown) => void;
   /** One transaction for all of them. */
   readonly write: (rows: readonly Made[]) => Promise<void>;
@@ -103,7 +103,7 @@ export const createGroupCommit = <T, Made = T>(options: GroupCommitOptions<T, Ma
   /** Those of the group whose rows could be made. */
   const makeRows = async (group: readonly Waiting<T, Made>[]): Promise<readonly Ready<T, Made>[]> => {
     const ready: Ready<T, Made>[] = [];
-    const turn = createTurns(SLICE_MS);
+    const turn = createYielding(SLICE_MS);
     for (const [index, one] of group.entries()) {
       try {
         if (one.made === undefined) {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { deriveKey, createSealer, type HouseSecrets } from "#authn/seal.ts";
+import { deriveKey, createSealer, type InstanceSecrets } from "#authn/seal.ts";
 import type { Reason } from "#contract/authzen.ts";
 import type { Facts } from "#contract/facts.ts";
 import type { Ask } from "#pdp/ask.ts";
@@ -8,12 +8,12 @@ import type { Database } from "#store/database.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { forEachDatabase } from "#testing/database.ts";
-import { pdpRooms } from "#testing/pdp.ts";
+import { pdpModules } from "#testing/pdp.ts";
 import { createDecisionIds } from "./decision-id.ts";
 import { createDecisionLog } from "./decision-log.ts";
 import type { ListFilter } from "./list-calls.ts";
 
-const secrets: HouseSecrets = [Buffer.alloc(32, 1)];
+const secrets: InstanceSecrets = [Buffer.alloc(32, 1)];
 const start = Date.parse("2026-05-01T00:00:00Z");
 
 const node = (id: string, name: string) => ({
@@ -145,7 +145,7 @@ const keep = async (database: Database, all: readonly Made[]) => {
   };
 };
 
-forEachDatabase("decisions are found by parts of ids and of names, in any case, within the tenant", pdpRooms, async (_t, database) => {
+forEachDatabase("decisions are found by parts of ids and of names, in any case, within the tenant", pdpModules, async (_t, database) => {
   const { log, page } = await keep(database, kept);
   for (const [parts, found] of [
     [{ subject: "ben" }, [1, 0]],
@@ -169,7 +169,7 @@ forEachDatabase("decisions are found by parts of ids and of names, in any case, 
   assert.deepEqual(recorded[0]?.names, { subject: ben[1], agent: helper[1] });
 });
 
-forEachDatabase("decisions are sorted by every column, either way, page by page", pdpRooms, async (_t, database) => {
+forEachDatabase("decisions are sorted by every column, either way, page by page", pdpModules, async (_t, database) => {
   const { pages } = await keep(database, kept);
   for (const [sort, ascending] of [
     ["time", [0, 1, 2, 3]],
@@ -186,7 +186,7 @@ forEachDatabase("decisions are sorted by every column, either way, page by page"
     }
 });
 
-forEachDatabase("one answer looks through so many calls and says how far; the next one looks on", pdpRooms, async (_t, database) => {
+forEachDatabase("one answer looks through so many calls and says how far; the next one looks on", pdpModules, async (_t, database) => {
   const { page, pages } = await keep(
     database,
     Array.from({ length: 10 }, (_nothing, place): Made => ({
@@ -196,19 +196,19 @@ forEachDatabase("one answer looks through so many calls and says how far; the ne
       id: place === 1 ? "rare" : "people",
     })),
   );
-  const rare = { parts: { resource: "rare" }, most: 4 } as const;
+  const rare = { parts: { resource: "rare" }, max: 4 } as const;
   const first = await page(rare);
   assert.deepEqual([first.found, first.searchedTo], [[], "2026-05-01T00:00:05.000Z"]);
   assert.deepEqual(await pages(rare), [[], [], [1]]);
   assert.deepEqual(await pages({ ...rare, order: "asc" }), [[1], [], []]);
   assert.deepEqual(await page({ ...rare, subject: ben[0] }), first, "by whichever index");
-  assert.deepEqual(await pages({ most: 4 }), [
+  assert.deepEqual(await pages({ max: 4 }), [
     [9, 8, 7, 6],
     [5, 4, 3, 2],
     [1, 0],
   ]);
-  assert.deepEqual(await pages({ most: 4, limit: 3 }), [[9, 8, 7], [6, 5, 4], [3, 2, 1], [0]]);
-  const sorted = await page({ most: 4, sort: "resource" });
+  assert.deepEqual(await pages({ max: 4, limit: 3 }), [[9, 8, 7], [6, 5, 4], [3, 2, 1], [0]]);
+  const sorted = await page({ max: 4, sort: "resource" });
   assert.deepEqual([sorted.found, sorted.next, sorted.searchedTo], [[9, 8, 7, 6], undefined, "2026-05-01T00:00:05.000Z"]);
   // What is asked of a time looks only there.
   const early = { from: "2026-05-01T00:00:01Z", to: "2026-05-01T00:00:03Z" };
@@ -217,7 +217,7 @@ forEachDatabase("one answer looks through so many calls and says how far; the ne
   assert.deepEqual((await page({ to: "1969-12-31T23:59:59Z" })).found, []);
 });
 
-forEachDatabase("there is said what can be looked for: values that were seen, with their names", pdpRooms, async (_t, database) => {
+forEachDatabase("there is said what can be looked for: values that were seen, with their names", pdpModules, async (_t, database) => {
   const { values } = await keep(database, kept);
   assert.deepEqual(await values("subject"), [
     { value: cleo[0], name: cleo[1] },

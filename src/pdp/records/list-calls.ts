@@ -4,7 +4,7 @@ import { idPrefixAt } from "./decision-id.ts";
 import type { CallNames, StoredCall, StoredItem } from "./record.ts";
 
 /** Calls that one answer looks through at most, however little of them fits: what a filter costs is bounded. */
-export const MOST_CALLS = 5_000;
+export const MAX_CALLS = 5_000;
 /** An id's time and the decision's are read apart from one another. */
 const SLACK_MS = 60_000;
 const LAST_INDEX = 2_147_483_647;
@@ -34,8 +34,8 @@ export interface ListFilter {
   readonly order?: "asc" | "desc";
   readonly after?: ListPosition;
   readonly limit: number;
-  /** Fewer calls to look through than `MOST_CALLS`. */
-  readonly most?: number;
+  /** Fewer calls to look through than `MAX_CALLS`. */
+  readonly max?: number;
 }
 
 /** Where a page ended. */
@@ -155,7 +155,7 @@ const shapeOf = ({ tenant, subject, agent }: ListFilter): Shape => ({
 
 /** The calls that an answer may look through, and the one behind them. */
 const reach = async (database: Database, filter: ListFilter, order: Order, low: string, high: string) => {
-  const { tenant, subject, agent, from, to, most = MOST_CALLS } = filter;
+  const { tenant, subject, agent, from, to, max = MAX_CALLS } = filter;
   const shape = shapeOf(filter);
   const asked = (lower: string, upper: string): readonly SqlValue[] => [
     tenant,
@@ -166,7 +166,7 @@ const reach = async (database: Database, filter: ListFilter, order: Order, low: 
     from ?? null,
     to ?? null,
   ];
-  const [end] = await database.run(endOf(shape, order), [...asked(low, high), most]);
+  const [end] = await database.run(endOf(shape, order), [...asked(low, high), max]);
   return {
     shape,
     end,

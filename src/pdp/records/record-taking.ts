@@ -1,8 +1,8 @@
 import { Problem } from "#contract/problem.ts";
 import type { Change } from "#events/change.ts";
 import { takeApproval } from "#pdp/requests/request-store.ts";
-import { tellRequests, type RequestTold } from "#pdp/requests/tell-request.ts";
-import { theHouse } from "#pdp/records/act-actor.ts";
+import { tellRequests, type RequestReport } from "#pdp/requests/report-request.ts";
+import { instanceActor } from "#pdp/records/act-actor.ts";
 import type { CallRows } from "./call-rows.ts";
 import { writeRows } from "./record-store.ts";
 
@@ -22,11 +22,11 @@ export const recordTaking = async (
   rows: CallRows,
 ): Promise<void> => {
   const writing = parts.change(async (sql) => {
-    const acts: RequestTold[] = [];
+    const acts: RequestReport[] = [];
     for (const { approvalId, decisionId, correlationId } of rows.takes) {
       const taken = await takeApproval(sql, approvalId, decisionId, parts.now());
       if (taken === undefined) throw new ApprovalTaken();
-      acts.push({ row: taken, act: "used", by: theHouse(correlationId) });
+      acts.push({ row: taken, act: "used", by: instanceActor(correlationId) });
     }
     writeRows(sql, [rows], parts.now());
     const { events, entries } = tellRequests(acts);

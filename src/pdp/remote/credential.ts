@@ -1,7 +1,7 @@
 import {
   clientCredentialsRequest,
   createHeldToken,
-  MOST_TOKEN_BYTES,
+  MAX_TOKEN_BYTES,
   readForeignToken,
   type ForeignToken,
 } from "#authn/client-credentials.ts";
@@ -37,7 +37,7 @@ const clientCredentials = (parts: {
       const answer = await fetchBounded(
         parts.url,
         { method: "POST", ...request },
-        { timeoutMs: parts.timeoutMs, maxBytes: MOST_TOKEN_BYTES },
+        { timeoutMs: parts.timeoutMs, maxBytes: MAX_TOKEN_BYTES },
       );
       if (answer.status !== 200) throw new Error(`the token endpoint answered with ${answer.status}`);
       const read = readForeignToken(JSON.parse(answer.text), asked);

@@ -32,7 +32,7 @@ const overCerbos = (identifier: string) => ({
   max_batch: 3,
 });
 
-const overHouse = async (t: TestContext): Promise<PdpWorld> => {
+const overInstance = async (t: TestContext): Promise<PdpWorld> => {
   const port = await freePort();
   const identifier = `http://127.0.0.1:${port}`;
   const inner = await pdpWorld(t, { settings: { PDP_PUBLIC_URL: identifier } });
@@ -53,7 +53,7 @@ const adapters: Readonly<Record<string, Adapter>> = {
     const cerbos = await startCerbos(t);
     return pdpWorld(t, { settings: { PDP_CONFIG_FILE: await fileOf(t, overCerbos(cerbos.identifier)) } });
   },
-  "another house over HTTP": overHouse,
+  "another house over HTTP": overInstance,
 };
 
 const subjectOf = (login: string) => ({
@@ -88,7 +88,7 @@ for (const [name, adapter] of Object.entries(adapters)) {
   test(`the port holds its contract on ${name}`, async (t) => {
     const world = await adapter(t);
     if (world === undefined) return;
-    const token = await world.houseToken();
+    const token = await world.serviceToken();
     const ask = async (path: string, body: unknown) => {
       const response = await world.ask(`/access/v1/${path}`, token, body);
       const text = await response.text();
@@ -137,7 +137,7 @@ test("over another decision point records name it, and what only the embedded en
   if (!requireCerbos(t)) return;
   const cerbos = await startCerbos(t);
   const world = await pdpWorld(t, { settings: { PDP_CONFIG_FILE: await fileOf(t, overCerbos(cerbos.identifier)) } });
-  const token = await world.houseToken();
+  const token = await world.serviceToken();
   const permit = (await (await world.ask("/access/v1/evaluation", token, item("ben", "pages", "view_all"))).json()) as EvaluationReply;
   const path = `/access/v1/decisions/${permit.context?.decision_id}`;
   const record = (await (await world.ask(path, token)).json()) as DecisionRecord;
@@ -174,7 +174,7 @@ test("a Cerbos killed in mid-run is 503 at once for everybody, and decides again
   if (!requireCerbos(t)) return;
   const cerbos = await startCerbos(t);
   const world = await pdpWorld(t, { settings: { PDP_CONFIG_FILE: await fileOf(t, overCerbos(cerbos.identifier)) } });
-  const token = await world.houseToken();
+  const token = await world.serviceToken();
   const ask = async () => {
     const response = await world.ask("/access/v1/evaluation", token, item("ben", "pages", "view_all"));
     const body = (await response.json()) as { decision?: boolean; code?: string };
@@ -199,7 +199,7 @@ test("started before its decision point, it serves 503 and finds it later", asyn
   const port = await freePort();
   const file = await fileOf(t, overCerbos(`http://127.0.0.1:${port}`));
   const world = await pdpWorld(t, { settings: { PDP_CONFIG_FILE: file } });
-  const token = await world.houseToken();
+  const token = await world.serviceToken();
   const ask = async () => (await world.ask("/access/v1/evaluation", token, item("ben", "pages", "view_all"))).status;
   assert.equal(await ask(), 503);
   assert.equal((await world.ask("/health/ready", undefined)).status, 503);

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import type { EvaluationReply } from "#contract/authzen.ts";
 import { ConfigurationRefused, parsePdpConfiguration } from "#pdp/configuration-file.ts";
-import { houseVocabulary } from "#pdp/vocabulary.ts";
+import { builtInVocabulary } from "#pdp/vocabulary.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { cleanUp } from "#testing/clean-up.ts";
@@ -134,7 +134,7 @@ test("whatever a hostile decision point answers, it is 502 or 503 and never a pe
     point.answer = answer;
     const response = await world.ask(
       `/access/v1/${batch ? "evaluations" : "evaluation"}`,
-      await world.houseToken(),
+      await world.serviceToken(),
       batch ? two : item("people"),
     );
     assert.equal(response.status, status, name);
@@ -142,14 +142,14 @@ test("whatever a hostile decision point answers, it is 502 or 503 and never a pe
   }
   world.clock.now = new Date(world.clock.now.getTime() + 16_000);
   point.answer = json({ decision: true });
-  assert.equal((await world.ask("/access/v1/evaluation", await world.houseToken(), item("people"))).status, 200);
+  assert.equal((await world.ask("/access/v1/evaluation", await world.serviceToken(), item("people"))).status, 200);
 });
 
 test("an obligation that nobody here knows makes a permit a denial, and a foreign reason says nothing", async (t) => {
   const point = await hostile(t);
   const world = await worldOver(t, { identifier: point.identifier });
   const ask = async (more: Readonly<Record<string, unknown>> = {}) =>
-    (await (await world.ask("/access/v1/evaluation", await world.houseToken(), item("people", more))).json()) as EvaluationReply;
+    (await (await world.ask("/access/v1/evaluation", await world.serviceToken(), item("people", more))).json()) as EvaluationReply;
   point.answer = withObligation({ id: "call-the-boss", type: "custom", properties: { kind: "boss" } });
   assert.deepEqual([(await ask()).decision, (await ask()).context?.reason], [false, "obligation_unsupported"]);
   assert.equal((await ask({ context: { supported_obligations: ["custom"] } })).decision, false);
@@ -172,7 +172,7 @@ test("only what is configured of the facts is sent, claims stay claims, and role
   });
   const sent = async (world: PdpWorld, more: Readonly<Record<string, unknown>> = {}) => {
     point.asked.length = 0;
-    await world.ask("/access/v1/evaluation", await world.houseToken(), item("people", more));
+    await world.ask("/access/v1/evaluation", await world.serviceToken(), item("people", more));
     return JSON.parse(point.asked[0]?.body ?? "null") as Readonly<
       Record<"subject" | "resource" | "context", Readonly<Record<string, Readonly<Record<string, unknown>>>>>
     >;
@@ -213,14 +213,14 @@ test("a batch goes out in pieces of the size that the other takes, and one witho
     json(asked.evaluations === undefined ? { decision: true } : permits(asked.evaluations.length))(response, body, {} as IncomingMessage);
   };
   const batch = { evaluations: Array.from({ length: 5 }, () => item("people")) };
-  const response = await world.ask("/access/v1/evaluations", await world.houseToken(), batch);
+  const response = await world.ask("/access/v1/evaluations", await world.serviceToken(), batch);
   assert.equal(((await response.json()) as { evaluations: unknown[] }).evaluations.length, 5);
   assert.deepEqual(point.asked.map(({ url }) => url).toSorted(), ["/ask/many", "/ask/many", "/ask/one"]);
   point.asked.length = 0;
   const { access_evaluations_endpoint: _none, ...single } = point.metadata as Record<string, unknown>;
   point.metadata = single;
   const other = await worldOver(t, { identifier: point.identifier }, {}, world);
-  await other.ask("/access/v1/evaluations", await other.houseToken(), batch);
+  await other.ask("/access/v1/evaluations", await other.serviceToken(), batch);
   assert.deepEqual(
     point.asked.map(({ url }) => url),
     Array.from({ length: 5 }, () => "/ask/one"),
@@ -240,7 +240,7 @@ test("client credentials are exchanged for a token, kept until it ends and fetch
     { identifier: point.identifier, auth: "client_credentials" },
     { PDP_REMOTE_TOKEN_URL: `${point.identifier}/token`, PDP_REMOTE_CLIENT_ID: "sally:port", PDP_REMOTE_CLIENT_SECRET: "s cret%" },
   );
-  const ask = async () => (await world.ask("/access/v1/evaluation", await world.houseToken(), item("people"))).status;
+  const ask = async () => (await world.ask("/access/v1/evaluation", await world.serviceToken(), item("people"))).status;
   assert.deepEqual([await ask(), await ask()], [200, 200]);
   point.answer = json({}, 401);
   assert.equal(await ask(), 502);
@@ -261,7 +261,7 @@ test("client credentials are exchanged for a token, kept until it ends and fetch
 const unused = {
   facts: { gather: async () => assert.fail(), gatherIf: async () => assert.fail(), ready: async () => assert.fail() },
   decisions: { resources: async () => assert.fail(), permittedCall: async () => assert.fail() },
-  vocabulary: houseVocabulary,
+  vocabulary: builtInVocabulary,
   isInAgentReach: () => assert.fail(),
   metrics: createMetrics(),
   log: silentLog,

@@ -3,14 +3,14 @@ import { randomUUID } from "node:crypto";
 import type { EvaluationReply } from "#contract/authzen.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Log } from "#telemetry/log.ts";
-import { createPointAsker } from "#decide/ask-point.ts";
-import { createPointBreaker } from "#decide/point-breaker.ts";
-import { isLast, readEvaluation, readEvaluations, type ReadAnswer } from "#decide/point-answers.ts";
+import { createPointClient } from "#pdp-client/ask-point.ts";
+import { createPointBreaker } from "#pdp-client/point-breaker.ts";
+import { isLast, readEvaluation, readEvaluations, type ReadAnswer } from "#pdp-client/point-answers.ts";
 import { ConfigurationRefused } from "#pdp/configuration-file.ts";
 import type { Ask } from "#pdp/ask.ts";
 import type { DecidedBatch, DecisionPoint, Verdict } from "#pdp/decision-point.ts";
 import { informAsks } from "#pdp/facts/gather.ts";
-import { createPlacing } from "#pdp/placing.ts";
+import { createPlacing } from "#pdp/resolve.ts";
 import type { Question } from "#pdp/question.ts";
 import type { Vocabulary } from "#pdp/vocabulary.ts";
 import { createCredential, type RemoteSecrets } from "./credential.ts";
@@ -81,7 +81,7 @@ export const createRemote = async (parts: RemoteParts): Promise<DecisionPoint> =
   const properties = compileSubjectProperties(remote.subject_properties, parts.configFile);
   const credential = createCredential(remote, parts.secrets, parts.now);
   const discovery = createDiscovery({ identifier: remote.identifier, timeoutMs: remote.timeout_ms });
-  const askPoint = createPointAsker({
+  const askPoint = createPointClient({
     pdp: (request) => fetch(request),
     timeoutMs: remote.timeout_ms,
     breaker: createPointBreaker(parts.now),

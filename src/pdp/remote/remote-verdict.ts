@@ -4,9 +4,9 @@ import { isWellFormed } from "#pdp/bundle/obligation-kinds.ts";
 import type { Ask } from "#pdp/ask.ts";
 import { bareVerdict, type Verdict } from "#pdp/decision-point.ts";
 import { areSupported, dataScopeOf, joinObligations } from "#pdp/obligations.ts";
-import { isHouseTool } from "#decide/pairs.ts";
+import { isBuiltInTool } from "#pdp-client/pairs.ts";
 import { isViaAgent, type Question } from "#pdp/question.ts";
-import { lackingOf } from "#pdp/ruling.ts";
+import { lackingOf } from "#pdp/evaluation.ts";
 
 const MAX_OBLIGATIONS = 16;
 const known: ReadonlySet<string> = new Set(reasons);
@@ -59,7 +59,7 @@ export const readVerdict = (ask: Ask, tenant: string, question: Question, reply:
       obligations: joinObligations(sent.filter((one) => isWellFormed(one) === true)),
     });
   }
-  const isData = question.pair.entity === "Tool" && !isHouseTool(question.pair, question.resourceId);
+  const isData = question.pair.entity === "Tool" && !isBuiltInTool(question.pair, question.resourceId);
   const obligations = joinObligations([...(isData ? [dataScopeOf(question.facts)] : []), ...sent]);
   const unmet =
     !areSupported(

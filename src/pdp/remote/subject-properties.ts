@@ -1,6 +1,6 @@
 import type { Fault } from "#contract/problem.ts";
 import { Problem } from "#contract/problem.ts";
-import { ABSENT, celInputs, compileCel, type CelExpression } from "#documents/cel.ts";
+import { ABSENT, celInputs, compileCel, type CelExpression } from "#parsing/cel.ts";
 import { ConfigurationRefused } from "#pdp/configuration-file.ts";
 
 export type SubjectProperties = (facts: Readonly<Record<string, unknown>>) => Record<string, unknown>;

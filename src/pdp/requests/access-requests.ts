@@ -26,8 +26,8 @@ import { createRequireDenial, type DenialParts } from "./require-denial.ts";
 import * as store from "./request-store.ts";
 import type { RequestRow } from "./request-store.ts";
 import { replyOf, requestStatus, taskOf, taskProblem, type Rights } from "./task.ts";
-import { tellRequests, type RequestAct, type RequestTold } from "./tell-request.ts";
-import { theHouse, type ActActor } from "#pdp/records/act-actor.ts";
+import { tellRequests, type RequestAct, type RequestReport } from "./report-request.ts";
+import { instanceActor, type ActActor } from "#pdp/records/act-actor.ts";
 
 /** One call of somebody about requests. */
 export interface RequestVisit {
@@ -43,7 +43,7 @@ export interface AccessRequestsParts extends DenialParts, Pick<ServiceParts, "da
   readonly nextId: () => string;
 }
 
-const MOST_OPEN = 50;
+const MAX_OPEN = 50;
 
 const inPerson = ({ agent }: Caller): boolean => agent === undefined;
 
@@ -170,15 +170,15 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
     const made = await change(async (sql) => {
       if (!(await isDeciding(sql, row.policy_version)))
         throw taskProblem("invalid_denial_binding", "Other policies decide since then. Ask the question again.");
-      const ended = (await endOwnOutdated(sql, row, at)).map((one): RequestTold => ({
+      const ended = (await endOwnOutdated(sql, row, at)).map((one): RequestReport => ({
         row: one,
         act: one.status === "expired" ? "expired" : "failed",
-        by: theHouse(visit.correlationId),
+        by: instanceActor(visit.correlationId),
       }));
-      if ((await store.countOpenRequests(sql, row.tenant, row.requester)) >= MOST_OPEN)
-        throw new Problem("too_many", { detail: `At most ${MOST_OPEN} requests of one person are open. Cancel one, or wait for answers.` });
+      if ((await store.countOpenRequests(sql, row.tenant, row.requester)) >= MAX_OPEN)
+        throw new Problem("too_many", { detail: `At most ${MAX_OPEN} requests of one person are open. Cancel one, or wait for answers.` });
       const inserted = await store.insertRequest(sql, row, parts.calls.seal(call, row.id));
-      const begun: readonly RequestTold[] =
+      const begun: readonly RequestReport[] =
         inserted === undefined ? [] : [{ row: inserted, act: failed ? "failed" : "created", by: actorOf(visit) }];
       return { result: inserted, ...tellRequests([...ended, ...begun]) };
     });

@@ -4,8 +4,8 @@ import type { Question } from "#pdp/question.ts";
 import type { Recorded, StoredItem } from "#pdp/records/record.ts";
 import type { ActBinder, ActBinding } from "./act-binding.ts";
 import { findLiveApprovals, isLiveApproval, voidApproval, type RequestRow } from "./request-store.ts";
-import { tellRequests } from "./tell-request.ts";
-import { theHouse } from "#pdp/records/act-actor.ts";
+import { tellRequests } from "./report-request.ts";
+import { instanceActor } from "#pdp/records/act-actor.ts";
 
 export interface Approval {
   readonly id: string;
@@ -56,7 +56,7 @@ export const createApprovals = ({ database, change, acts, log, now }: ApprovalsP
   const end = (row: RequestRow, reason: string): Promise<void> =>
     change(async (inside) => {
       const voided = await voidApproval(inside, row.id, now(), reason);
-      const acts = voided === undefined ? [] : [{ row: voided, act: "voided", by: theHouse(`void-${row.id}`) } as const];
+      const acts = voided === undefined ? [] : [{ row: voided, act: "voided", by: instanceActor(`void-${row.id}`) } as const];
       return { result: undefined, ...tellRequests(acts) };
     }).catch((cause: unknown) => log.warn("pdp_approval_not_voided", { request: row.id, cause }));
 

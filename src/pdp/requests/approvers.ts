@@ -28,7 +28,7 @@ export interface Approvers {
 
 const CHUNK = 500;
 /** A group whose members are not found among so many identities of a tenant is taken as one without any. */
-const MOST_IDENTITIES = 50_000;
+const MAX_IDENTITIES = 50_000;
 
 const groupOf = (rule: string): string | undefined => (rule.startsWith("group:") || isRoleId(rule) ? rule : undefined);
 
@@ -72,7 +72,7 @@ export const createApprovers = (parts: { readonly facts: FactSource; readonly ca
     // What is not somebody may be a group: its members are found by looking at everybody.
     if (named.every((subject) => subject !== null && subject.kind !== "Group")) return [...found].toSorted();
     let after: string | undefined;
-    for (let seen = 0; seen < MOST_IDENTITIES; seen += CHUNK) {
+    for (let seen = 0; seen < MAX_IDENTITIES; seen += CHUNK) {
       const ids = await candidates.list({ of: "subject", type: "identity", action: "view", tenant_id: party.tenant, limit: CHUNK, after });
       note(await whoIs(ids, party.tenant));
       after = ids.at(-1);

@@ -2,7 +2,7 @@ import { createSecretKey } from "node:crypto";
 import { jwtVerify, SignJWT } from "jose";
 import { z } from "zod";
 import { shownCall, type ShownCall } from "#contract/access-requests.ts";
-import { createSealer, deriveKey, type HouseSecrets, type Sealer } from "#authn/seal.ts";
+import { createSealer, deriveKey, type InstanceSecrets, type Sealer } from "#authn/seal.ts";
 import { textOfCall } from "./act-binding.ts";
 
 /** What a denial lets be asked for: itself, until then. */
@@ -33,7 +33,7 @@ export const openShownCall = (sealer: Sealer, sealed: Uint8Array, associated: st
   return text === undefined ? undefined : shownCall.parse(JSON.parse(text));
 };
 
-export const createBindingTokens = (secrets: HouseSecrets): BindingTokens => {
+export const createBindingTokens = (secrets: InstanceSecrets): BindingTokens => {
   const [writer, ...others] = secrets.map((secret) => createSecretKey(deriveKey(secret, "pdp.requests")));
   if (writer === undefined) throw new RangeError("at least one secret");
   const keys = [writer, ...others];

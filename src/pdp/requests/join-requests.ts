@@ -1,7 +1,7 @@
 import type { Serving } from "#pdp/endpoints/serving.ts";
 import type { ServiceParts } from "#authn/service-parts.ts";
 import type { Facts } from "#contract/facts.ts";
-import { createSealer, deriveKey, type HouseSecrets } from "#authn/seal.ts";
+import { createSealer, deriveKey, type InstanceSecrets } from "#authn/seal.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { Router } from "#http/serve.ts";
 import { createDecisionIds } from "#pdp/records/decision-id.ts";
@@ -16,7 +16,7 @@ import { createMakeOffer, type MakeOffer } from "./offer.ts";
 import { serveRequests } from "./serve-requests.ts";
 import { createRequestSweeper } from "./sweep-requests.ts";
 
-const binderOf = (secrets: HouseSecrets): ActBinder => createActBinder(deriveKey(secrets[0], "pdp.approvals"));
+const binderOf = (secrets: InstanceSecrets): ActBinder => createActBinder(deriveKey(secrets[0], "pdp.approvals"));
 
 /** What deciding needs of approvals, before there is anything that serves. */
 export const openApprovals = (parts: Pick<ServiceParts, "database" | "change" | "secrets" | "log" | "now">): Approvals =>

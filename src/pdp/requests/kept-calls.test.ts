@@ -3,7 +3,7 @@ import { test, type TestContext } from "node:test";
 import { MAX_SHOWN_BYTES, type AccessRequestReply, type AccessRequestTask } from "#contract/access-requests.ts";
 import type { ProblemBody } from "#contract/problem.ts";
 import { forEachDatabase } from "#testing/database.ts";
-import { pdpRooms, pdpWorld, type PdpWorld } from "#testing/pdp.ts";
+import { pdpModules, pdpWorld, type PdpWorld } from "#testing/pdp.ts";
 
 const REQUESTS = "/access/v1/requests";
 const subject = { type: "identity", id: "person:ben", properties: { tenant: "tenant:acme" } };
@@ -44,13 +44,13 @@ const inTheOpen = async ({ world, entries }: PdpWorld): Promise<string> => {
     ...(await world.sql("select row_to_json(r)::text as text from pdp.request r")),
     ...(await world.sql("select row_to_json(c)::text as text from pdp.call c")),
   ];
-  return JSON.stringify([rows, await world.told(), entries]);
+  return JSON.stringify([rows, await world.published(), entries]);
 };
 
 const open = async (t: TestContext, options: Parameters<typeof pdpWorld>[1] = {}) => {
   const world = await pdpWorld(t, options);
   const evaluate = async (body: object, from: "gateway" | "crud" = "crud"): Promise<Denied> => {
-    const response = await world.ask("/access/v1/evaluation", await world.houseToken(from), body);
+    const response = await world.ask("/access/v1/evaluation", await world.serviceToken(from), body);
     assert.equal(response.status, 200, await response.clone().text());
     return (await response.json()) as Denied;
   };
@@ -77,7 +77,7 @@ const open = async (t: TestContext, options: Parameters<typeof pdpWorld>[1] = {}
   return { world, evaluate, send, sendAs, askFor, callAs };
 };
 
-forEachDatabase("who asked and who may answer see what would be done; nobody else does, and no list", pdpRooms, async (t, database) => {
+forEachDatabase("who asked and who may answer see what would be done; nobody else does, and no list", pdpModules, async (t, database) => {
   const { world, send, sendAs, askFor, callAs } = await open(t, { database });
   const { id, call: unread } = await askFor(called(160_000));
   assert.equal(unread, undefined);
@@ -95,7 +95,7 @@ forEachDatabase("who asked and who may answer see what would be done; nobody els
     );
   }
   // The house may know of the request, but neither is the asker nor could answer; an agent that took no part knows of nothing.
-  const { status, body } = await sendAs(await world.houseToken("gateway"), `${REQUESTS}/${id}`);
+  const { status, body } = await sendAs(await world.serviceToken("gateway"), `${REQUESTS}/${id}`);
   assert.deepEqual([status, body.task.id, body.task.call], [200, id, undefined]);
   const otherAgent = await world.personToken("ben", { agent: "agent:reporter" });
   assert.deepEqual((await sendAs(otherAgent, `${REQUESTS}/${id}`)).status, 404);
@@ -136,7 +136,7 @@ test("what cannot be shown whole cannot be asked for", async (t) => {
 test("a call of the wrong shape is refused, and so is a foreign service's of any shape", async (t) => {
   const { world, evaluate } = await open(t);
   for (const call of [7, {}, { arguments: {}, masked: [7] }, { arguments: {}, masked: [], cost_usd: "free" }]) {
-    const response = await world.ask("/access/v1/evaluation", await world.houseToken("crud"), called(160_000, { shown_call: call }));
+    const response = await world.ask("/access/v1/evaluation", await world.serviceToken("crud"), called(160_000, { shown_call: call }));
     assert.equal(response.status, 400, JSON.stringify(call));
   }
   const foreign = await world.identity.tokenFor({
@@ -166,7 +166,7 @@ test("where no tool is called, what the policies read of the question is shown, 
   assert.ok(!(await inTheOpen(world)).includes("canary-471"));
 });
 
-forEachDatabase("a row that was written to by hand shows nothing and is approved by nobody", pdpRooms, async (t, database) => {
+forEachDatabase("a row that was written to by hand shows nothing and is approved by nobody", pdpModules, async (t, database) => {
   const { world, send, askFor, callAs } = await open(t, { database });
   const tampered: readonly (readonly [name: string, change: (id: string, other: string) => string])[] = [
     [

@@ -6,7 +6,7 @@ import type { DecisionRecord } from "#contract/decisions.ts";
 import type { ProblemBody } from "#contract/problem.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { forEachDatabase } from "#testing/database.ts";
-import { pdpRooms, pdpWorld, readerFacts, type PdpWorld } from "#testing/pdp.ts";
+import { pdpModules, pdpWorld, readerFacts, type PdpWorld } from "#testing/pdp.ts";
 import { administer } from "#testing/rollout.ts";
 import { until } from "#testing/until.ts";
 import { createRequestSweeper } from "./sweep-requests.ts";
@@ -25,7 +25,7 @@ interface Denied {
     readonly access_request: { readonly template: string; readonly expires_at: string; readonly binding_token: string };
   };
 }
-interface Told {
+interface Reported {
   readonly status: number;
   readonly body: AccessRequestReply & ProblemBody;
   readonly headers: Headers;
@@ -37,18 +37,18 @@ const identity = (login: string) => ({ type: "identity", id: `person:${login}`, 
 const open = async (t: TestContext, options: Parameters<typeof pdpWorld>[1] = {}) => {
   const world = await pdpWorld(t, options);
   const evaluate = async (body: object, from: "gateway" | "crud" = "gateway"): Promise<Denied> => {
-    const response = await world.ask("/access/v1/evaluation", await world.houseToken(from), body);
+    const response = await world.ask("/access/v1/evaluation", await world.serviceToken(from), body);
     assert.equal(response.status, 200, await response.clone().text());
     return (await response.json()) as Denied;
   };
-  const send = async (login: string, path: string, body?: object, key?: string): Promise<Told> => {
+  const send = async (login: string, path: string, body?: object, key?: string): Promise<Reported> => {
     const response = await world.ask(
       path,
       await world.personToken(login),
       body ?? (path.endsWith("/cancel") ? "" : undefined),
       key === undefined ? {} : { "idempotency-key": key },
     );
-    return { status: response.status, headers: response.headers, body: (await response.json()) as Told["body"] };
+    return { status: response.status, headers: response.headers, body: (await response.json()) as Reported["body"] };
   };
   const viewOf = (login: string) => evaluate({ subject: identity(login), action: view, resource: operations });
   const draftOf = (login: string, denied: Denied, more: object = {}) => ({
@@ -84,8 +84,8 @@ const open = async (t: TestContext, options: Parameters<typeof pdpWorld>[1] = {}
 };
 
 const answer = (id: string): string => `${REQUESTS}/${id}/answer`;
-const told = async (world: PdpWorld): Promise<readonly string[]> =>
-  (await world.world.told())
+const published = async (world: PdpWorld): Promise<readonly string[]> =>
+  (await world.world.published())
     .filter(({ type }) => type.startsWith("access_request."))
     .map(({ type }) => type.slice("access_request.".length));
 
@@ -139,7 +139,7 @@ test("Cleo is denied operations, asks for it, ada approves, and her next ask is 
   pass(1);
   const later = await viewOf("cleo");
   assert.deepEqual([later.decision, later.context.reason], [false, "approval_required"]);
-  assert.deepEqual(await told(world), ["created", "approved"]);
+  assert.deepEqual(await published(world), ["created", "approved"]);
   const entries = world.entries.filter(({ category }) => category === "task");
   assert.deepEqual(
     entries.map(({ actor, data }) => [actor.subject, data["op"]]),
@@ -208,10 +208,10 @@ const approveSalary = async ({ evaluate, send }: Awaited<ReturnType<typeof open>
   return made.body.task.id;
 };
 
-forEachDatabase("an approval for one use permits the very same act once, and no other arguments", pdpRooms, async (t, database) => {
-  const house = await open(t, { database });
-  const { evaluate, send, world } = house;
-  const id = await approveSalary(house);
+forEachDatabase("an approval for one use permits the very same act once, and no other arguments", pdpModules, async (t, database) => {
+  const instance = await open(t, { database });
+  const { evaluate, send, world } = instance;
+  const id = await approveSalary(instance);
   for (const other of [salary(160_001), salary(160_000, "args-of-another-employee"), salary(170_000, "args-160000")]) {
     assert.equal((await evaluate(other, "crud")).context.reason, "approval_required");
   }
@@ -220,36 +220,36 @@ forEachDatabase("an approval for one use permits the very same act once, and no 
   const used = (await send("ben", `${REQUESTS}/${id}`)).body.result?.approval;
   assert.equal(used?.state, "used");
   assert.equal((await evaluate(salary(160_000), "crud")).decision, false, "once");
-  assert.deepEqual(await told(world), ["created", "approved", "used"]);
+  assert.deepEqual(await published(world), ["created", "approved", "used"]);
 });
 
-forEachDatabase("of many who use one approval at once, one is permitted", pdpRooms, async (t, database) => {
-  const house = await open(t, { database });
-  await approveSalary(house);
+forEachDatabase("of many who use one approval at once, one is permitted", pdpModules, async (t, database) => {
+  const instance = await open(t, { database });
+  await approveSalary(instance);
   const asked = salary(160_000);
-  const token = await house.world.houseToken("crud");
-  const batch = house.world
+  const token = await instance.world.serviceToken("crud");
+  const batch = instance.world
     .ask("/access/v1/evaluations", token, { evaluations: [asked, asked] })
     .then(async (response) => ((await response.json()) as { evaluations: EvaluationReply[] }).evaluations);
-  const singles = Promise.all(Array.from({ length: 6 }, () => house.evaluate(asked, "crud")));
+  const singles = Promise.all(Array.from({ length: 6 }, () => instance.evaluate(asked, "crud")));
   const all = [...(await batch), ...(await singles)];
   assert.equal(all.filter(({ decision }) => decision).length, 1);
 });
 
 test("a changed definition voids the approval", async (t) => {
-  const house = await open(t);
-  const id = await approveSalary(house);
-  assert.equal((await house.evaluate(salary(160_000, "args-160000", "def-2"), "crud")).decision, false);
-  assert.equal((await house.evaluate(salary(160_000), "crud")).decision, false, "it stays void when the old one is back");
-  const { result } = (await house.send("ben", `${REQUESTS}/${id}`)).body;
+  const instance = await open(t);
+  const id = await approveSalary(instance);
+  assert.equal((await instance.evaluate(salary(160_000, "args-160000", "def-2"), "crud")).decision, false);
+  assert.equal((await instance.evaluate(salary(160_000), "crud")).decision, false, "it stays void when the old one is back");
+  const { result } = (await instance.send("ben", `${REQUESTS}/${id}`)).body;
   assert.deepEqual([result?.approval.state, result?.approval.reason], ["voided", "definition_changed"]);
-  assert.deepEqual(await told(house.world), ["created", "approved", "voided"]);
+  assert.deepEqual(await published(instance.world), ["created", "approved", "voided"]);
 });
 
 test("the tool server may name the approval; one that does not fit is refused as such", async (t) => {
-  const house = await open(t);
-  const id = await approveSalary(house);
-  const approval = (await house.send("ben", `${REQUESTS}/${id}`)).body.result?.approval.id ?? "";
+  const instance = await open(t);
+  const id = await approveSalary(instance);
+  const approval = (await instance.send("ben", `${REQUESTS}/${id}`)).body.result?.approval.id ?? "";
   const named = (asked: ReturnType<typeof salary>, of: unknown) => ({ ...asked, context: { ...asked.context, approval: of } });
   for (const wrong of [
     named(salary(160_000), { id: "ap_other" }),
@@ -257,9 +257,9 @@ test("the tool server may name the approval; one that does not fit is refused as
     named(salary(160_001), { id: approval }),
     named(salary(100_000), { id: approval }),
   ]) {
-    assert.equal((await house.evaluate(wrong, "crud")).context.reason, "approval_invalid");
+    assert.equal((await instance.evaluate(wrong, "crud")).context.reason, "approval_invalid");
   }
-  assert.equal((await house.evaluate(named(salary(160_000), { id: approval }), "crud")).decision, true);
+  assert.equal((await instance.evaluate(named(salary(160_000), { id: approval }), "crud")).decision, true);
 });
 
 test("nobody answers a request of their own, nor one that is not theirs to answer", async (t) => {
@@ -291,7 +291,7 @@ test("nobody answers a request of their own, nor one that is not theirs to answe
   assert.deepEqual([taken.status, taken.body.code], [403, "access_denied"]);
 });
 
-forEachDatabase("a request is answered, cancelled or runs out once", pdpRooms, async (t, database) => {
+forEachDatabase("a request is answered, cancelled or runs out once", pdpModules, async (t, database) => {
   const { world, send, askFor, viewOf, pass } = await open(t, { database });
   const denied = await askFor("cleo", "a");
   assert.equal((await send("ada", answer(denied.id), { outcome: "deny", comment: "Not now." })).body.task.status, "denied");
@@ -317,7 +317,7 @@ forEachDatabase("a request is answered, cancelled or runs out once", pdpRooms, a
   assert.deepEqual([late.status, late.body.code], [410, "task_expired"]);
   assert.equal((await send("cleo", `${REQUESTS}/${expiring.id}`)).body.task.status, "expired");
   assert.equal((await viewOf("cleo")).decision, false);
-  assert.deepEqual(await told(world), ["created", "denied", "created", "cancelled", "created"]);
+  assert.deepEqual(await published(world), ["created", "denied", "created", "cancelled", "created"]);
 });
 
 test("only the denial itself is its own ticket", async (t) => {
@@ -351,7 +351,7 @@ test("only the denial itself is its own ticket", async (t) => {
   const late = await viewOf("ben");
   pass(11);
   assert.equal((await send("ben", REQUESTS, draftOf("ben", late), "late")).body.code, "invalid_denial_binding");
-  assert.deepEqual(await told(world), ["created"]);
+  assert.deepEqual(await published(world), ["created"]);
 });
 
 test("a request that nobody but its asker could answer fails at once", async (t) => {
@@ -362,12 +362,12 @@ test("a request that nobody but its asker could answer fails at once", async (t)
   await world.world.sql("delete from membership.edge where kind = 'OWNS_RESOURCE'");
   const task = await askFor("cleo");
   assert.deepEqual([task.status, task.failure], ["failed", "no_approver"]);
-  assert.deepEqual(await told(world), ["failed"]);
+  assert.deepEqual(await published(world), ["failed"]);
 });
 
 test("a page may be asked for through a batch too, and the metadata names where", async (t) => {
   const { world, send, draftOf } = await open(t);
-  const response = await world.ask("/access/v1/evaluations", await world.houseToken(), {
+  const response = await world.ask("/access/v1/evaluations", await world.serviceToken(), {
     subject: identity("cleo"),
     action: view,
     evaluations: [{ resource: { type: "pages", id: "people" } }, { resource: operations }],
@@ -424,15 +424,15 @@ test("other policies void what was approved and end what was asked under them", 
   assert.deepEqual([late.status, late.body.code], [409, "invalid_task_state"]);
   await sweep();
   await until(
-    async () => (await told(world)).length,
+    async () => (await published(world)).length,
     (count) => count === 5,
   );
-  assert.deepEqual((await told(world)).slice(3).toSorted(), ["failed", "voided"]);
+  assert.deepEqual((await published(world)).slice(3).toSorted(), ["failed", "voided"]);
   const { task, result } = (await send("cleo", `${REQUESTS}/${approved.id}`)).body;
   assert.deepEqual([task.status, result?.approval.state, result?.approval.reason], ["approved", "voided", "policies_changed"]);
 });
 
-forEachDatabase("what other policies ended does not come to life when the former decide again", pdpRooms, async (t, database) => {
+forEachDatabase("what other policies ended does not come to life when the former decide again", pdpModules, async (t, database) => {
   const { world, send, askFor, viewOf, sweep } = await open(t, { database });
   const approved = await askFor("cleo", "a");
   assert.equal((await send("ada", answer(approved.id), { outcome: "approve" })).status, 200);
@@ -454,10 +454,10 @@ forEachDatabase("what other policies ended does not come to life when the former
   assert.deepEqual((await send("ben", `${REQUESTS}?as=requester&status=pending`)).body["requests"], []);
   await sweep();
   await until(
-    async () => (await told(world)).length,
+    async () => (await published(world)).length,
     (count) => count === 5,
   );
-  assert.deepEqual((await told(world)).slice(3).toSorted(), ["failed", "voided"]);
+  assert.deepEqual((await published(world)).slice(3).toSorted(), ["failed", "voided"]);
   const anew = await askFor("cleo", "c");
   assert.equal((await send("ada", answer(anew.id), { outcome: "approve" })).status, 200);
   assert.equal((await viewOf("cleo")).decision, true, "asked and approved anew it holds");
@@ -465,7 +465,7 @@ forEachDatabase("what other policies ended does not come to life when the former
 
 forEachDatabase(
   "what other policies or time ended is so for every reader at once, and may be asked for anew",
-  pdpRooms,
+  pdpModules,
   async (t, database) => {
     const { world, send, askFor, viewOf, draftOf, pass } = await open(t, { database });
     const listOf = async (login: string, query: string) =>
@@ -488,12 +488,12 @@ permit (principal, action == Action::"system:view", resource) when { context.mfa
     await rollBack();
     const anew = await askFor("ben", "b");
     assert.notEqual(anew.id, pending.id);
-    assert.deepEqual(await told(world), ["created", "failed", "created"]);
+    assert.deepEqual(await published(world), ["created", "failed", "created"]);
 
     pass(1440);
     assert.deepEqual(await listOf("ada", "as=approver&status=pending"), []);
     const third = await askFor("ben", "c");
-    assert.deepEqual(await told(world), ["created", "failed", "created", "expired", "created"]);
+    assert.deepEqual(await published(world), ["created", "failed", "created", "expired", "created"]);
     assert.deepEqual(await listOf("ada", "as=approver&status=pending"), [[third.id, "pending", undefined]]);
 
     // Another process has activated a version that this one has not heard of.
@@ -528,17 +528,17 @@ test("a request for an agent's act fails with its delegation, before anybody ans
     assert.deepEqual([late.status, late.body.code, late.body["request_status"]], [409, "invalid_task_state", "failed"], path);
   }
   await until(
-    async () => (await told(world)).length,
+    async () => (await published(world)).length,
     (count) => count === 2,
     20_000,
   );
-  assert.deepEqual(await told(world), ["created", "failed"]);
+  assert.deepEqual(await published(world), ["created", "failed"]);
   assert.equal((await send("ben", `${REQUESTS}/${task.id}`)).body.task.failure, "revoked");
 });
 
 test("an approval of an agent's act ends with its delegation, and holds for no other agent", async (t) => {
-  const house = await open(t);
-  const { evaluate, send, world, sweep } = house;
+  const instance = await open(t);
+  const { evaluate, send, world, sweep } = instance;
   const by = (agent: string | undefined) => {
     const asked = salary(160_000);
     return agent === undefined ? asked : { ...asked, context: { ...asked.context, agent } };
@@ -566,5 +566,5 @@ test("an approval of an agent's act ends with its delegation, and holds for no o
   await sweep();
   const ended = await until(state, (approval) => approval?.state === "voided");
   assert.equal(ended?.reason, "revoked");
-  assert.deepEqual(await told(world), ["created", "approved", "voided"]);
+  assert.deepEqual(await published(world), ["created", "approved", "voided"]);
 });

@@ -16,7 +16,7 @@ export interface DenialParts extends Pick<Serving, "engines" | "records" | "pepO
 /** Whoever was denied asks for himself and for his agents; a service for what it asked itself. */
 const mayAsk = (caller: Caller, recorded: Recorded, pep: Pep): boolean => {
   if (caller.tenant !== "*" && caller.tenant !== recorded.tenant) return false;
-  if (isService(caller)) return recorded.pep === caller.sub || pep.isHouse;
+  if (isService(caller)) return recorded.pep === caller.sub || pep.isInternal;
   return caller.sub === recorded.subject;
 };
 

@@ -1,11 +1,11 @@
-import { startLoop } from "#http/loop.ts";
+import { startInterval } from "#http/interval.ts";
 import type { ServiceParts } from "#authn/service-parts.ts";
 import type { FactSource } from "#pdp/facts/fact-source.ts";
 import { findEnded } from "./ended-delegations.ts";
 import { endOutdated } from "./outdated-requests.ts";
 import { failRequest, listOpenOfAgents, voidApproval, type RequestRow } from "./request-store.ts";
-import { tellRequests, type RequestAct } from "./tell-request.ts";
-import { theHouse } from "#pdp/records/act-actor.ts";
+import { tellRequests, type RequestAct } from "./report-request.ts";
+import { instanceActor } from "#pdp/records/act-actor.ts";
 
 export interface RequestSweeper {
   /** Ends now what is due. Throws what the database throws. */
@@ -57,10 +57,10 @@ export const createRequestSweeper = (
         ["failed", failed],
         ["voided", voided],
       ];
-      const by = theHouse(parts.nextId());
+      const by = instanceActor(parts.nextId());
       return { result: undefined, ...tellRequests(ended.flatMap(([act, rows]) => rows.map((row) => ({ row, act, by })))) };
     });
   };
-  const loop = startLoop({ everyMs: EVERY_MS, work: sweep, failed: (cause) => parts.log.warn("pdp_requests_not_swept", { cause }) });
+  const loop = startInterval({ everyMs: EVERY_MS, work: sweep, failed: (cause) => parts.log.warn("pdp_requests_not_swept", { cause }) });
   return { sweep, [Symbol.asyncDispose]: () => loop[Symbol.asyncDispose]() };
 };

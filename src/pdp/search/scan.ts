@@ -8,7 +8,7 @@ export interface Scan {
   readonly after: string | undefined;
   readonly limit: number;
   /** Most candidates to look at. */
-  readonly most: number;
+  readonly max: number;
   /** True for a verdict after which no other candidate can do better, e.g. of a subject that nobody knows. */
   readonly isHopeless?: (verdict: Verdict) => boolean;
 }
@@ -28,7 +28,7 @@ const CHUNK = 200;
 export const scanCandidates = async (decisionPoint: DecisionPoint, scan: Scan): Promise<Scanned> => {
   const found: string[] = [];
   let { after } = scan;
-  for (let left = scan.most; left > 0;) {
+  for (let left = scan.max; left > 0;) {
     const wanted = Math.min(CHUNK, left);
     const candidates = await scan.next(after, wanted);
     if (candidates.length === 0) return { found };

@@ -230,18 +230,18 @@ export const testSecretProvider = (
       if (opened === undefined) return;
       const { provider, base } = opened;
       await write(provider, `${base}/a`, '{"b":{"c":{"d":1}},"__proto__":2,"l":[{"x":1}],"t":"text"}');
-      const told = async (uri: string) => {
+      const reported = async (uri: string) => {
         const { keys, nodes } = await provider.keys(refOf(`${base}/${uri}`));
         return [...keys, ...nodes.map((name) => `${name}/`)].toSorted();
       };
       const isFile = provider.schemes.includes("yaml");
-      assert.deepEqual(await told("a"), ["__proto__", isFile ? "b/" : "b", "l", "t"]);
-      assert.deepEqual(await told("a#b"), [isFile ? "c/" : "c"]);
-      assert.deepEqual([await told("a#t"), await told("a#l")], [[], []]);
-      const refusals: readonly string[] = await Promise.all(["a#none", "none", "none#k"].map((uri) => refusal(told(uri))));
+      assert.deepEqual(await reported("a"), ["__proto__", isFile ? "b/" : "b", "l", "t"]);
+      assert.deepEqual(await reported("a#b"), [isFile ? "c/" : "c"]);
+      assert.deepEqual([await reported("a#t"), await reported("a#l")], [[], []]);
+      const refusals: readonly string[] = await Promise.all(["a#none", "none", "none#k"].map((uri) => refusal(reported(uri))));
       assert.deepEqual(refusals, ["key_not_found", "secret_not_found", "secret_not_found"]);
       await remove(provider, `${base}/a`);
-      assert.equal(await refusal(told("a")), provider.can.has("versions") ? "version_deleted" : "secret_not_found");
+      assert.equal(await refusal(reported("a")), provider.can.has("versions") ? "version_deleted" : "secret_not_found");
     });
 
     test("without a key the value is a map", async (t) => {

@@ -141,7 +141,7 @@ export interface SecretProvider extends SharedStore {
    * Secrets at and below a place, so many levels down, in the order of their ids; those up to `after` may be left out. `most`: more of them
    * are of no use; 10,000 unless given.
    */
-  list(place: SecretPrefix, depth: number, after?: string, most?: number): Promise<Listing>;
+  list(place: SecretPrefix, depth: number, after?: string, max?: number): Promise<Listing>;
   /** `degraded` = older content is served, or none for now; the fault is a word that anybody may read. */
   state(): Promise<{ readonly status: "up" | "degraded"; readonly fault?: string }>;
 }

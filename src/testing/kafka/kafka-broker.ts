@@ -52,7 +52,7 @@ const kill = async (child: ChildProcess | undefined): Promise<void> => {
 };
 
 /** Largest batch that the real broker takes here, in bytes. */
-export const mostBatchBytes = 20_000;
+export const maxBatchBytes = 20_000;
 
 const topicsUnder = (topicPrefix: string, library: string, address: string): Pick<KafkaBroker, "topicPrefix" | "read"> => {
   return {
@@ -117,7 +117,7 @@ const startReal = async (t: Pick<TestContext, "after">, jar: string): Promise<Re
     "offsets.topic.replication.factor": "1",
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
-    "message.max.bytes": String(mostBatchBytes),
+    "message.max.bytes": String(maxBatchBytes),
   };
   const file = join(folder, "server.properties");
   const write = (more: Readonly<Record<string, string>> = {}): Promise<void> =>

@@ -19,7 +19,7 @@ export const relayOver = (parts: {
     topicPrefix: "",
     ...parts,
     backlog,
-    houseId: "acme.example",
+    instanceId: "acme.example",
     publicOrigin: "https://acme.example",
     maxAttempts: 1,
     deliveryTimeoutMs: 3_000,

@@ -129,7 +129,7 @@ export const startCollector = async (t: Pick<TestContext, "after">, port = 0): P
     ["metrics.proto", "metrics", "MetricsService"],
   ] as const) {
     const service = serviceOf(file, ["opentelemetry", "proto", "collector", signal, "v1", name]);
-    const heard = Object.fromEntries(
+    const received = Object.fromEntries(
       Object.entries(service).map(([method, definition]) => [
         method,
         {
@@ -141,7 +141,7 @@ export const startCollector = async (t: Pick<TestContext, "after">, port = 0): P
         },
       ]),
     );
-    server.addService(heard, {
+    server.addService(received, {
       Export: (call: { readonly request: ExportMessage }, answer: (error: null, value: object) => void) => {
         if (isMute) return;
         take(call.request);

@@ -30,7 +30,7 @@ export const pagesQuery = <P extends Page>(queryKey: QueryKey, read: (cursor: st
 export const readAll = async <P extends Page, T>(
   read: (cursor: string | undefined) => Promise<P>,
   itemsOf: (page: P) => readonly T[],
-  most = Infinity,
+  max = Infinity,
 ): Promise<readonly T[]> => {
   const items: T[] = [];
   let cursor: string | undefined;
@@ -38,6 +38,6 @@ export const readAll = async <P extends Page, T>(
     const page = await read(cursor);
     items.push(...itemsOf(page));
     cursor = nextOf(page);
-  } while (cursor !== undefined && items.length < most);
+  } while (cursor !== undefined && items.length < max);
   return items;
 };

@@ -89,7 +89,7 @@ export const usesQuery = (client: Client, uri: string) =>
   });
 
 /** More than are shown, for looking at the page is on record too. */
-const MOST_ACTS = 50;
+const MAX_ACTS = 50;
 
 /** Root of what is on record of secrets. */
 export const ACTS = [SECRETS, "acts"] as const;
@@ -101,7 +101,7 @@ export const actsQuery = (client: Client, uris: readonly string[]) =>
     queryFn: async ({ signal }) => {
       const pages = await Promise.all(
         uris.map(async (uri) => {
-          const { items } = await client.ask(listSecretAudit, { query: { uri, limit: String(MOST_ACTS) }, signal });
+          const { items } = await client.ask(listSecretAudit, { query: { uri, limit: String(MAX_ACTS) }, signal });
           return items.map((act) => ({ ...act, uri }));
         }),
       );

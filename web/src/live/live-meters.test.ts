@@ -23,12 +23,12 @@ test("what lacks a number or an id is none", () => {
 
 test("listeners hear of every change until they leave, and a cleared meter is gone", () => {
   const meters = createLiveMeters();
-  let heard = 0;
-  const leave = meters.subscribe(() => void (heard += 1));
+  let received = 0;
+  const leave = meters.subscribe(() => void (received += 1));
   meters.set("a", { stepsLeft: 1, budgetLeftUsd: 1, at: now });
   assert.equal(meters.get("a")?.stepsLeft, 1);
   meters.clear();
   leave();
   meters.set("a", { stepsLeft: 2, budgetLeftUsd: 1, at: now });
-  assert.equal(heard, 2);
+  assert.equal(received, 2);
 });

@@ -91,7 +91,7 @@ export const createStream = (parts: StreamParts): Stream => {
     state = next;
     parts.onState(next);
   };
-  const heard = (): void => {
+  const received = (): void => {
     cancelSilence();
     cancelSilence = parts.setTimer(() => fail(undefined), SILENCE_MS);
   };
@@ -150,14 +150,14 @@ export const createStream = (parts: StreamParts): Stream => {
     const listen = (kind: string, handle: (data: Readonly<Record<string, unknown>>) => void): void =>
       opened.addEventListener(kind, (event) => {
         if (source !== opened) return;
-        heard();
+        received();
         const data = parse(event.data);
         if (data !== undefined) handle(data);
       });
     opened.onopen = () => {
       if (source !== opened) return;
       isOpen = true;
-      heard();
+      received();
       live();
     };
     opened.onerror = () => {
@@ -167,7 +167,7 @@ export const createStream = (parts: StreamParts): Stream => {
     };
     for (const kind of parts.kinds) listen(kind, (data) => onData(kind, data));
     for (const kind of controls) listen(kind, (data) => onControl(kind, data));
-    heard();
+    received();
   };
 
   return {

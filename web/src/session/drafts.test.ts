@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { forgetDrafts, readDraft, writeDraft } from "./drafts.ts";
 
-const createStorage = (most = Number.POSITIVE_INFINITY): Storage => {
+const createStorage = (max = Number.POSITIVE_INFINITY): Storage => {
   const kept = new Map<string, string>();
   return {
     get length() {
@@ -11,7 +11,7 @@ const createStorage = (most = Number.POSITIVE_INFINITY): Storage => {
     key: (index) => [...kept.keys()][index] ?? null,
     getItem: (name) => kept.get(name) ?? null,
     setItem: (name, value) => {
-      if (value.length > most) throw new DOMException("full", "QuotaExceededError");
+      if (value.length > max) throw new DOMException("full", "QuotaExceededError");
       kept.set(name, value);
     },
     removeItem: (name) => void kept.delete(name),

@@ -80,12 +80,12 @@ test("an answer that lacks who, tenant or token is not a session", async () => {
 
 test("listeners hear of every change until they leave", async () => {
   const { store } = setUp(ben);
-  let heard = 0;
-  const leave = store.subscribe(() => void (heard += 1));
+  let received = 0;
+  const leave = store.subscribe(() => void (received += 1));
   await store.recheck();
   store.end();
   leave();
   await store.recheck();
-  assert.equal(heard, 2);
+  assert.equal(received, 2);
   assert.equal(store.state().phase, "ended");
 });

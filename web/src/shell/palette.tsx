@@ -26,7 +26,7 @@ interface Choice {
 const DECISION = /^d_[0-9A-Za-z]{10,40}(\.\d+)?$/;
 /** Provider, instance and operation. */
 const TOOL = /^[a-z][a-z0-9-]*\.[a-z][a-z0-9-]*\.[A-Za-z0-9._-]+$/;
-const MOST = 30;
+const MAX = 30;
 
 const fits = (choice: Choice, typed: string): boolean =>
   typed
@@ -135,7 +135,7 @@ export const Palette = ({ isOpen, onClose }: { readonly isOpen: boolean; readonl
           },
         ]
       : [];
-  const found = [...decision, ...named, ...choices.filter((choice) => fits(choice, text))].slice(0, MOST);
+  const found = [...decision, ...named, ...choices.filter((choice) => fits(choice, text))].slice(0, MAX);
   const take = (choice: Choice | undefined): void => {
     if (choice === undefined) return;
     onClose();

@@ -44,7 +44,7 @@ export const secretWords = {
     createdBy: "Made by",
     owner: "Owner",
     updated: "Last version",
-    most: "Versions kept",
+    max: "Versions kept",
     ends: "Versions end after",
     keys: "Keys",
     whole: "the whole secret",

@@ -60,8 +60,8 @@ export const systemWords = {
       `${by} deleted it, ${moment}. None of its tools can be called. Choose a version below to bring it back.`,
     goneWhy: (reason: string) => `Why: ${reason}`,
     reasonLabel: "Why",
-    reasonHint: (least: number, most: number) => `Kept in the record; ${least} to ${most} characters.`,
-    reasonFault: (least: number, most: number) => `Say why, in ${least} to ${most} characters.`,
+    reasonHint: (least: number, max: number) => `Kept in the record; ${least} to ${max} characters.`,
+    reasonFault: (least: number, max: number) => `Say why, in ${least} to ${max} characters.`,
   },
   conflict: {
     title: "Somebody else changed it meanwhile",

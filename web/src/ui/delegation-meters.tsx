@@ -8,9 +8,9 @@ import { Meter } from "./meter.tsx";
 
 /** Steps and money of a delegation, moving with the stream. */
 export const DelegationMeters = ({ delegation, readAt }: { readonly delegation: Delegation; readonly readAt?: Date }): ReactElement => {
-  const told = useLiveMeter(delegation.delegation_id);
+  const reported = useLiveMeter(delegation.delegation_id);
   const { state } = useLive();
-  const live = told !== undefined && (readAt === undefined || told.at > readAt) ? told : undefined;
+  const live = reported !== undefined && (readAt === undefined || reported.at > readAt) ? reported : undefined;
   const steps = amountsOf(delegation.used_steps, delegation.held_steps, delegation.lent_steps, delegation.max_steps, live?.stepsLeft);
   const money = amountsOf(delegation.used_usd, delegation.held_usd, delegation.lent_usd, delegation.budget_usd, live?.budgetLeftUsd);
   // What is over moves no more: its values are the last.

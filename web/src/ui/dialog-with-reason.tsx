@@ -20,7 +20,7 @@ export const DialogWithReason = <T,>({
       readonly hint: string;
       readonly fault: string;
       readonly least: number;
-      readonly most: number;
+      readonly max: number;
     };
   }): ReactElement => {
   const [reason, setReason] = useState("");
@@ -39,7 +39,7 @@ export const DialogWithReason = <T,>({
         description={asked.hint}
         required
         rows={2}
-        maxLength={asked.most}
+        maxLength={asked.max}
         value={reason}
         error={hasTried && !isGiven ? asked.fault : undefined}
         onChange={(event) => setReason(event.currentTarget.value)}

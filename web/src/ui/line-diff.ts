@@ -4,14 +4,14 @@ export interface DiffLine {
 }
 
 /** Beyond this many cells the middle is told as removed and added whole. */
-const MOST_CELLS = 4_000_000;
+const MAX_CELLS = 4_000_000;
 
 /** What became of the lines between the common beginning and the common end. */
 const middle = (before: readonly string[], after: readonly string[]): readonly DiffLine[] => {
   const removed = before.map((text) => ({ kind: "removed" as const, text }));
   const added = after.map((text) => ({ kind: "added" as const, text }));
   const [rows, columns] = [before.length, after.length];
-  if (rows === 0 || columns === 0 || rows * columns > MOST_CELLS) return [...removed, ...added];
+  if (rows === 0 || columns === 0 || rows * columns > MAX_CELLS) return [...removed, ...added];
   // Length of the longest common subsequence of what follows each pair of places.
   const width = columns + 1;
   const length = new Uint32Array((rows + 1) * width);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { test, type TestContext } from "node:test";
 import { seedEmployees } from "#demo/employees.ts";
-import { agent, crudHouse, type CrudHouse } from "#testing/crud-house.ts";
+import { agent, crudInstance, type CrudInstance } from "#testing/crud-instance.ts";
 
 const shipped = fileURLToPath(new URL("../../../../config/", import.meta.url));
 const foreign = seedEmployees().find((row) => row.tenant === "tenant:globex")?.id ?? "";
@@ -34,12 +34,18 @@ const without = (value: unknown): unknown =>
   );
 
 /** All that a call about this row shows, costs and does. */
-const traceOf = async (house: CrudHouse, name: string, id: string, key: string) => {
+const traceOf = async (instance: CrudInstance, name: string, id: string, key: string) => {
   const args = name.endsWith("update_salary") ? { id, salary: 50_000 } : { id };
-  const sent = house.people.requests;
-  for (const list of [house.entries, house.asked.decisions, house.asked.membership, house.asked.secrets, house.membership.settled])
+  const sent = instance.people.requests;
+  for (const list of [
+    instance.entries,
+    instance.asked.decisions,
+    instance.asked.membership,
+    instance.asked.secrets,
+    instance.membership.settled,
+  ])
     list.length = 0;
-  house.membership.released.length = 0;
+  instance.membership.released.length = 0;
   const body = {
     jsonrpc: "2.0",
     id: 1,
@@ -50,21 +56,21 @@ const traceOf = async (house: CrudHouse, name: string, id: string, key: string) 
   const answers = [];
   // The second one with the same key: it tells whether the first is held to have done anything.
   for (let time = 0; time < 2; time++) {
-    const { status, headers, body: answer } = await house.rpc(body, { as });
+    const { status, headers, body: answer } = await instance.rpc(body, { as });
     answers.push({ status, headers: [...headers.keys()].toSorted(), answer });
   }
   return without({
     answers,
-    upstream: house.people.requests - sent,
-    entries: house.entries,
-    decisions: house.asked.decisions.map(({ ask }) => [ask.type, ask.action]),
+    upstream: instance.people.requests - sent,
+    entries: instance.entries,
+    decisions: instance.asked.decisions.map(({ ask }) => [ask.type, ask.action]),
     // Two of them are asked at once: which comes first is nobody's word.
-    membership: house.asked.membership
+    membership: instance.asked.membership
       .map(({ method, path }) => `${method} ${path.replace(/reservations\/[^/]+/, "reservations/~")}`)
       .toSorted(),
-    secrets: house.asked.secrets.length,
-    settled: house.membership.settled.map(({ usd, steps, outcome }) => [usd, steps, outcome]),
-    released: house.membership.released.length,
+    secrets: instance.asked.secrets.length,
+    settled: instance.membership.settled.map(({ usd, steps, outcome }) => [usd, steps, outcome]),
+    released: instance.membership.released.length,
   });
 };
 
@@ -73,9 +79,9 @@ for (const [files, folderOf] of [
   ["without words for an absent row", unmapped],
 ] as const)
   test(`a row of another tenant looks, costs and works like one that is not there: files ${files}`, async (t) => {
-    const house = await crudHouse(t, { configFolder: await folderOf(t) });
+    const instance = await crudInstance(t, { configFolder: await folderOf(t) });
     for (const name of ["people.demo.get_employee", "people.demo.update_salary"]) {
-      const [theirs, nobodys] = [await traceOf(house, name, foreign, `${name}-a`), await traceOf(house, name, absent, `${name}-b`)];
+      const [theirs, nobodys] = [await traceOf(instance, name, foreign, `${name}-a`), await traceOf(instance, name, absent, `${name}-b`)];
       assert.deepEqual(theirs, nobodys, name);
       const { answers, settled } = theirs as { answers: { answer: { error: { data: { code: string } } } }[]; settled: unknown[] };
       assert.deepEqual(

@@ -4,10 +4,10 @@ import { usdText } from "#contract/ids.ts";
 import type { Problem } from "#contract/problem.ts";
 import { actorKindOf } from "#authn/actor-kind.ts";
 import type { EntryActor, EntryDraft, OpenAct } from "#events/audit/entry.ts";
-import type { Arguments } from "./arguments-door.ts";
-import type { DecidedCall } from "./chain-door.ts";
-import type { Held } from "./reserve-door.ts";
-import type { CallParts, KnownCall } from "./tool-call.ts";
+import type { Arguments } from "./steps/validate-arguments.ts";
+import type { AuthorizedCall } from "./steps/check-chain.ts";
+import type { Held } from "./steps/reserve-budget.ts";
+import type { CallParts, ResolvedCall } from "./tool-call.ts";
 
 /** What the record of a tool call holds, whoever writes it: digests, counts and codes, never an argument, a result or a secret. */
 export type CallData = {
@@ -39,7 +39,7 @@ export type CallEnd = {
   readonly audience: string | undefined;
 };
 
-const actorOf = (caller: KnownCall["call"]["caller"], delegationId: string | undefined): EntryActor => ({
+const actorOf = (caller: ResolvedCall["call"]["caller"], delegationId: string | undefined): EntryActor => ({
   subject: caller.sub,
   kind: actorKindOf(caller),
   amr: caller.amr,
@@ -50,7 +50,7 @@ const actorOf = (caller: KnownCall["call"]["caller"], delegationId: string | und
 });
 
 const entryOf = (
-  { call }: KnownCall,
+  { call }: ResolvedCall,
   data: CallData,
   by: { readonly decisionId: string | undefined; readonly delegationId?: string | undefined },
 ): Omit<EntryDraft, "outcome"> => ({
@@ -64,7 +64,7 @@ const entryOf = (
   data,
 });
 
-const calledAs = ({ call, tool }: KnownCall): CallData => ({
+const calledAs = ({ call, tool }: ResolvedCall): CallData => ({
   tool: tool.name,
   source: tool.source,
   mcp_method: call.method,
@@ -74,7 +74,11 @@ const calledAs = ({ call, tool }: KnownCall): CallData => ({
 });
 
 /** Commits the open entry; the act's id is the call's. Throws `audit_unavailable`, and then nothing may be sent. */
-export const openRecord = (decided: DecidedCall, held: Held | undefined, { recorder }: Pick<CallParts, "recorder">): Promise<OpenAct> => {
+export const openRecord = (
+  decided: AuthorizedCall,
+  held: Held | undefined,
+  { recorder }: Pick<CallParts, "recorder">,
+): Promise<OpenAct> => {
   const { call, given, permit } = decided;
   const data: CallData = {
     ...calledAs(decided),
@@ -86,7 +90,7 @@ export const openRecord = (decided: DecidedCall, held: Held | undefined, { recor
 };
 
 /** The one entry of a call that was answered from what its key keeps. Throws `audit_unavailable`. */
-export const recordReplay = (decided: DecidedCall, { recorder }: Pick<CallParts, "recorder">): Promise<void> => {
+export const recordReplay = (decided: AuthorizedCall, { recorder }: Pick<CallParts, "recorder">): Promise<void> => {
   const { call, tool, given, permit } = decided;
   const entry = entryOf(decided, { tool: tool.name, replayed: true, arguments_digest: given.digest }, { decisionId: permit.decisionId });
   return recorder.one({ ...entry, outcome: "ok", actId: call.callId });
@@ -99,7 +103,7 @@ export const refusalOutcome = (problem: Problem): AuditOutcome => (denials.has(p
 
 /** The one entry of a call that never started. If it cannot be written the refusal stands all the same. */
 export const recordRefusal = async (
-  known: KnownCall,
+  known: ResolvedCall,
   given: Arguments | undefined,
   problem: Problem,
   parts: Pick<CallParts, "recorder" | "log">,

@@ -1,20 +1,20 @@
 import { Problem } from "#contract/problem.ts";
 import { asProblem } from "#http/problem-body.ts";
 import { noTracing } from "#telemetry/tracing.ts";
-import { parseArguments, type Arguments } from "./arguments-door.ts";
+import { parseArguments, type Arguments } from "./steps/validate-arguments.ts";
 import { openRecord, recordRefusal, recordReplay, refusalOutcome } from "./call-record.ts";
-import { requireReach, type DecidedCall } from "./chain-door.ts";
-import { closeCall, type OpenedCall } from "./close-door.ts";
-import { requireCall } from "./decide-door.ts";
-import { parseHops } from "./delegation-door.ts";
+import { requireReach, type AuthorizedCall } from "./steps/check-chain.ts";
+import { closeCall, type OpenedCall } from "./steps/close.ts";
+import { requireCall } from "./steps/authorize.ts";
+import { parseHops } from "./steps/check-delegation.ts";
 import { claimKey, type KeptReply, type KeyHold } from "./idempotency.ts";
-import { invokeUpstream, type Invoked } from "./invoke-door.ts";
-import { releaseHeld, requireAllowed, requireReservation, type Held } from "./reserve-door.ts";
-import { shapeKept, shapeMark, shapeOutput, type Shaped } from "./shape-door.ts";
+import { invokeUpstream, type Invoked } from "./steps/invoke.ts";
+import { releaseHeld, requireAllowed, requireReservation, type Held } from "./steps/reserve-budget.ts";
+import { shapeKept, shapeMark, shapeOutput, type Shaped } from "./steps/filter-output.ts";
 import { settleSurely } from "./settle-surely.ts";
-import { requireServing } from "./state-door.ts";
-import type { CallParts, KnownCall, ToolCall, ToolReply } from "./tool-call.ts";
-import { requireTool } from "./tool-door.ts";
+import { requireServing } from "./steps/check-state.ts";
+import type { CallParts, ResolvedCall, ToolCall, ToolReply } from "./tool-call.ts";
+import { requireTool } from "./steps/resolve-tool.ts";
 import { FailedCall, UpstreamFault, type Effect } from "./upstream-fault.ts";
 
 /**
@@ -23,7 +23,7 @@ import { FailedCall, UpstreamFault, type Effect } from "./upstream-fault.ts";
  */
 export const callTool = async (call: ToolCall, parts: CallParts): Promise<ToolReply> => {
   const count = (outcome: string): void => parts.metrics.count("mcp_calls_total", { dialect: call.dialect, outcome });
-  let known: KnownCall;
+  let known: ResolvedCall;
   try {
     known = requireTool(call);
   } catch (error) {
@@ -40,7 +40,7 @@ export const callTool = async (call: ToolCall, parts: CallParts): Promise<ToolRe
   });
 };
 
-const callKnown = async (known: KnownCall, parts: CallParts, count: (outcome: string) => void): Promise<ToolReply> => {
+const callKnown = async (known: ResolvedCall, parts: CallParts, count: (outcome: string) => void): Promise<ToolReply> => {
   const { call, tool } = known;
   const timed = timedBy(parts);
   let given: Arguments | undefined;
@@ -109,7 +109,7 @@ const callKnown = async (known: KnownCall, parts: CallParts, count: (outcome: st
 };
 
 /** Money, then the record that the act begins: what was held for a call that is not opened is given back. */
-const openCall = async (decided: DecidedCall, key: KeyHold | undefined, parts: CallParts, timed: Timed): Promise<OpenedCall> => {
+const openCall = async (decided: AuthorizedCall, key: KeyHold | undefined, parts: CallParts, timed: Timed): Promise<OpenedCall> => {
   let held: Held | undefined;
   try {
     held = await timed("reserve", () => requireReservation(decided, parts));
@@ -137,7 +137,7 @@ const keepOutcome = async (key: KeyHold | undefined, effect: Effect | KeptReply,
 };
 
 const replyOf = (
-  { call, tool, permit }: DecidedCall,
+  { call, tool, permit }: AuthorizedCall,
   shown: Pick<Shaped, "value" | "masked"> & { readonly media: ToolReply["media"] | undefined },
   more: Pick<ToolReply, "isAuditPending" | "costMicro" | "isReplay">,
 ): ToolReply => ({

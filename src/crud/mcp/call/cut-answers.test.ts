@@ -5,14 +5,14 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { test, type TestContext } from "node:test";
 import { seedEmployees } from "#demo/employees.ts";
-import { agent, crudHouse } from "#testing/crud-house.ts";
+import { agent, crudInstance } from "#testing/crud-instance.ts";
 import { serverUpstream } from "#testing/http-upstream.ts";
 
 const shipped = fileURLToPath(new URL("../../../../config/", import.meta.url));
 const acme = seedEmployees().filter((row) => row.tenant === "tenant:acme");
 
 /** The shipped systems, where the list of employees is cut to so many bytes. */
-const houseOf = async (t: TestContext, maxBytes: number) => {
+const instanceOf = async (t: TestContext, maxBytes: number) => {
   const folder = await mkdtemp(join(tmpdir(), "sallyport-cut-"));
   t.after(() => rm(folder, { recursive: true, force: true }));
   await cp(shipped, folder, { recursive: true });
@@ -23,15 +23,15 @@ const houseOf = async (t: TestContext, maxBytes: number) => {
     file,
     text.replace("    title: List employees\n", (title) => `${title}${limits}`),
   );
-  const house = await crudHouse(t, { configFolder: folder });
+  const instance = await crudInstance(t, { configFolder: folder });
   const call = async (args: Record<string, unknown>, as: object = agent) => {
     const params = { name: "people.demo.list_employees", arguments: args };
-    const { body } = await house.rpc({ jsonrpc: "2.0", id: 1, method: "tools/call", params }, { as });
+    const { body } = await instance.rpc({ jsonrpc: "2.0", id: 1, method: "tools/call", params }, { as });
     if (body.error !== undefined) return { code: body.error.data.code, errors: body.error.data.errors };
     const value = JSON.parse(body.result.content[0]?.text ?? "") as Answer;
     return { ...value, bytes: body.result.content[0]?.text.length ?? 0 };
   };
-  return { house, call };
+  return { instance, call };
 };
 interface Answer {
   readonly items: readonly { readonly id: string; readonly tenant: string; readonly birth_date: string }[];
@@ -40,8 +40,8 @@ interface Answer {
 }
 
 test("a list that is too long is given in whole rows, each once, walled and masked, to whoever goes on with its cursor", async (t) => {
-  const { house, call } = await houseOf(t, 1500);
-  house.verdicts.set("employee:read_birth_date", false);
+  const { instance, call } = await instanceOf(t, 1500);
+  instance.verdicts.set("employee:read_birth_date", false);
   const rows: Answer["items"][number][] = [];
   let cursor: string | undefined;
   let pages = 0;
@@ -57,29 +57,29 @@ test("a list that is too long is given in whole rows, each once, walled and mask
   assert.ok(pages > 2);
   assert.deepEqual(rows.map(({ id }) => id).toSorted(), acme.map(({ id }) => id).toSorted());
   assert.ok(rows.every(({ tenant, birth_date }) => tenant === "tenant:acme" && birth_date.length === 4));
-  const closed = house.entries.filter(({ phase }) => phase === "close").map(({ data }) => (data as { rows_out: number }).rows_out);
+  const closed = instance.entries.filter(({ phase }) => phase === "close").map(({ data }) => (data as { rows_out: number }).rows_out);
   assert.equal(closed.length, pages);
   assert.equal(
     closed.reduce((sum, count) => sum + count),
     acme.length,
   );
-  const opened = house.entries
+  const opened = instance.entries
     .filter(({ phase }) => phase === "open")
     .map(({ draft }) => (draft.data as { argument_names: string[] }).argument_names);
   assert.ok(
     opened.every((names) => names.length === 0),
     "the cursor is no argument",
   );
-  const executed = await house.request("/execute", { body: { tool: "people.demo.list_employees", arguments: {} }, as: agent });
+  const executed = await instance.request("/execute", { body: { tool: "people.demo.list_employees", arguments: {} }, as: agent });
   const { truncated, next_cursor } = (await executed.json()) as { truncated: boolean; next_cursor: string };
   assert.deepEqual([truncated, typeof next_cursor], [true, "string"]);
 });
 
 test("a cursor is of one call of one person; another's, a broken one and a text of nobody's are refused, and nothing is sent", async (t) => {
-  const { house, call } = await houseOf(t, 1500);
+  const { instance, call } = await instanceOf(t, 1500);
   const first = await call({});
   const cursor = "next_cursor" in first ? String(first.next_cursor) : "";
-  const sent = house.people.requests;
+  const sent = instance.people.requests;
   const fault = {
     code: "invalid_arguments",
     errors: [{ path: "/cursor", message: "is no next_cursor of this call, or too old: call without it" }],
@@ -92,16 +92,16 @@ test("a cursor is of one call of one person; another's, a broken one and a text 
     [{ cursor: 7 }, agent],
   ] as const)
     assert.deepEqual(await call(args, as), fault, JSON.stringify(args));
-  assert.equal(house.people.requests, sent);
+  assert.equal(instance.people.requests, sent);
 });
 
 test("an item that is larger than all that may be given is no list of nothing: the answer is too large", async (t) => {
-  const { call } = await houseOf(t, 600);
+  const { call } = await instanceOf(t, 600);
   assert.equal((await call({})).code, "output_too_large");
 });
 
 test("an answer that is a list itself is given as items, in parts; one without a list to cut says which setting is meant", async (t) => {
-  const house = await crudHouse(t);
+  const instance = await crudInstance(t);
   const upstream = await serverUpstream(t);
   const all = Array.from({ length: 30 }, (_, at) => ({ id: `n${at}`, tenant: at % 2 === 0 ? "tenant:acme" : "tenant:globex", pin: 1234 }));
   upstream.answer = ({ url }, response) =>
@@ -120,7 +120,7 @@ test("an answer that is a list itself is given as items, in parts; one without a
     one: { ...cut, request: { method: "GET", path: "/one" } },
     refused: { ...cut, response: { maxBytes: 900 } },
   };
-  const made = await house.request("/config/systems", {
+  const made = await instance.request("/config/systems", {
     as: { sub: "person:ada", scopes: ["config.read", "config.write"] },
     method: "POST",
     raw: JSON.stringify({
@@ -139,10 +139,10 @@ test("an answer that is a list itself is given as items, in parts; one without a
     headers: { "content-type": "application/json" },
   });
   assert.equal(made.status, 201, await made.text());
-  house.membership.capabilities = Object.keys(operations).map((name) => `notes.one.${name}`);
+  instance.membership.capabilities = Object.keys(operations).map((name) => `notes.one.${name}`);
   const call = async (name: string, args: object = {}) => {
     const params = { name: `notes.one.${name}`, arguments: args };
-    return (await house.rpc({ jsonrpc: "2.0", id: 1, method: "tools/call", params }, { as: agent })).body;
+    return (await instance.rpc({ jsonrpc: "2.0", id: 1, method: "tools/call", params }, { as: agent })).body;
   };
   for (const [name, kept, pin] of [
     ["plain", 30, 1234],
@@ -163,7 +163,7 @@ test("an answer that is a list itself is given as items, in parts; one without a
     } while (cursor !== undefined);
     assert.ok(pages > 1, name);
     assert.deepEqual([rows.length, new Set(rows.map(({ id }) => id)).size, rows[0]?.pin], [kept, kept, pin], name);
-    const out = house.entries.filter(({ phase }) => phase === "close").map(({ data }) => (data as { rows_out: number }).rows_out);
+    const out = instance.entries.filter(({ phase }) => phase === "close").map(({ data }) => (data as { rows_out: number }).rows_out);
     if (name === "scoped")
       assert.equal(
         out.slice(-pages).reduce((sum, count) => sum + count),
@@ -171,11 +171,11 @@ test("an answer that is a list itself is given as items, in parts; one without a
         "what was given is on record",
       );
   }
-  for (const [name, told] of [
+  for (const [name, reported] of [
     ["one", /more than response\.maxBytes \(900\), and no list that onExceed: truncate could cut/],
     ["refused", /more than 900 bytes: response\.maxBytes and onExceed/],
   ] as const) {
     const { error } = await call(name);
-    assert.deepEqual([error?.data.code, told.test(JSON.stringify(error))], ["output_too_large", true], JSON.stringify(error));
+    assert.deepEqual([error?.data.code, reported.test(JSON.stringify(error))], ["output_too_large", true], JSON.stringify(error));
   }
 });

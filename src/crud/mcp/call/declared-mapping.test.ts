@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { test, type TestContext } from "node:test";
-import { agent, crudHouse } from "#testing/crud-house.ts";
+import { agent, crudInstance } from "#testing/crud-instance.ts";
 
 const shipped = fileURLToPath(new URL("../../../../config/", import.meta.url));
 
@@ -29,13 +29,13 @@ test("a declared mapping is decided beside the call, with the call's values as c
     t,
     "{ evaluations: [{ action: { name: list }, resource: { type: employee }, context: { id: $params.arguments.id } }, { action: { name: read_salary }, resource: { type: employee } }] }",
   );
-  const house = await crudHouse(t, { configFolder });
-  const done = await house.rpc({ jsonrpc: "2.0", id: 1, ...call }, { as: agent });
+  const instance = await crudInstance(t, { configFolder });
+  const done = await instance.rpc({ jsonrpc: "2.0", id: 1, ...call }, { as: agent });
   assert.equal(done.body.error, undefined, JSON.stringify(done.body));
-  const decided = house.asked.decisions.flat().map(({ ask }) => `${ask.type}/${ask.action} ${JSON.stringify(ask.claimed ?? null)}`);
+  const decided = instance.asked.decisions.flat().map(({ ask }) => `${ask.type}/${ask.action} ${JSON.stringify(ask.claimed ?? null)}`);
   assert.ok(decided.includes('employee/list {"id":"e1"}'), decided.join("\n"));
-  house.verdicts.set("employee:read_salary", "not_granted");
-  const denied = await house.rpc({ jsonrpc: "2.0", id: 2, ...call }, { as: agent });
+  instance.verdicts.set("employee:read_salary", "not_granted");
+  const denied = await instance.rpc({ jsonrpc: "2.0", id: 2, ...call }, { as: agent });
   assert.deepEqual([denied.body.error?.code, denied.body.error?.data.code], [-32001, "not_granted"]);
 });
 
@@ -44,10 +44,10 @@ test("a mapping that gives nothing to decide on refuses the call in both dialect
     t,
     "{ evaluation: { subject: { type: identity, id: $params.arguments.id }, action: { name: list }, resource: { type: employee } } }",
   );
-  const house = await crudHouse(t, { configFolder });
-  const contract = await house.rpc({ jsonrpc: "2.0", id: 1, ...call }, { as: agent });
+  const instance = await crudInstance(t, { configFolder });
+  const contract = await instance.rpc({ jsonrpc: "2.0", id: 1, ...call }, { as: agent });
   assert.deepEqual([contract.body.error?.code, contract.body.error?.data.code], [-32602, "mapping_error"]);
-  const response = await house.request("/mcp", {
+  const response = await instance.request("/mcp", {
     body: { jsonrpc: "2.0", id: 1, ...call },
     headers: { accept: "application/json, text/event-stream" },
     as: agent,
@@ -56,11 +56,11 @@ test("a mapping that gives nothing to decide on refuses the call in both dialect
   const standard = JSON.parse(text.startsWith("{") ? text : (/^data: (.*)$/m.exec(text)?.[1] ?? "")) as { error?: { code: number } };
   assert.equal(standard.error?.code, -32602);
   assert.deepEqual(
-    house.entries.map((entry) => [entry.outcome, entry.code]),
+    instance.entries.map((entry) => [entry.outcome, entry.code]),
     [
       ["refused", "mapping_error"],
       ["refused", "mapping_error"],
     ],
   );
-  assert.equal(house.membership.reservations.size, 0);
+  assert.equal(instance.membership.reservations.size, 0);
 });

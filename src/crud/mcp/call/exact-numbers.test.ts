@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { agent, crudHouse, type CrudHouse } from "#testing/crud-house.ts";
+import { agent, crudInstance, type CrudInstance } from "#testing/crud-instance.ts";
 import { serverUpstream, type ServerUpstream } from "#testing/http-upstream.ts";
 
 const BIG = "9007199254740993";
@@ -72,13 +72,13 @@ const operations = {
 };
 
 describe("numbers of a tool call keep every digit", () => {
-  let house: CrudHouse;
+  let instance: CrudInstance;
   let upstream: ServerUpstream;
   let answer = "";
   const cleanups: (() => Promise<void> | void)[] = [];
   const hooks = { after: (work: () => Promise<void>) => void cleanups.push(work) } as never;
   before(async () => {
-    house = await crudHouse(hooks);
+    instance = await crudInstance(hooks);
     upstream = await serverUpstream(hooks);
     upstream.answer = ({ url = "" }, response) => {
       const page = `{"items":[{"id":${BIG}}]${url.includes("after") ? "" : `,"next":${BIG}`}}`;
@@ -86,7 +86,7 @@ describe("numbers of a tool call keep every digit", () => {
       const text = url.startsWith("/pages") ? page : url.startsWith("/answer") ? answer : row;
       response.writeHead(200, { "content-type": "application/json" }).end(text);
     };
-    const made = await house.request("/config/systems", {
+    const made = await instance.request("/config/systems", {
       as: { sub: "person:ada", scopes: ["config.read", "config.write"] },
       method: "POST",
       raw: JSON.stringify({
@@ -105,8 +105,8 @@ describe("numbers of a tool call keep every digit", () => {
       headers: { "content-type": "application/json" },
     });
     assert.equal(made.status, 201, await made.text());
-    house.membership.capabilities = Object.keys(operations).map((name) => `case.c05.${name}`);
-    house.membership.dataScope = { tenant_ids: ["tenant:acme"], row_filter_sql: "tenant_id IN ('tenant:acme')", column_mask: {} };
+    instance.membership.capabilities = Object.keys(operations).map((name) => `case.c05.${name}`);
+    instance.membership.dataScope = { tenant_ids: ["tenant:acme"], row_filter_sql: "tenant_id IN ('tenant:acme')", column_mask: {} };
   });
   after(async () => {
     for (const cleanup of cleanups.toReversed()) await cleanup();
@@ -131,7 +131,7 @@ describe("numbers of a tool call keep every digit", () => {
   };
   const send = async (path: string, raw: string): Promise<string> => {
     const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
-    return (await house.request(path, { as: agent, method: "POST", raw, headers })).text();
+    return (await instance.request(path, { as: agent, method: "POST", raw, headers })).text();
   };
   const sent = () =>
     upstream.seen.map(({ url, body, headers }) => `${url} ${String(headers["x-id"] ?? "")} ${body.replaceAll("\r\n", " ")}`).join("\n");
@@ -234,9 +234,9 @@ describe("numbers of a tool call keep every digit", () => {
 
   test("two ids that one double stands for have two digests, a number and its text have one", async () => {
     const digests = async (args: string) => {
-      house.entries.length = 0;
+      instance.entries.length = 0;
       await ways["contract"]?.("json", args);
-      return house.entries.map(({ draft }) => (draft.data as { arguments_digest?: string } | undefined)?.arguments_digest).find(Boolean);
+      return instance.entries.map(({ draft }) => (draft.data as { arguments_digest?: string } | undefined)?.arguments_digest).find(Boolean);
     };
     const [big, near, text] = [await digests(`{"id":${BIG}}`), await digests(`{"id":${NEAR}}`), await digests(`{"id":"${BIG}"}`)];
     assert.ok(big !== undefined && big !== near);
@@ -258,10 +258,10 @@ describe("numbers of a tool call keep every digit", () => {
   });
 
   test("the official client is shown the digits in the text", async () => {
-    const listening = await house.listen();
+    const listening = await instance.listen();
     try {
       const client = new Client({ name: "test", version: "1" });
-      const headers = { authorization: `Bearer ${await house.token(agent)}` };
+      const headers = { authorization: `Bearer ${await instance.token(agent)}` };
       await client.connect(
         new StreamableHTTPClientTransport(new URL(`http://127.0.0.1:${listening.port}/mcp`), { requestInit: { headers } }),
       );

@@ -3,7 +3,7 @@ import { callKey } from "#contract/tools.ts";
 import { Problem } from "#contract/problem.ts";
 import { statement, type Database } from "#store/database.ts";
 import type { UpstreamAnswer } from "#crud/mcp/tool.ts";
-import type { DecidedCall } from "./chain-door.ts";
+import type { AuthorizedCall } from "./steps/check-chain.ts";
 import { principalOf, type CallParts } from "./tool-call.ts";
 
 /** What the upstream answered, sealed as it came: who may see what of it is decided each time it is shown. */
@@ -66,7 +66,7 @@ export const parseIdempotencyKey = (given: unknown): string | undefined => {
  * cannot be read any more).
  */
 export const claimKey = async (
-  { call, tool, given }: DecidedCall,
+  { call, tool, given }: AuthorizedCall,
   parts: Pick<CallParts, "database" | "replySealer" | "node">,
 ): Promise<KeyHold | undefined> => {
   const key = call.idempotencyKey;

@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { seedEmployees } from "#demo/employees.ts";
 import { Problem } from "#contract/problem.ts";
-import { TOO_MUCH_WORK } from "#documents/foreign-schema.ts";
-import { schemaIssues } from "#documents/schema-issues.ts";
+import { TOO_MUCH_WORK } from "#parsing/foreign-schema.ts";
+import { schemaIssues } from "#parsing/schema-issues.ts";
 import { statement } from "#store/database.ts";
-import { agent, crudHouse, peopleTools, type CrudHouse } from "#testing/crud-house.ts";
-import type { DecidedCall } from "./chain-door.ts";
-import { shapeKept, shapeMark, shapeOutput } from "./shape-door.ts";
+import { agent, crudInstance, peopleTools, type CrudInstance } from "#testing/crud-instance.ts";
+import type { AuthorizedCall } from "./steps/check-chain.ts";
+import { shapeKept, shapeMark, shapeOutput } from "./steps/filter-output.ts";
 import { principalOf } from "./tool-call.ts";
 import { FailedCall, UpstreamFault } from "./upstream-fault.ts";
 
@@ -22,14 +22,14 @@ interface Sent {
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly value: any;
 }
-const send = async (house: CrudHouse, name: string, args: unknown): Promise<Sent> => {
+const send = async (instance: CrudInstance, name: string, args: unknown): Promise<Sent> => {
   const body = {
     jsonrpc: "2.0",
     id: 1,
     method: "tools/call",
     params: { name, arguments: args, _meta: { "sallyport/idempotencyKey": "k" } },
   };
-  const { headers, body: answer } = await house.rpc(body, { as: { ...agent, acr: "strong" } });
+  const { headers, body: answer } = await instance.rpc(body, { as: { ...agent, acr: "strong" } });
   const text = answer.result?.content[0]?.text;
   return {
     code: answer.error?.data.code,
@@ -40,40 +40,44 @@ const send = async (house: CrudHouse, name: string, args: unknown): Promise<Sent
 
 /** What changes between the first call and the second, and what the second is shown; the act runs once whatever it is. */
 const moments: Readonly<
-  Record<string, { readonly before?: (house: CrudHouse) => void; readonly change: (house: CrudHouse) => void; readonly shown: unknown }>
+  Record<
+    string,
+    { readonly before?: (instance: CrudInstance) => void; readonly change: (instance: CrudInstance) => void; readonly shown: unknown }
+  >
 > = {
   "nothing changed": { change: () => {}, shown: "all" },
   "the salary may not be read any more": {
-    change: (house) => house.verdicts.set("employee:read_salary", false),
+    change: (instance) => instance.verdicts.set("employee:read_salary", false),
     shown: "without salary",
   },
   "the data scope hides the salary": {
-    change: (house) => Object.assign(house.membership, { dataScope: { ...acmeOnly, column_mask: { salary: "null" } } }),
+    change: (instance) => Object.assign(instance.membership, { dataScope: { ...acmeOnly, column_mask: { salary: "null" } } }),
     shown: "without salary",
   },
   "the salary may be read now": {
-    before: (house) => house.verdicts.set("employee:read_salary", false),
-    change: (house) => house.verdicts.clear(),
+    before: (instance) => instance.verdicts.set("employee:read_salary", false),
+    change: (instance) => instance.verdicts.clear(),
     shown: "all",
   },
   "the rows are another tenant's now": {
-    change: (house) => Object.assign(house.membership, { dataScope: { ...acmeOnly, row_filter_sql: "tenant_id IN ('tenant:globex')" } }),
+    change: (instance) =>
+      Object.assign(instance.membership, { dataScope: { ...acmeOnly, row_filter_sql: "tenant_id IN ('tenant:globex')" } }),
     shown: "reply_withheld",
   },
   "no rows are the caller's now": {
-    change: (house) => Object.assign(house.membership, { dataScope: { tenant_ids: [], row_filter_sql: "1=0", column_mask: {} } }),
+    change: (instance) => Object.assign(instance.membership, { dataScope: { tenant_ids: [], row_filter_sql: "1=0", column_mask: {} } }),
     shown: "reply_withheld",
   },
   "the delegation was revoked": {
-    change: (house) => {
-      house.verdicts.set("tool:tools/call", "delegation_inactive");
-      Object.assign(house.membership, { capabilities: [] });
+    change: (instance) => {
+      instance.verdicts.set("tool:tools/call", "delegation_inactive");
+      Object.assign(instance.membership, { capabilities: [] });
     },
     shown: "delegation_inactive",
   },
-  "the call is denied now": { change: (house) => house.verdicts.set("tool:tools/call", "not_granted"), shown: "not_granted" },
-  "its mapping is denied now": { change: (house) => house.verdicts.set("employee:list", "not_granted"), shown: "not_granted" },
-  "nobody decides": { change: (house) => house.verdicts.set("tool:tools/call", "down"), shown: "decision_unavailable" },
+  "the call is denied now": { change: (instance) => instance.verdicts.set("tool:tools/call", "not_granted"), shown: "not_granted" },
+  "its mapping is denied now": { change: (instance) => instance.verdicts.set("employee:list", "not_granted"), shown: "not_granted" },
+  "nobody decides": { change: (instance) => instance.verdicts.set("tool:tools/call", "down"), shown: "decision_unavailable" },
 };
 
 for (const [name, args, mapping] of [
@@ -81,22 +85,22 @@ for (const [name, args, mapping] of [
   ["people.demo.update_salary", { id: one, salary: 61_234 }, "employee:update_salary"],
 ] as const)
   test(`an answer that a key keeps is shown as the moment allows, and the act runs once: ${name}`, async (t) => {
-    const house = await crudHouse(t);
-    const changes = (): number => house.asked.membership.filter(({ path }) => path.endsWith("/reservations")).length;
+    const instance = await crudInstance(t);
+    const changes = (): number => instance.asked.membership.filter(({ path }) => path.endsWith("/reservations")).length;
     for (const [moment, { before, change, shown }] of Object.entries(moments)) {
-      await house.database.run(statement("testing.forget", "delete from crud.tool_call"));
+      await instance.database.run(statement("testing.forget", "delete from crud.tool_call"));
       const reset = (): void => {
-        house.verdicts.clear();
-        Object.assign(house.membership, { capabilities: peopleTools, dataScope: acmeOnly });
+        instance.verdicts.clear();
+        Object.assign(instance.membership, { capabilities: peopleTools, dataScope: acmeOnly });
       };
       reset();
-      before?.(house);
-      const first = await send(house, name, args);
+      before?.(instance);
+      const first = await send(instance, name, args);
       assert.deepEqual([first.code, first.isReplay], [undefined, false], moment);
-      const [sent, held] = [house.people.requests, changes()];
-      change(house);
-      if (moment === "its mapping is denied now") house.verdicts.set(mapping, "not_granted");
-      const second = await send(house, name, args);
+      const [sent, held] = [instance.people.requests, changes()];
+      change(instance);
+      if (moment === "its mapping is denied now") instance.verdicts.set(mapping, "not_granted");
+      const second = await send(instance, name, args);
       if (shown === "all" || shown === "without salary") {
         assert.deepEqual([second.code, second.isReplay, second.value.id], [undefined, true, one], moment);
         assert.equal(second.value.salary === null, shown === "without salary", moment);
@@ -105,40 +109,40 @@ for (const [name, args, mapping] of [
       }
       // And what is allowed again is shown again.
       reset();
-      const third = await send(house, name, args);
+      const third = await send(instance, name, args);
       assert.deepEqual([third.code, third.isReplay, typeof third.value.salary], [undefined, true, "number"], moment);
-      assert.deepEqual([house.people.requests, changes()], [sent, held], `${moment}: it ran again`);
+      assert.deepEqual([instance.people.requests, changes()], [sent, held], `${moment}: it ran again`);
     }
   });
 
 test("a list that a key keeps loses the rows that are the caller's no more", async (t) => {
-  const house = await crudHouse(t);
-  const first = await send(house, "people.demo.list_employees", {});
+  const instance = await crudInstance(t);
+  const first = await send(instance, "people.demo.list_employees", {});
   assert.equal(first.value.items.length, acme.length);
-  Object.assign(house.membership, { dataScope: { tenant_ids: [], row_filter_sql: "1=0", column_mask: {} } });
-  const second = await send(house, "people.demo.list_employees", {});
+  Object.assign(instance.membership, { dataScope: { tenant_ids: [], row_filter_sql: "1=0", column_mask: {} } });
+  const second = await send(instance, "people.demo.list_employees", {});
   assert.deepEqual([second.isReplay, second.value], [true, { items: [] }]);
 });
 
 test("what is kept cannot be read beside the house's secret, and what cannot be opened is withheld, not done again", async (t) => {
-  const house = await crudHouse(t);
-  await send(house, "people.demo.get_employee", { id: one });
-  const [row] = await house.database.run(REPLIES);
+  const instance = await crudInstance(t);
+  await send(instance, "people.demo.get_employee", { id: one });
+  const [row] = await instance.database.run(REPLIES);
   const name = acme[0]?.name ?? "";
   const stored = Buffer.from(row?.reply ?? []);
   assert.ok(name.length > 3 && stored.length > 0);
   assert.ok(!stored.includes(name) && !stored.includes(one));
-  const sent = house.people.requests;
+  const sent = instance.people.requests;
   for (const spoil of ["reply = 'x'::bytea", "reply = null"]) {
-    await house.database.run(statement(`testing.spoil.${spoil}`, `update crud.tool_call set ${spoil}`));
-    assert.equal((await send(house, "people.demo.get_employee", { id: one })).code, "reply_withheld", spoil);
+    await instance.database.run(statement(`testing.spoil.${spoil}`, `update crud.tool_call set ${spoil}`));
+    assert.equal((await send(instance, "people.demo.get_employee", { id: one })).code, "reply_withheld", spoil);
   }
-  assert.equal(house.people.requests, sent);
+  assert.equal(instance.people.requests, sent);
 });
 
 test("an answer is not shaped by other rules than those it was made under", async (t) => {
-  const house = await crudHouse(t);
-  const tool = house.crud.catalogue.snapshot.tools.get("people.demo.get_employee");
+  const instance = await crudInstance(t);
+  const tool = instance.crud.catalogue.snapshot.tools.get("people.demo.get_employee");
   assert.ok(tool !== undefined);
   const { rules } = tool;
   const { rows } = rules;
@@ -158,8 +162,8 @@ test("an answer is not shaped by other rules than those it was made under", asyn
 });
 
 test("an act that was done is not offered for another try where too many answers wait to be checked", async (t) => {
-  const house = await crudHouse(t);
-  const tool = house.crud.catalogue.snapshot.tools.get("people.demo.get_employee");
+  const instance = await crudInstance(t);
+  const tool = instance.crud.catalogue.snapshot.tools.get("people.demo.get_employee");
   assert.ok(tool !== undefined);
   // The check takes more work than the event loop may wait for, and seconds in the thread.
   const levels = Array.from({ length: 40 }, (_none, at) => [
@@ -177,7 +181,7 @@ test("an act that was done is not offered for another try where too many answers
         given: { value: {} },
         scope: undefined,
         lifted: new Set<string>(),
-        call: { caller: { tenant } } as DecidedCall["call"],
+        call: { caller: { tenant } } as AuthorizedCall["call"],
       },
     );
   const gone = new AbortController();

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { encode } from "#crud/systems/parameter-styles.ts";
-import { atOnce } from "#http/turns.ts";
+import { atOnce } from "#http/yielding.ts";
 import { createRedact } from "./redact.ts";
 
 const cleanedOf = <T>(secrets: readonly string[], value: T): T => atOnce(createRedact(secrets)(value));

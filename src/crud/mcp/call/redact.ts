@@ -36,8 +36,8 @@ const writtenAll = (text: string): string =>
     .map((piece, at, { length }) => {
       if (!piece.startsWith("\\")) return written(piece, at === 0);
       const others = String.raw`(?:%(?:25){0,2}5[cC]|&(?:amp;){0,2}#(?:0{0,4}92|[xX]0{0,4}5[cC]);|\\{1,7}u005[cC])`;
-      const most = at > 0 ? piece.length * 8 : length > 1 ? piece.length : "";
-      return String.raw`(?:\\{${piece.length},${most}}|${others}{${piece.length}})`;
+      const max = at > 0 ? piece.length * 8 : length > 1 ? piece.length : "";
+      return String.raw`(?:\\{${piece.length},${max}}|${others}{${piece.length}})`;
     })
     .join("");
 
@@ -53,7 +53,7 @@ const base64At = (secret: string, offset: 0 | 1 | 2): string => {
 const ESCAPED = /[%\\&+]/;
 
 /** From so many characters on a credential is taken out wherever it stands; a shorter one where it stands alone, or everyday text would go with it. */
-export const LEAST_ANYWHERE = 6;
+export const MIN_ANYWHERE = 6;
 
 const isInWord = /^[\p{L}\p{N}]$/u;
 /** No letter or digit before it that is one: of what is written in another way the last ones are none. */
@@ -65,7 +65,7 @@ const alone = (pattern: string, first = "a", last = "a"): string =>
 
 /** Characters of a text between two stops, and the most that one piece of a secret takes in any spelling. */
 const STRETCH = 8192;
-const MOST_WRITTEN = 2048;
+const MAX_WRITTEN = 2048;
 /** Characters before a stretch that its first match looks back on. */
 const LOOK_BACK = 8;
 
@@ -76,7 +76,7 @@ const replaceIn = function* (text: string, pattern: RegExp, open: boolean): Gene
   for (let at = 0; at < text.length; at += STRETCH) {
     if (at > 0) yield;
     const first = Math.max(0, at - LOOK_BACK);
-    const stretch = text.slice(first, at + STRETCH + MOST_WRITTEN);
+    const stretch = text.slice(first, at + STRETCH + MAX_WRITTEN);
     pattern.lastIndex = Math.max(at, from) - first;
     for (let found = pattern.exec(stretch); found !== null && first + found.index < at + STRETCH; found = pattern.exec(stretch)) {
       let start = first + found.index;
@@ -93,7 +93,7 @@ const replaceIn = function* (text: string, pattern: RegExp, open: boolean): Gene
  * that could hold one.
  */
 const cleanerOf = (secret: string): ((text: string) => Generator<void, string>) => {
-  const isShort = secret.length < LEAST_ANYWHERE;
+  const isShort = secret.length < MIN_ANYWHERE;
   const chars = Array.from(secret);
   const inPlace = (pattern: string): string => (isShort ? alone(pattern, chars[0], chars.at(-1)) : pattern);
   const encoded = [anyCase(hexOf(secret)), ...(isShort ? ([0] as const) : ([0, 1, 2] as const)).map((offset) => base64At(secret, offset))];
@@ -113,15 +113,15 @@ const cleanerOf = (secret: string): ((text: string) => Generator<void, string>) 
  * Longer ones are looked for in pieces, equal ones once: a text may fit the beginning of a piece at each of its characters, an echo may be cut,
  * and a pattern of more takes too long to make.
  */
-const MOST_LENGTH = 64;
+const MAX_LENGTH = 64;
 const piecesOf = (secret: string): readonly string[] => {
   const chars = Array.from(secret);
-  const size = Math.ceil(chars.length / Math.ceil(chars.length / MOST_LENGTH));
+  const size = Math.ceil(chars.length / Math.ceil(chars.length / MAX_LENGTH));
   return chars.flatMap((_, at) => (at % size === 0 ? [chars.slice(at, at + size).join("")] : []));
 };
 
 /** No name and password that are sent joined are shorter. */
-const LEAST = 3;
+const MIN = 3;
 
 /** Takes credentials out of a value; it stops now and then, so that a large one is cleaned in turns with others. */
 export type Redact = <T>(value: T) => Generator<void, T>;
@@ -130,9 +130,9 @@ export type Redact = <T>(value: T) => Generator<void, T>;
 const STRIDE = 200;
 
 export const createRedact = (secrets: Iterable<string>): Redact => {
-  const needles = [...new Set(secrets)].filter((secret) => secret.trim().length >= LEAST).toSorted((a, b) => b.length - a.length);
+  const needles = [...new Set(secrets)].filter((secret) => secret.trim().length >= MIN).toSorted((a, b) => b.length - a.length);
   const cleaners = [...new Set(needles.flatMap(piecesOf))].map(cleanerOf);
-  const isNumber = (secret: string): boolean => secret.length >= LEAST_ANYWHERE || String(Number(secret)) === secret;
+  const isNumber = (secret: string): boolean => secret.length >= MIN_ANYWHERE || String(Number(secret)) === secret;
   const numbers = new Set(needles.filter(isNumber).map(Number));
   const clean = function* (text: string): Generator<void, string> {
     let held = text;

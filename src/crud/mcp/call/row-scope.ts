@@ -3,7 +3,7 @@ import { keepsRow, mergeMasks, parseRowFilter, type MaskKind, type RowFilter } f
 import { dataScope } from "#contract/membership.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
-import type { ScopeObligation } from "#decide/obligations.ts";
+import type { ScopeObligation } from "#pdp-client/obligations.ts";
 import { withinTenant, type MembershipParts } from "#crud/ask-membership.ts";
 import { valueAt } from "#crud/mcp/value-at.ts";
 import type { RowRules } from "#crud/mcp/tool.ts";

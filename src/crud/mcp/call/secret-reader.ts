@@ -1,9 +1,9 @@
 import { ask } from "#contract/ask.ts";
 import { Problem } from "#contract/problem.ts";
 import { readSecretValue } from "#contract/secrets.ts";
-import type { DecidedCall } from "./chain-door.ts";
-import { LEAST_ANYWHERE } from "./redact.ts";
-import type { Held } from "./reserve-door.ts";
+import type { AuthorizedCall } from "./steps/check-chain.ts";
+import { MIN_ANYWHERE } from "./redact.ts";
+import type { Held } from "./steps/reserve-budget.ts";
 import type { CallParts } from "./tool-call.ts";
 import { UpstreamFault } from "./upstream-fault.ts";
 
@@ -16,7 +16,7 @@ const faultOf = (error: unknown): UpstreamFault => {
 };
 
 /** The credentials of one call: read by reference as this service, for this call alone, kept only while it runs. */
-export const createSecretReader = ({ call, tool, permit }: DecidedCall, held: Held | undefined, parts: SecretParts) => {
+export const createSecretReader = ({ call, tool, permit }: AuthorizedCall, held: Held | undefined, parts: SecretParts) => {
   const reads = new Map<string, Promise<string>>();
   const values: string[] = [];
   const used: { audit_id: string; version: number | undefined }[] = [];
@@ -36,7 +36,7 @@ export const createSecretReader = ({ call, tool, permit }: DecidedCall, held: He
     if (typeof answer.value !== "string" || answer.value === "")
       throw new Problem("upstream_auth_failed", { detail: "The credential is no text." });
     // Of a shorter one its connector says whether it is to be taken out: it may be a name, and a word of everyday text.
-    if (answer.value.length >= LEAST_ANYWHERE) values.push(answer.value);
+    if (answer.value.length >= MIN_ANYWHERE) values.push(answer.value);
     used.push({ audit_id: answer.audit_id, version: answer.version });
     return answer.value;
   };

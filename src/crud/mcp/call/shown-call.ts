@@ -3,7 +3,7 @@ import { usdFromMicro } from "#contract/ids.ts";
 import { maskValues } from "#contract/masked-values.ts";
 import { canonicalText } from "#crud/mcp/digest.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
-import type { Arguments } from "./arguments-door.ts";
+import type { Arguments } from "./steps/validate-arguments.ts";
 import { placeInSchema } from "./schema-place.ts";
 
 /**

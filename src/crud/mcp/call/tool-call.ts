@@ -4,7 +4,7 @@ import type { Caller } from "#authn/caller.ts";
 import type { MembershipParts } from "#crud/ask-membership.ts";
 import type { SealedCursors } from "#authn/sealed-cursors.ts";
 import type { Sealer } from "#authn/seal.ts";
-import type { Decider } from "#decide/decider.ts";
+import type { PdpClient } from "#pdp-client/pdp-client.ts";
 import type { Recorder } from "#events/audit/entry.ts";
 import type { Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
@@ -40,7 +40,7 @@ export const principalOf = ({ tenant, sub, actors, agent }: Pick<Caller, "tenant
   [tenant, sub, ...actors, ...(agent === undefined ? [] : ["", agent])].join(" ");
 
 /** A call of a tool that there is. */
-export interface KnownCall {
+export interface ResolvedCall {
   readonly call: ToolCall;
   readonly tool: Tool;
 }
@@ -66,7 +66,7 @@ export interface ToolReply {
 export interface CallParts extends MembershipParts {
   readonly secrets: Peer;
   readonly secretsAudience: string;
-  readonly decider: Decider;
+  readonly pdpClient: PdpClient;
   readonly kills: Pick<KillSwitches, "of" | "guard" | "requireKnown">;
   readonly recorder: Pick<Recorder, "open" | "one">;
   readonly database: Database;

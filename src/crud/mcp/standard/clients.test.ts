@@ -5,21 +5,21 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { after, before, describe, test } from "node:test";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { agent, crudHouse, peopleTools, type CrudHouse } from "#testing/crud-house.ts";
+import { agent, crudInstance, peopleTools, type CrudInstance } from "#testing/crud-instance.ts";
 import type { Listening } from "#http/listen.ts";
 
 const wanted = ["system.health", ...peopleTools];
 const run = promisify(execFile);
 
 describe("stock clients connect, list and call over a loopback listener", () => {
-  let house: CrudHouse;
+  let instance: CrudInstance;
   let listening: Listening;
   let url: URL;
   const cleanups: (() => Promise<void> | void)[] = [];
   before(async () => {
     // What `memory.demo` offers is in no list, however soon its server would be there.
-    house = await crudHouse({ after: (work: () => Promise<void>) => void cleanups.push(work) } as never, { servers: "away" });
-    listening = await house.listen();
+    instance = await crudInstance({ after: (work: () => Promise<void>) => void cleanups.push(work) } as never, { servers: "away" });
+    listening = await instance.listen();
     url = new URL(`http://127.0.0.1:${listening.port}/mcp`);
   });
   after(async () => {
@@ -28,7 +28,7 @@ describe("stock clients connect, list and call over a loopback listener", () => 
   });
 
   const connect = async (options: ConstructorParameters<typeof Client>[1], at: URL = url): Promise<Client> => {
-    const token = await house.token(agent);
+    const token = await instance.token(agent);
     const client = new Client({ name: "test", version: "1" }, options);
     await client.connect(new StreamableHTTPClientTransport(at, { requestInit: { headers: { authorization: `Bearer ${token}` } } }));
     return client;
@@ -71,7 +71,7 @@ describe("stock clients connect, list and call over a loopback listener", () => 
       (await import(pathToFileURL(resolve(`@modelcontextprotocol/sdk/${path}`)).href)) as Record<string, unknown>;
     const OldClient = (await load("client/index.js"))["Client"] as typeof Client;
     const OldTransport = (await load("client/streamableHttp.js"))["StreamableHTTPClientTransport"] as typeof StreamableHTTPClientTransport;
-    const token = await house.token(agent);
+    const token = await instance.token(agent);
     const client = new OldClient({ name: "old", version: "1" });
     const transport = new OldTransport(url, { requestInit: { headers: { authorization: `Bearer ${token}` } } });
     await client.connect(transport);
@@ -88,7 +88,7 @@ describe("stock clients connect, list and call over a loopback listener", () => 
   });
 
   test("the inspector's command line", async () => {
-    const token = await house.token(agent);
+    const token = await instance.token(agent);
     const inspector = fileURLToPath(
       new URL("../../../../node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js", import.meta.url),
     );
@@ -105,12 +105,12 @@ describe("stock clients connect, list and call over a loopback listener", () => 
 
   test("a view has its own address, metadata and challenge", async () => {
     const client = await connect({}, new URL(`${url.href}/sallyport`));
-    house.membership.capabilities = ["sallyport.local.search_identities"];
+    instance.membership.capabilities = ["sallyport.local.search_identities"];
     assert.deepEqual(
       (await client.listTools()).tools.map((tool) => tool.name),
       ["system.health", "sallyport.local.search_identities"],
     );
-    house.membership.capabilities = peopleTools;
+    instance.membership.capabilities = peopleTools;
     await client.close();
     for (const [base, headers] of [
       ["http://localhost:8083", {}],
@@ -143,26 +143,26 @@ describe("stock clients connect, list and call over a loopback listener", () => 
       method: "initialize",
       params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "x", version: "1" } },
     };
-    const begun = await house.request("/mcp", { body: initialize, headers, as: agent });
+    const begun = await instance.request("/mcp", { body: initialize, headers, as: agent });
     const session = begun.headers.get("mcp-session-id") ?? "";
     assert.match(session, /^[0-9a-f-]{36}$/);
     assert.equal(((await begun.json()) as { result: { protocolVersion: string } }).result.protocolVersion, "2025-06-18");
     const list = { jsonrpc: "2.0", id: 2, method: "tools/list" };
     const inSession = { ...headers, "mcp-session-id": session, "mcp-protocol-version": "2025-06-18" };
-    assert.equal((await house.request("/mcp", { body: list, headers: inSession, as: agent })).status, 200);
+    assert.equal((await instance.request("/mcp", { body: list, headers: inSession, as: agent })).status, 200);
     assert.equal(
-      (await house.request("/mcp", { body: list, headers: inSession, as: { ...agent, sub: "person:cleo" } })).status,
+      (await instance.request("/mcp", { body: list, headers: inSession, as: { ...agent, sub: "person:cleo" } })).status,
       404,
       "another principal",
     );
-    assert.equal((await house.request("/mcp/people", { body: list, headers: inSession, as: agent })).status, 404, "another view");
-    assert.equal((await house.request("/mcp", { method: "DELETE", headers: inSession, as: agent })).status, 200);
-    assert.equal((await house.request("/mcp", { body: list, headers: inSession, as: agent })).status, 404, "after its end");
+    assert.equal((await instance.request("/mcp/people", { body: list, headers: inSession, as: agent })).status, 404, "another view");
+    assert.equal((await instance.request("/mcp", { method: "DELETE", headers: inSession, as: agent })).status, 200);
+    assert.equal((await instance.request("/mcp", { body: list, headers: inSession, as: agent })).status, 404, "after its end");
   });
 
   test("what is no request of the protocol is refused at its own rung", async () => {
     const post = (raw: string, headers: Record<string, string> = {}) =>
-      house.request("/mcp", {
+      instance.request("/mcp", {
         raw,
         headers: { "content-type": "application/json", accept: "application/json, text/event-stream", ...headers },
         as: agent,
@@ -192,7 +192,7 @@ describe("stock clients connect, list and call over a loopback listener", () => 
   test("foreign hosts and origins are refused before anything is read", async () => {
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" });
     const with_ = (headers: Record<string, string>) =>
-      house.request("/mcp", {
+      instance.request("/mcp", {
         raw: body,
         headers: { "content-type": "application/json", accept: "application/json, text/event-stream", ...headers },
         as: agent,
@@ -206,24 +206,24 @@ describe("stock clients connect, list and call over a loopback listener", () => 
   test("whoever may not discover gets the challenge that names both scopes; a foreign client nothing", async () => {
     const body = { jsonrpc: "2.0", id: 1, method: "tools/list" };
     const headers = { accept: "application/json, text/event-stream" };
-    const without = await house.request("/mcp", { body, headers, as: { ...agent, scopes: ["membership.read"] } });
+    const without = await instance.request("/mcp", { body, headers, as: { ...agent, scopes: ["membership.read"] } });
     assert.equal(without.status, 403);
     assert.match(
       without.headers.get("www-authenticate") ?? "",
       /error="insufficient_scope".*scope="mcp\.tools\.discovery mcp\.tools\.invoke"/,
     );
-    const foreign = await house.request("/mcp", { body, headers, as: { clientId: "somebody-else" } });
+    const foreign = await instance.request("/mcp", { body, headers, as: { clientId: "somebody-else" } });
     assert.equal(foreign.status, 403);
     assert.equal(((await foreign.json()) as { code: string }).code, "unknown_client");
-    house.verdicts.set("mcp_server:initialize", false);
+    instance.verdicts.set("mcp_server:initialize", false);
     const initialize = {
       jsonrpc: "2.0",
       id: 1,
       method: "initialize",
       params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "x", version: "1" } },
     };
-    assert.equal((await house.request("/mcp", { body: initialize, headers, as: agent })).status, 403);
-    house.verdicts.clear();
+    assert.equal((await instance.request("/mcp", { body: initialize, headers, as: agent })).status, 403);
+    instance.verdicts.clear();
   });
 
   for (const [era, options] of [
@@ -231,14 +231,14 @@ describe("stock clients connect, list and call over a loopback listener", () => 
     ["2026-07-28", { versionNegotiation: { mode: { pin: "2026-07-28" as const } } }],
   ] as const) {
     test(`a client hears that its own list changed, ${era}`, async () => {
-      const told: number[] = [];
+      const reported: number[] = [];
       const changed = Promise.withResolvers<readonly string[]>();
       const client = await connect({
         ...options,
         listChanged: {
           tools: {
             onChanged: (_error, tools) => {
-              told.push(tools?.length ?? -1);
+              reported.push(tools?.length ?? -1);
               if (tools?.length === 1) changed.resolve(tools.map((tool) => tool.name));
             },
           },
@@ -247,20 +247,20 @@ describe("stock clients connect, list and call over a loopback listener", () => 
       try {
         assert.equal((await client.listTools()).tools.length, 4);
         // A change before the subscription has seen the list once is told in any case; after it no unchanged list is.
-        for (let round = 0; round === 0 || (told.length > 0 && round < 10); round += 1) {
-          told.length = 0;
-          house.moved("tenant:acme");
+        for (let round = 0; round === 0 || (reported.length > 0 && round < 10); round += 1) {
+          reported.length = 0;
+          instance.moved("tenant:acme");
           await new Promise((resolve) => setTimeout(resolve, 1300));
         }
-        assert.deepEqual(told, [], "an unchanged list is not told");
-        house.membership.capabilities = [];
-        house.moved("tenant:acme");
+        assert.deepEqual(reported, [], "an unchanged list is not told");
+        instance.membership.capabilities = [];
+        instance.moved("tenant:acme");
         assert.deepEqual(await changed.promise, ["system.health"]);
-        house.verdicts.set("tool:tools/call", "delegation_inactive");
+        instance.verdicts.set("tool:tools/call", "delegation_inactive");
         await assert.rejects(client.callTool({ name: "people.demo.get_employee", arguments: { id: "e1" } }), /delegation|-32001/i);
       } finally {
-        house.verdicts.clear();
-        house.membership.capabilities = peopleTools;
+        instance.verdicts.clear();
+        instance.membership.capabilities = peopleTools;
         await client.close();
       }
     });

@@ -17,9 +17,9 @@ import type { Router } from "#http/serve.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
 import { principalOf } from "#crud/mcp/call/tool-call.ts";
 import { endpointAsk } from "#crud/mcp/list-tools.ts";
-import { scopes, type Visit } from "#crud/mcp/tool-desk.ts";
-import { requireEntry } from "#crud/mcp/call/decide-door.ts";
-import type { Decider } from "#decide/decider.ts";
+import { scopes, type Visit } from "#crud/mcp/tool-service.ts";
+import { requireEntry } from "#crud/mcp/call/steps/authorize.ts";
+import type { PdpClient } from "#pdp-client/pdp-client.ts";
 import { createOriginGuard } from "./guard-origin.ts";
 import { createLegacySessions } from "./legacy-sessions.ts";
 import type { ListChanges } from "./list-changes.ts";
@@ -30,7 +30,7 @@ import { createToolServer, type ToolServerParts } from "./tool-server.ts";
 
 export interface StandardEndpointParts extends ToolServerParts {
   readonly authenticate: Authenticate;
-  readonly decider: Decider;
+  readonly pdpClient: PdpClient;
   readonly changes: ListChanges;
   /** Origin under which clients reach `/mcp`. */
   readonly publicUrl: string;
@@ -47,7 +47,7 @@ export interface StandardEndpointParts extends ToolServerParts {
 /** Only a credential; which scope is needed depends on the message. */
 const bearer = endpointShape("crud", "POST", "/mcp", { reply: z.unknown(), auth: "bearer", agents: "decided", summary: "Standard MCP." });
 
-const MOST_SUBSCRIPTIONS = 10_000;
+const MAX_SUBSCRIPTIONS = 10_000;
 
 const discovery = new Set(["tools/list", "initialize", "server/discover", "subscriptions/listen", "ping"]);
 const entering = new Set(["initialize", "server/discover", "subscriptions/listen"]);
@@ -79,7 +79,7 @@ export const createStandardEndpoint = (router: Router<Caller>, parts: StandardEn
   const guardOrigin = createOriginGuard({ urls: [parts.publicUrl, parts.ownUrl], origins: parts.allowedOrigins });
   const visits = new AsyncLocalStorage<{ readonly visit: Visit; readonly place?: HeldPlace }>();
   const correlationIdOfVisit = (): string => visits.getStore()?.visit.correlationId ?? randomUUID();
-  const share = createSessionShare({ most: parts.sessionsPerPrincipal, now: parts.now });
+  const share = createSessionShare({ max: parts.sessionsPerPrincipal, now: parts.now });
   const sessions = createLegacySessions({
     serverFor: (view) => createToolServer(view, parts, correlationIdOfVisit),
     changes: parts.changes,
@@ -110,7 +110,7 @@ export const createStandardEndpoint = (router: Router<Caller>, parts: StandardEn
       },
     },
     // Each principal has its share.
-    maxSubscriptions: MOST_SUBSCRIPTIONS,
+    maxSubscriptions: MAX_SUBSCRIPTIONS,
   });
 
   const authInfoOf = (visit: Visit): AuthInfo => ({
@@ -124,10 +124,10 @@ export const createStandardEndpoint = (router: Router<Caller>, parts: StandardEn
   const enter = async (caller: Caller, viewName: string, message: unknown, correlationId: string): Promise<Visit> => {
     const method = methodOf(message);
     requireMethodScope(caller, method);
-    const visit = parts.desk.enter(caller, viewName, "standard", correlationId);
+    const visit = parts.toolService.enter(caller, viewName, "standard", correlationId);
     if (method !== undefined && entering.has(method)) {
-      const decided = await parts.decider.decide(caller, endpointAsk(method, parts.publicUrl), correlationId);
-      requireEntry(decided, caller, { decider: parts.decider, publicOrigin: parts.publicUrl });
+      const decided = await parts.pdpClient.decide(caller, endpointAsk(method, parts.publicUrl), correlationId);
+      requireEntry(decided, caller, { pdpClient: parts.pdpClient, publicOrigin: parts.publicUrl });
     }
     return visit;
   };
@@ -231,7 +231,7 @@ export const createStandardEndpoint = (router: Router<Caller>, parts: StandardEn
     });
   router.raw("GET", "/.well-known/oauth-protected-resource/mcp", (request) => metadata(request, ""));
   router.raw("GET", "/.well-known/oauth-protected-resource/mcp/{view}", (request, params) => {
-    if (!parts.desk.hasView(params["view"] ?? "")) throw new Problem("not_found");
+    if (!parts.toolService.hasView(params["view"] ?? "")) throw new Problem("not_found");
     return metadata(request, params["view"] ?? "");
   });
 

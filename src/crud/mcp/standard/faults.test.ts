@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { Listening } from "#http/listen.ts";
-import { agent, crudHouse, type CrudHouse } from "#testing/crud-house.ts";
+import { agent, crudInstance, type CrudInstance } from "#testing/crud-instance.ts";
 
 const modern = {
   "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -67,13 +67,13 @@ const faults: readonly (readonly [what: string, ask: Ask, code: string])[] = [
 ];
 
 describe("every fault at /mcp says its code and the request that it is of", () => {
-  let house: CrudHouse;
+  let instance: CrudInstance;
   let listening: Listening;
   let url: string;
   const cleanups: (() => Promise<void> | void)[] = [];
   before(async () => {
-    house = await crudHouse({ after: (work: () => Promise<void>) => void cleanups.push(work) } as never);
-    listening = await house.listen();
+    instance = await crudInstance({ after: (work: () => Promise<void>) => void cleanups.push(work) } as never);
+    listening = await instance.listen();
     url = `http://127.0.0.1:${listening.port}`;
   });
   after(async () => {
@@ -82,7 +82,7 @@ describe("every fault at /mcp says its code and the request that it is of", () =
   });
 
   const send = async ({ headers = json, body }: Ask, more: Readonly<Record<string, string>> = {}) => {
-    const authorization = `Bearer ${await house.token(agent)}`;
+    const authorization = `Bearer ${await instance.token(agent)}`;
     const response = await fetch(`${url}/mcp`, {
       method: "POST",
       body,
@@ -104,7 +104,7 @@ describe("every fault at /mcp says its code and the request that it is of", () =
     const begun = await fetch(`${url}/mcp`, {
       method: "POST",
       body: initialize,
-      headers: { ...json, authorization: `Bearer ${await house.token(agent)}` },
+      headers: { ...json, authorization: `Bearer ${await instance.token(agent)}` },
     });
     const session = { "mcp-session-id": begun.headers.get("mcp-session-id") ?? "" };
     assert.notEqual(session["mcp-session-id"], "");

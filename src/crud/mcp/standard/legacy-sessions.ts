@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { WebStandardStreamableHTTPServerTransport, type AuthInfo, type Server } from "@modelcontextprotocol/server";
 import { Problem } from "#contract/problem.ts";
-import { startLoop } from "#http/loop.ts";
+import { startInterval } from "#http/interval.ts";
 import type { Log } from "#telemetry/log.ts";
 import { principalOf } from "#crud/mcp/call/tool-call.ts";
-import type { Visit } from "#crud/mcp/tool-desk.ts";
+import type { Visit } from "#crud/mcp/tool-service.ts";
 import type { ListChanges } from "./list-changes.ts";
 import type { HeldPlace, SessionShare } from "./session-share.ts";
 
@@ -25,7 +25,7 @@ interface Session {
   readonly ended: AbortController;
 }
 
-const MOST = 10_000;
+const MAX = 10_000;
 const IDLE_MS = 600_000;
 const SWEEP_MS = 60_000;
 
@@ -42,7 +42,7 @@ export const createLegacySessions = (parts: LegacySessionsParts) => {
     await session.server.close();
   };
 
-  const sweeping = startLoop({
+  const sweeping = startInterval({
     everyMs: SWEEP_MS,
     work: async () => {
       const idleSince = parts.now().getTime() - IDLE_MS;
@@ -53,8 +53,8 @@ export const createLegacySessions = (parts: LegacySessionsParts) => {
   });
 
   /** The longest unused goes when there is no room; its client begins anew. */
-  const makeRoom = async (): Promise<void> => {
-    if (sessions.size < MOST) return;
+  const evictOldest = async (): Promise<void> => {
+    if (sessions.size < MAX) return;
     const oldest = [...sessions].reduce((held, next) => (next[1].place.lastUsed < held[1].place.lastUsed ? next : held));
     await end(oldest[0]);
   };
@@ -106,7 +106,7 @@ export const createLegacySessions = (parts: LegacySessionsParts) => {
       const server = parts.serverFor(visit.view);
       const isBegun = (): boolean => transport.sessionId !== undefined && sessions.has(transport.sessionId);
       try {
-        await makeRoom();
+        await evictOldest();
         await server.connect(transport);
         const response = await transport.handleRequest(request, { authInfo, parsedBody });
         // Others that began meanwhile may have taken its place.

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { test, type TestContext } from "node:test";
-import { agent, crudHouse, type CrudHouse } from "#testing/crud-house.ts";
+import { agent, crudInstance, type CrudInstance } from "#testing/crud-instance.ts";
 import { until } from "#testing/until.ts";
 
 const accept = "application/json, text/event-stream";
@@ -17,38 +17,38 @@ const envelope = {
   "io.modelcontextprotocol/clientCapabilities": {},
 };
 
-type As = Parameters<CrudHouse["token"]>[0];
+type As = Parameters<CrudInstance["token"]>[0];
 
 /** A house whose external server has answered: the catalogue changes no more. */
-const quietHouse = async (t: TestContext, options: Parameters<typeof crudHouse>[1] = {}): Promise<CrudHouse> => {
-  const house = await crudHouse(t, options);
-  await until(() => house.crud.catalogue.snapshot.tools.has("memory.demo.read_graph"));
-  return house;
+const quietInstance = async (t: TestContext, options: Parameters<typeof crudInstance>[1] = {}): Promise<CrudInstance> => {
+  const instance = await crudInstance(t, options);
+  await until(() => instance.crud.catalogue.snapshot.tools.has("memory.demo.read_graph"));
+  return instance;
 };
 
 /** Clients that only wait; how often each was told. */
-const waitingClients = (t: TestContext, house: CrudHouse) => {
-  const told: number[] = [];
+const waitingClients = (t: TestContext, instance: CrudInstance) => {
+  const reported: number[] = [];
   const ended: boolean[] = [];
   const leave = new AbortController();
   t.after(() => leave.abort());
   /** As a server holds them: what is collected follows its signal no more. */
   const sent: Request[] = [];
   const send = async (path: string, init: RequestInit, as: As): Promise<Response> => {
-    const headers = { accept, authorization: `Bearer ${await house.token(as)}`, ...(init.headers as Record<string, string>) };
+    const headers = { accept, authorization: `Bearer ${await instance.token(as)}`, ...(init.headers as Record<string, string>) };
     const request = new Request(`http://house.internal${path}`, { signal: leave.signal, ...init, headers });
     sent.push(request);
-    return house.crud.fetch(request);
+    return instance.crud.fetch(request);
   };
   const post = (path: string, body: unknown, as: As, headers: Record<string, string> = {}) =>
     send(path, { method: "POST", headers: { "content-type": "application/json", ...headers }, body: JSON.stringify(body) }, as);
   const follow = (response: Response): void => {
-    const index = told.push(0) - 1;
+    const index = reported.push(0) - 1;
     ended[index] = false;
     void (async () => {
       const text = new TextDecoder();
       for await (const chunk of response.body ?? [])
-        if (text.decode(chunk).includes("notifications/tools/list_changed")) told[index] = (told[index] ?? 0) + 1;
+        if (text.decode(chunk).includes("notifications/tools/list_changed")) reported[index] = (reported[index] ?? 0) + 1;
     })()
       .catch(() => undefined)
       .finally(() => (ended[index] = true));
@@ -73,22 +73,22 @@ const waitingClients = (t: TestContext, house: CrudHouse) => {
     return opened;
   };
   const list = (begun: Response, as: As) => post("/mcp", { jsonrpc: "2.0", id: 2, method: "tools/list" }, as, inSession(begun));
-  return { told, ended, leave, begin, session, subscription, list };
+  return { reported, ended, leave, begin, session, subscription, list };
 };
 
 /** What deciding and asking has cost so far. */
-const costOf = (house: CrudHouse) => ({
-  decisions: house.asked.decisions.length,
-  membership: house.asked.membership.length,
-  statements: house.statements.filter((name) => !clocked.has(name)).length,
+const costOf = (instance: CrudInstance) => ({
+  decisions: instance.asked.decisions.length,
+  membership: instance.asked.membership.length,
+  statements: instance.statements.filter((name) => !clocked.has(name)).length,
 });
 /** The process's own clocks: as many without a client. */
 const clocked = new Set(["events.heads", "events.integrate", "events.audit_writer_seen", "crud.config.set", "crud.kill.all"]);
 
 /** Waits until nothing was asked for a while. */
-const settled = async (house: CrudHouse) => {
+const settled = async (instance: CrudInstance) => {
   for (let before = ""; ; await sleep(1200)) {
-    const cost = costOf(house);
+    const cost = costOf(instance);
     if (JSON.stringify(cost) === before) return cost;
     before = JSON.stringify(cost);
   }
@@ -104,83 +104,83 @@ const graphMoved = (kind: string) => ({
 });
 
 test("clients that wait cost no decision, no question and no statement while nothing they see changes", async (t) => {
-  const house = await quietHouse(t, { realEvents: true });
-  const clients = waitingClients(t, house);
+  const instance = await quietInstance(t, { realEvents: true });
+  const clients = waitingClients(t, instance);
   for (let n = 0; n < 8; n++) assert.equal((await clients.session(agent)).opened.status, 200);
   for (let n = 0; n < 4; n++) assert.equal((await clients.subscription({ sub: "person:dan" })).status, 200);
-  const before = await settled(house);
-  const polls = house.statements.length;
-  await until(() => house.statements.length > polls + 20);
-  assert.deepEqual(costOf(house), before);
+  const before = await settled(instance);
+  const polls = instance.statements.length;
+  await until(() => instance.statements.length > polls + 20);
+  assert.deepEqual(costOf(instance), before);
 
   // Money moves with every call of everybody; no list hangs on it.
-  await house.change(async () => ({ result: undefined, events: [graphMoved("budget")] }));
-  await until(() => house.statements.filter((name) => name === "events.read").length > 0);
-  const after = await settled(house);
+  await instance.change(async () => ({ result: undefined, events: [graphMoved("budget")] }));
+  await until(() => instance.statements.filter((name) => name === "events.read").length > 0);
+  const after = await settled(instance);
   assert.deepEqual([after.decisions, after.membership], [before.decisions, before.membership]);
-  await house.change(async () => ({ result: undefined, events: [graphMoved("graph")] }));
-  await until(() => house.asked.decisions.length > before.decisions);
+  await instance.change(async () => ({ result: undefined, events: [graphMoved("graph")] }));
+  await until(() => instance.asked.decisions.length > before.decisions);
 });
 
 test("a change is computed once a principal and view, however many wait for it, and all of them are told", async (t) => {
-  const house = await quietHouse(t);
-  const clients = waitingClients(t, house);
+  const instance = await quietInstance(t);
+  const clients = waitingClients(t, instance);
   for (let n = 0; n < 5; n++) assert.equal((await clients.session(agent)).opened.status, 200);
   for (let n = 0; n < 5; n++) assert.equal((await clients.subscription(agent)).status, 200);
   assert.equal((await clients.session(agent, "/mcp/people")).opened.status, 200);
   assert.equal((await clients.session({})).opened.status, 200);
-  await settled(house);
-  clients.told.fill(0);
-  house.asked.batches.length = 0;
-  house.membership.capabilities = [];
-  house.moved("tenant:acme");
+  await settled(instance);
+  clients.reported.fill(0);
+  instance.asked.batches.length = 0;
+  instance.membership.capabilities = [];
+  instance.moved("tenant:acme");
   await until(
-    () => clients.told,
-    (told) => told.slice(0, 11).every((times) => times === 1),
+    () => clients.reported,
+    (reported) => reported.slice(0, 11).every((times) => times === 1),
   );
-  await settled(house);
-  assert.equal(house.asked.batches.length, 3, "ben's agent at two views, and ben");
-  assert.equal(clients.told[11], 0, "a person's own list is another one");
-  for (let n = 0; n < 10; n++) house.moved("tenant:globex");
-  await settled(house);
-  assert.equal(house.asked.batches.length, 3, "nobody waits there");
+  await settled(instance);
+  assert.equal(instance.asked.batches.length, 3, "ben's agent at two views, and ben");
+  assert.equal(clients.reported[11], 0, "a person's own list is another one");
+  for (let n = 0; n < 10; n++) instance.moved("tenant:globex");
+  await settled(instance);
+  assert.equal(instance.asked.batches.length, 3, "nobody waits there");
 });
 
 test("what changes while a stream's first list is computed is told: the client holds an older one", async (t) => {
-  const house = await quietHouse(t);
-  const clients = waitingClients(t, house);
-  house.membership.capabilities = [];
+  const instance = await quietInstance(t);
+  const clients = waitingClients(t, instance);
+  instance.membership.capabilities = [];
   const opening = clients.session(agent);
-  const moving = setInterval(() => house.moved("tenant:acme"), 0);
+  const moving = setInterval(() => instance.moved("tenant:acme"), 0);
   t.after(() => clearInterval(moving));
   assert.equal((await opening).opened.status, 200);
   clearInterval(moving);
-  house.moved("tenant:acme");
-  await until(() => (clients.told[0] ?? 0) > 0);
+  instance.moved("tenant:acme");
+  await until(() => (clients.reported[0] ?? 0) > 0);
 });
 
 test("a session without a stream is told nothing and costs nothing when something changes", async (t) => {
-  const house = await quietHouse(t);
-  const clients = waitingClients(t, house);
+  const instance = await quietInstance(t);
+  const clients = waitingClients(t, instance);
   const begun = await clients.begin(agent);
-  const other = waitingClients(t, house);
+  const other = waitingClients(t, instance);
   await other.session(agent);
-  await settled(house);
+  await settled(instance);
   other.leave.abort();
   // That the stream is over is heard by and by.
   await until(async () => {
-    house.asked.batches.length = 0;
-    house.moved("tenant:acme");
-    await settled(house);
-    return house.asked.batches.length === 0;
+    instance.asked.batches.length = 0;
+    instance.moved("tenant:acme");
+    await settled(instance);
+    return instance.asked.batches.length === 0;
   });
   assert.equal((await clients.list(begun, agent)).status, 200);
 });
 
 test("a principal has a share of sessions and subscriptions; its own make room for its next one", async (t) => {
   let now = new Date();
-  const house = await quietHouse(t, { settings: { MCP_SESSIONS_PER_PRINCIPAL: "3" }, now: () => now });
-  const clients = waitingClients(t, house);
+  const instance = await quietInstance(t, { settings: { MCP_SESSIONS_PER_PRINCIPAL: "3" }, now: () => now });
+  const clients = waitingClients(t, instance);
   const first = await clients.session(agent);
   now = new Date(now.getTime() + 1000);
   await clients.session(agent);
@@ -213,8 +213,8 @@ for (const [what, life] of [
   ["of a subscription", (clients: ReturnType<typeof waitingClients>, as: As) => clients.subscription(as)],
 ] as const)
   test(`a stream ${what} ends with the token that opened it, and its place is free`, async (t) => {
-    const house = await quietHouse(t, { settings: { MCP_SESSIONS_PER_PRINCIPAL: "1" } });
-    const clients = waitingClients(t, house);
+    const instance = await quietInstance(t, { settings: { MCP_SESSIONS_PER_PRINCIPAL: "1" } });
+    const clients = waitingClients(t, instance);
     const opened = await life(clients, { life: 2 });
     assert.equal(opened.status, 200);
     assert.deepEqual(clients.ended, [false]);

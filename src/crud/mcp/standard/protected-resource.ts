@@ -1,5 +1,5 @@
 import { Problem } from "#contract/problem.ts";
-import { scopes } from "#crud/mcp/tool-desk.ts";
+import { scopes } from "#crud/mcp/tool-service.ts";
 
 /**
  * This endpoint as an OAuth resource server. It is one resource to whoever comes through the gateway, which says so, and

@@ -7,7 +7,7 @@ import { createSessionShare, type HeldPlace } from "./session-share.ts";
 const shareOfTwo = () => {
   let seconds = 0;
   const ended: string[] = [];
-  const share = createSessionShare({ most: 2, now: () => new Date(seconds * 1000) });
+  const share = createSessionShare({ max: 2, now: () => new Date(seconds * 1000) });
   return {
     ended,
     pass: (more: number) => void (seconds += more),

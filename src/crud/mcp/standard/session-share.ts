@@ -20,16 +20,16 @@ const isLess = (one: Kept, other: Kept): boolean =>
   one.streams > 0 === other.streams > 0 ? one.lastUsed < other.lastUsed : one.streams === 0;
 
 /** Sessions and subscriptions of one principal together, so that nobody takes the places of all. */
-export const createSessionShare = (parts: { readonly most: number; readonly now: () => Date }) => {
+export const createSessionShare = (parts: { readonly max: number; readonly now: () => Date }) => {
   const principals = new Map<string, Set<Kept>>();
 
-  const makeRoom = (held: ReadonlySet<Kept>): void => {
-    if (held.size < parts.most) return;
+  const evictOldest = (held: ReadonlySet<Kept>): void => {
+    if (held.size < parts.max) return;
     const least = [...held].reduce((found, next) => (isLess(next, found) ? next : found));
     const left = least.streams === 0 ? 0 : least.lastUsed + LEFT_BEHIND_MS - parts.now().getTime();
     if (left > 0)
       throw new Problem("too_many_sessions", {
-        detail: `${parts.most} sessions and subscriptions are in use. End one (DELETE with its Mcp-Session-Id), or use one for several requests.`,
+        detail: `${parts.max} sessions and subscriptions are in use. End one (DELETE with its Mcp-Session-Id), or use one for several requests.`,
         headers: { "retry-after": String(Math.ceil(left / 1000)) },
       });
     least.release();
@@ -44,7 +44,7 @@ export const createSessionShare = (parts: { readonly most: number; readonly now:
      */
     claim: (principal: string, end: () => void): HeldPlace => {
       const held = principals.get(principal) ?? new Set<Kept>();
-      makeRoom(held);
+      evictOldest(held);
       const place: Kept = {
         principal,
         lastUsed: parts.now().getTime(),

@@ -11,11 +11,11 @@ import { LIST_TTL_MS } from "#crud/mcp/list-tools.ts";
 import { watchRpc, type Watch } from "#crud/mcp/protocol-log.ts";
 import { errorData, isRefusal, isUpstreamCode, messageOf, rpcCodeOf } from "#crud/mcp/rpc-fault.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
-import type { ToolDesk, Visit } from "#crud/mcp/tool-desk.ts";
+import type { ToolService, Visit } from "#crud/mcp/tool-service.ts";
 import { completeFaults } from "./protocol-faults.ts";
 
 export interface ToolServerParts extends Watch {
-  readonly desk: ToolDesk;
+  readonly toolService: ToolService;
   readonly version: string;
 }
 
@@ -128,7 +128,7 @@ export const createToolServer = (view: Visit["view"], parts: ToolServerParts, co
     const visit = visitOf(context);
     try {
       const cursor = request.params?.cursor;
-      const listed = await watched(visit, "tools/list", undefined, () => parts.desk.list(visit, { limit: PAGE, cursor }));
+      const listed = await watched(visit, "tools/list", undefined, () => parts.toolService.list(visit, { limit: PAGE, cursor }));
       return {
         tools: listed.tools.map((tool) => wireTool(tool, visit)),
         nextCursor: listed.nextCursor,
@@ -146,7 +146,7 @@ export const createToolServer = (view: Visit["view"], parts: ToolServerParts, co
     const idempotencyKey = context.http?.req?.headers.get("idempotency-key") ?? context.mcpReq._meta?.["sallyport/idempotencyKey"];
     try {
       const reply = await watched(visit, "tools/call", name, () =>
-        parts.desk.call(visit, { method: "tools/call", name, arguments: given, idempotencyKey, signal: context.mcpReq.signal }),
+        parts.toolService.call(visit, { method: "tools/call", name, arguments: given, idempotencyKey, signal: context.mcpReq.signal }),
       );
       return resultOf(server, reply);
     } catch (error) {

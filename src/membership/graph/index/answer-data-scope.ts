@@ -1,6 +1,6 @@
 import type { Answered, Asked, DataScope } from "#membership/graph/graph-reader.ts";
 import { dataScopeOf, type DataScopeOptions } from "#membership/graph/sql-data-scope.ts";
-import { PLATFORM } from "#membership/roles/house-roles.ts";
+import { PLATFORM } from "#membership/roles/built-in-roles.ts";
 import { edgeKindNumber } from "./edges.ts";
 import { kindNumber } from "./nodes.ts";
 import { eachOut, idsOf, isActive, seenNode, soonest, type View } from "./view.ts";
@@ -11,7 +11,7 @@ const ACCOUNT = kindNumber("Account");
 const TENANT = kindNumber("Tenant");
 const circleKinds: ReadonlySet<number> = new Set([kindNumber("Group"), kindNumber("BusinessRole")]);
 /** How deep groups may nest. */
-const MOST_DEPTH = 8;
+const MAX_DEPTH = 8;
 
 /**
  * Exactly subject -BELONGS_TO-> Account -MEMBER_OF (once or twice)-> Tenant; an account starts at itself. Every node on the way is active.
@@ -40,7 +40,7 @@ export const answerDataScope = (view: View, ask: Asked<"dataScope">, options: Da
 
   const circles = new Set<number>();
   let level: ReadonlySet<number> = new Set([...accounts, ...who]);
-  for (let depth = 1; depth <= MOST_DEPTH && level.size > 0; depth++) {
+  for (let depth = 1; depth <= MAX_DEPTH && level.size > 0; depth++) {
     const next = [...step(level, MEMBER_OF)].filter((node) => circleKinds.has(nodes.kind(node)) && !circles.has(node));
     for (const node of next) circles.add(node);
     level = new Set(next);

@@ -1,7 +1,7 @@
 import { compareTexts } from "#membership/graph/graph-reader.ts";
-import { MOST_EXPLORED } from "#membership/graph/sql-path.ts";
+import { MAX_EXPLORED } from "#membership/graph/sql-path.ts";
 import { seenNode, type IndexAnswer, type View } from "./view.ts";
-import { briefOf, createWays, stepOf } from "./ways.ts";
+import { briefOf, createTraversal, stepOf } from "./traverse.ts";
 
 interface Named {
   readonly node: number;
@@ -10,18 +10,18 @@ interface Named {
 const byId = (one: Named, other: Named): number => compareTexts(one.id, other.id);
 
 /** The first so many by id. Of very many only those are kept that may be among them. */
-const firstOf = (view: View, found: Iterable<number>, most: number): readonly number[] => {
+const firstOf = (view: View, found: Iterable<number>, max: number): readonly number[] => {
   let kept: Named[] = [];
   let least: string | undefined;
   const cut = (): void => {
-    kept = kept.sort(byId).slice(0, most);
-    if (kept.length === most) least = kept.at(-1)?.id;
+    kept = kept.sort(byId).slice(0, max);
+    if (kept.length === max) least = kept.at(-1)?.id;
   };
   for (const node of found) {
     const id = view.graph.nodes.names.nameOf(node);
     if (least !== undefined && id > least) continue;
     kept.push({ node, id });
-    if (kept.length >= most * 2 + 1024) cut();
+    if (kept.length >= max * 2 + 1024) cut();
   }
   cut();
   return kept.map(({ node }) => node);
@@ -32,7 +32,7 @@ export const answerNear: IndexAnswer<"near"> = (view, ask) => {
   const { graph, version } = view;
   const start = seenNode(view, ask.id);
   if (start === -1) return { version, value: undefined };
-  const eachWay = createWays(view, ask.types);
+  const eachWay = createTraversal(view, ask.types);
   const distances = new Map([[start, 0]]);
   const seen = new Set<number>();
   let frontier: readonly number[] = [start];
@@ -42,15 +42,15 @@ export const answerNear: IndexAnswer<"near"> = (view, ask) => {
     let looked = 0;
     for (const node of frontier) {
       eachWay(node, ask.direction, (edge, other) => {
-        if (++looked > MOST_EXPLORED) return;
+        if (++looked > MAX_EXPLORED) return;
         seen.add(edge);
         if (!distances.has(other)) reached.add(other);
       });
-      if (looked >= MOST_EXPLORED) break;
+      if (looked >= MAX_EXPLORED) break;
     }
-    const room = ask.limit - distances.size;
-    truncated = reached.size > room;
-    frontier = truncated ? firstOf(view, reached, Math.max(0, room)) : [...reached];
+    const capacity = ask.limit - distances.size;
+    truncated = reached.size > capacity;
+    frontier = truncated ? firstOf(view, reached, Math.max(0, capacity)) : [...reached];
     for (const node of frontier) distances.set(node, hop);
   }
   const nodes = [...distances]

@@ -1,7 +1,7 @@
 import { compareTexts } from "#membership/graph/graph-reader.ts";
-import { MOST_EXPLORED } from "#membership/graph/sql-path.ts";
+import { MAX_EXPLORED } from "#membership/graph/sql-path.ts";
 import { seenNode, type IndexAnswer } from "./view.ts";
-import { briefOf, createWays, kindRank, stepOf, type Direction } from "./ways.ts";
+import { briefOf, createTraversal, kindRank, stepOf, type Direction } from "./traverse.ts";
 
 interface Step {
   readonly edge: number;
@@ -17,7 +17,7 @@ export const answerPath: IndexAnswer<"path"> = (view, ask) => {
   const { nodes, edges } = graph;
   const [from, to] = [seenNode(view, ask.from), seenNode(view, ask.to)];
   if (from === -1 || to === -1) return { version, value: undefined };
-  const eachWay = createWays(view, ask.types);
+  const eachWay = createTraversal(view, ask.types);
   const [onward, back]: readonly [Direction, Direction] = ask.directed ? ["out", "in"] : ["both", "both"];
 
   /** Steps from the start, + 1; 0 = not reached. */
@@ -32,14 +32,14 @@ export const answerPath: IndexAnswer<"path"> = (view, ask) => {
     for (const node of frontier) {
       eachWay(node, onward, (_edge, other) => {
         looked++;
-        if (levels[other] !== 0 || looked > MOST_EXPLORED) return;
+        if (levels[other] !== 0 || looked > MAX_EXPLORED) return;
         levels[other] = hop + 2;
         next.push(other);
       });
-      if (looked >= MOST_EXPLORED) break;
+      if (looked >= MAX_EXPLORED) break;
     }
     explored += next.length;
-    truncated = looked >= MOST_EXPLORED || explored > MOST_EXPLORED;
+    truncated = looked >= MAX_EXPLORED || explored > MAX_EXPLORED;
     frontier = next;
   }
   const length = (levels[to] as number) - 1;

@@ -1,5 +1,5 @@
 import type { Sql, Statement } from "#store/database.ts";
-import type { Turn } from "#http/turns.ts";
+import type { Yield } from "#http/yielding.ts";
 import { Graph } from "./graph.ts";
 import { DELEGATIONS, EDGES, NODES, SIZES } from "./rows-read.ts";
 
@@ -11,7 +11,7 @@ const PAGE = 4_000;
  * must be applied from a version on that was the head before this began. So no snapshot is held open, and the embedded database stays free
  * for others. Between two rows others may have their turn. Cost: each row is read once.
  */
-export const buildGraph = async (sql: Sql, pause: Turn, signal: AbortSignal): Promise<Graph> => {
+export const buildGraph = async (sql: Sql, pause: Yield, signal: AbortSignal): Promise<Graph> => {
   const [sizes] = await sql.run(SIZES);
   const graph = new Graph(sizes);
   graph.operator = sizes?.operator ?? null;

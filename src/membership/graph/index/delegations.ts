@@ -1,4 +1,4 @@
-import { withRoom } from "./column.ts";
+import { withCapacity } from "./column.ts";
 import { Names } from "./names.ts";
 import type { IndexedDelegation } from "./rows-read.ts";
 import type { Texts } from "./texts.ts";
@@ -62,19 +62,19 @@ export class Delegations {
   put(row: IndexedDelegation): number {
     const one = this.names.add(row.id);
     const size = this.names.size;
-    this.#users = withRoom(this.#users, size);
-    this.#agents = withRoom(this.#agents, size);
-    this.#tenants = withRoom(this.#tenants, size);
-    this.#statuses = withRoom(this.#statuses, size);
-    this.#isWaiting = withRoom(this.#isWaiting, size);
-    this.#begins = withRoom(this.#begins, size);
-    this.#ends = withRoom(this.#ends, size);
-    this.#above = withRoom(this.#above, size);
-    this.#lists = withRoom(this.#lists, size);
-    this.#purposes = withRoom(this.#purposes, size);
-    this.#steps = withRoom(this.#steps, size);
-    this.#usd = withRoom(this.#usd, size);
-    this.#tenantLists = withRoom(this.#tenantLists, size);
+    this.#users = withCapacity(this.#users, size);
+    this.#agents = withCapacity(this.#agents, size);
+    this.#tenants = withCapacity(this.#tenants, size);
+    this.#statuses = withCapacity(this.#statuses, size);
+    this.#isWaiting = withCapacity(this.#isWaiting, size);
+    this.#begins = withCapacity(this.#begins, size);
+    this.#ends = withCapacity(this.#ends, size);
+    this.#above = withCapacity(this.#above, size);
+    this.#lists = withCapacity(this.#lists, size);
+    this.#purposes = withCapacity(this.#purposes, size);
+    this.#steps = withCapacity(this.#steps, size);
+    this.#usd = withCapacity(this.#usd, size);
+    this.#tenantLists = withCapacity(this.#tenantLists, size);
     const status = (statuses as readonly string[]).indexOf(row.status);
     if (status === -1) throw new Error(`the graph has delegations of status ${row.status}, which nobody knows`);
     const parent = row.path.at(-2);
@@ -163,11 +163,11 @@ export class Delegations {
 
   /** The status that is told: by the clock, and never better than that of one above it. */
   status(one: number, now: number): DelegationStatus {
-    const own = this.#told(one, now);
+    const own = this.#reported(one, now);
     if (own === REVOKED || own === EXPIRED) return statuses[own] as DelegationStatus;
     let worst = own;
     for (let at = this.#above[one] as number; at !== 0; at = this.#above[at - 1] as number) {
-      const above = this.#told(at - 1, now);
+      const above = this.#reported(at - 1, now);
       if (above === REVOKED || above === EXPIRED) worst = REVOKED;
       else if (above === PAUSED && worst !== REVOKED) worst = PAUSED;
     }
@@ -181,15 +181,15 @@ export class Delegations {
     return Math.min(begins > now ? begins : Infinity, ends > now ? ends : Infinity);
   }
 
-  #told(one: number, now: number): number {
+  #reported(one: number, now: number): number {
     const status = this.#statuses[one] as number;
     if (status === REVOKED || status === EXPIRED) return status;
     if (this.ends(one) <= now) return EXPIRED;
     return status === PAUSED && this.#isWaiting[one] === 1 && (this.#begins[one] as number) <= now ? ACTIVE : status;
   }
   #own(one: number, now: number): number {
-    const told = this.#told(one, now);
-    return told === ACTIVE && (this.#begins[one] as number) > now ? PAUSED : told;
+    const reported = this.#reported(one, now);
+    return reported === ACTIVE && (this.#begins[one] as number) > now ? PAUSED : reported;
   }
   #listOf(tools: readonly string[]): Uint32Array {
     return Uint32Array.from(tools, (tool) => this.#nodeNames.add(tool)).sort();

@@ -1,5 +1,5 @@
 import { edgeKindNames, type EdgeKind } from "#membership/graph/kinds.ts";
-import { Arena, roomFor, withRoom } from "./column.ts";
+import { Arena, capacityFor, withCapacity } from "./column.ts";
 import type { Names } from "./names.ts";
 import { Rows } from "./rows.ts";
 
@@ -41,12 +41,12 @@ export class Edges {
     this.#delegationNames = delegationNames;
     this.out = new Rows(sizes);
     this.in = new Rows(sizes);
-    const room = roomFor(sizes.edges);
-    this.#sources = new Uint32Array(room);
-    this.#targets = new Uint32Array(room);
-    this.#kinds = new Uint8Array(room);
-    this.#notes = new Uint32Array(room);
-    this.#ids.reserve(room * ID_BYTES);
+    const capacity = capacityFor(sizes.edges);
+    this.#sources = new Uint32Array(capacity);
+    this.#targets = new Uint32Array(capacity);
+    this.#kinds = new Uint8Array(capacity);
+    this.#notes = new Uint32Array(capacity);
+    this.#ids.reserve(capacity * ID_BYTES);
   }
 
   get size(): number {
@@ -109,10 +109,10 @@ export class Edges {
   /** `note` as in `set`: of a delegation its number, which is where its id is from. */
   add(source: number, kind: number, target: number, id: string, note: number): number {
     const edge = this.#free.pop() ?? this.#used++;
-    this.#sources = withRoom(this.#sources, edge + 1);
-    this.#targets = withRoom(this.#targets, edge + 1);
-    this.#kinds = withRoom(this.#kinds, edge + 1);
-    this.#notes = withRoom(this.#notes, edge + 1);
+    this.#sources = withCapacity(this.#sources, edge + 1);
+    this.#targets = withCapacity(this.#targets, edge + 1);
+    this.#kinds = withCapacity(this.#kinds, edge + 1);
+    this.#notes = withCapacity(this.#notes, edge + 1);
     this.#sources[edge] = source;
     this.#targets[edge] = target;
     this.#kinds[edge] = kind;

@@ -10,7 +10,7 @@ import { delegationsBetween, eachIn, eachOut, isActive, seenNode, type View } fr
 
 const FIRST_STEPS = ["BELONGS_TO", "MEMBER_OF", "HAS_RTR", "USES_TENANT"].map(edgeKindNumber);
 const FURTHER_STEPS = ["MEMBER_OF", "HAS_RTR"].map(edgeKindNumber);
-const MOST_STEPS = 10;
+const MAX_STEPS = 10;
 const HAS_CAPABILITY = edgeKindNumber("HAS_CAPABILITY");
 const GRANTS_ACCESS = edgeKindNumber("GRANTS_ACCESS");
 const POLICY_REF = edgeKindNumber("POLICY_REF");
@@ -46,7 +46,7 @@ const stepsOf = (view: View, start: number): readonly FactStep[] => {
   const startId = nodes.names.nameOf(start);
   const steps: FactStep[] = [];
   let level = [start];
-  for (let depth = 1; depth <= MOST_STEPS && level.length > 0; depth++) {
+  for (let depth = 1; depth <= MAX_STEPS && level.length > 0; depth++) {
     const found: FactStep[] = [];
     const reached = new Set<number>();
     for (const node of level) {

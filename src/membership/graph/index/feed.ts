@@ -1,10 +1,10 @@
-import { createTurns } from "#http/turns.ts";
+import { createYielding } from "#http/yielding.ts";
 import type { Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import { buildGraph } from "./build-graph.ts";
 import type { Graph } from "./graph.ts";
-import { createPulse, type Pulse } from "./pulse.ts";
+import { createPoller, type Poller } from "./poller.ts";
 import { HEAD, OPS, RULES } from "./rows-read.ts";
 
 export interface FeedParts {
@@ -70,7 +70,7 @@ const NOWHERE: Place = { version: -1n, rules: "", isWhole: false };
  */
 export const createFeed = async (parts: FeedParts): Promise<Feed> => {
   const { database, log, metrics } = parts;
-  const pause = createTurns(SLICE_MS);
+  const pause = createYielding(SLICE_MS);
   let graph: Graph | undefined;
   let place: Place = NOWHERE;
   /** The database's clock at zero of ours, as the last look found it. */
@@ -150,7 +150,7 @@ export const createFeed = async (parts: FeedParts): Promise<Feed> => {
     for (const tell of waiting) tell();
   };
   const failed = (cause: unknown): void => log.warn("graph_index_fault", { cause });
-  const pulse: Pulse = createPulse({ everyMs: parts.pollMs, boundMs: parts.boundMs, idleMs: IDLE_MS, look, failed });
+  const pulse: Poller = createPoller({ everyMs: parts.pollMs, boundMs: parts.boundMs, idleMs: IDLE_MS, look, failed });
 
   const stopListening = await database.listen(
     CHANNEL,
@@ -166,9 +166,9 @@ export const createFeed = async (parts: FeedParts): Promise<Feed> => {
     if (version > hinted) hinted = version;
     if (isHinting || isStopped || database.kind === "pglite") return;
     isHinting = true;
-    for (let told = -1n; told < hinted && !isStopped;) {
-      told = hinted;
-      await database.notify(CHANNEL, String(told)).catch((cause: unknown) => log.warn("graph_hint_failed", { cause }));
+    for (let reported = -1n; reported < hinted && !isStopped;) {
+      reported = hinted;
+      await database.notify(CHANNEL, String(reported)).catch((cause: unknown) => log.warn("graph_hint_failed", { cause }));
     }
     isHinting = false;
   };

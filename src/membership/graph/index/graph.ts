@@ -1,10 +1,10 @@
-import type { Turn } from "#http/turns.ts";
+import type { Yield } from "#http/yielding.ts";
 import type { DataScopeRule } from "#contract/data-scope-rules.ts";
 import { Delegations } from "./delegations.ts";
 import { DELEGATES_TO, edgeKindNumber, Edges } from "./edges.ts";
 import { ALL, Nodes } from "./nodes.ts";
 import type { IndexedDelegation, IndexedEdge, IndexedNode, IndexedOp } from "./rows-read.ts";
-import { Tally } from "./tally.ts";
+import { Tally } from "./counter.ts";
 import { Texts } from "./texts.ts";
 import { Words } from "./words.ts";
 
@@ -109,7 +109,7 @@ export class Graph {
   }
 
   /** Once all is there: packs the rows and counts edges from now on. Between two parts others may have their turn; nobody asks or writes yet. */
-  async settle(pause: Turn): Promise<void> {
+  async settle(pause: Yield): Promise<void> {
     await this.edges.out.pack(pause);
     await this.edges.in.pack(pause);
     this.edgeCounts.clear();

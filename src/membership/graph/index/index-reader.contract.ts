@@ -313,7 +313,7 @@ const questionsOf = (world: RandomWorld): readonly Question[] => {
 };
 
 /** How often something was told: answers that are all empty would prove nothing. */
-export type Told = Map<string, number>;
+export type Reported = Map<string, number>;
 
 /** How often in vain both were asked the last question: who writes meanwhile waits the longer for it, or no two would ever meet. */
 export interface Pace {
@@ -325,7 +325,11 @@ export const requireEqual = async (
   index: GraphReader,
   sql: GraphReader,
   world: RandomWorld,
-  { told: said = new Map(), pace = { tries: 0 }, isAsked = () => true }: { told?: Told; pace?: Pace; isAsked?: () => boolean } = {},
+  {
+    reported: said = new Map(),
+    pace = { tries: 0 },
+    isAsked = () => true,
+  }: { reported?: Reported; pace?: Pace; isAsked?: () => boolean } = {},
 ): Promise<void> => {
   for (const [what, ask] of questionsOf(world).filter(isAsked))
     for (let tries = 1; ; tries++) {
@@ -337,8 +341,8 @@ export const requireEqual = async (
         if (own.source !== "index") await pause(20);
         continue;
       }
-      const { source: _source, ...told } = own;
-      assert.deepEqual({ validUntil: null, ...told }, { validUntil: null, ...kept }, what);
+      const { source: _source, ...reported } = own;
+      assert.deepEqual({ validUntil: null, ...reported }, { validUntil: null, ...kept }, what);
       const [word = ""] = what.split(" ");
       const text = JSON.stringify(("value" in kept ? kept.value : undefined) ?? null);
       if (!/^(\[\]|null|\{\}|\{"found":false.*|\{"tenant_ids":\[\].*)?$/.test(text)) said.set(word, (said.get(word) ?? 0) + 1);

@@ -12,13 +12,13 @@ import type { Database } from "#store/database.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { forEachDatabase } from "#testing/database.ts";
-import { graphRooms, graphWorld } from "#testing/membership.ts";
+import { graphModules, graphWorld } from "#testing/membership.ts";
 import { until } from "#testing/until.ts";
 import type { TestContext } from "node:test";
 import { buildGraph } from "./build-graph.ts";
 import { createFeed, type Seen } from "./feed.ts";
 import { createIndexReader } from "./index-reader.ts";
-import { changeWorld, makeWorld, pickBy, requireEqual, spend, worldOf, type Told } from "./index-reader.contract.ts";
+import { changeWorld, makeWorld, pickBy, requireEqual, spend, worldOf, type Reported } from "./index-reader.contract.ts";
 
 const dataScope = { unknownType: "tenants", refused: () => {} } as const;
 /** Each is compared at two versions of its own; docs/identity-graph.md has the command for thousands. */
@@ -57,12 +57,12 @@ const builtWorld = async (database: Database, options?: { readonly demo: boolean
   return { ...world, settle, reader: createIndexReader({ feed, sql: world.reader, database, dataScope }) };
 };
 
-forEachDatabase("the index reads like the rows", graphRooms, async (_t, database) =>
+forEachDatabase("the index reads like the rows", graphModules, async (_t, database) =>
   readsLikeTheRows(await builtWorld(database, { demo: false }), 20),
 );
-forEachDatabase("the index finds shortest paths", graphRooms, async (_t, database) => findsShortestPaths(await builtWorld(database), 8));
-forEachDatabase("the index tells nothing foreign", graphRooms, async (_t, database) => tellsNothingForeign(await builtWorld(database)));
-forEachDatabase("searches are answered beside the index", graphRooms, async (_t, database) =>
+forEachDatabase("the index finds shortest paths", graphModules, async (_t, database) => findsShortestPaths(await builtWorld(database), 8));
+forEachDatabase("the index tells nothing foreign", graphModules, async (_t, database) => tellsNothingForeign(await builtWorld(database)));
+forEachDatabase("searches are answered beside the index", graphModules, async (_t, database) =>
   searchesLikeReadingAll(await builtWorld(database)),
 );
 
@@ -84,7 +84,7 @@ const equalWhileWriting = async (t: TestContext, database: Database): Promise<vo
   const started = performance.now();
   const { index, reader, write, feed } = await followed(t, database);
   let isOver = false;
-  const told: Told = new Map();
+  const reported: Reported = new Map();
   const pace = { tries: 1 };
   const shares = Array.from({ length: SHARE }, (_none, share) => share);
   const other = worldOf(1_000_000);
@@ -106,9 +106,9 @@ const equalWhileWriting = async (t: TestContext, database: Database): Promise<vo
       if (n % GROWN === GROWN - 1) await database.script("analyze membership.node; analyze membership.edge; analyze membership.delegation");
       await makeWorld(write, world, pick);
       await spend(database, world);
-      await requireEqual(index, reader, world, { told, pace, isAsked });
+      await requireEqual(index, reader, world, { reported, pace, isAsked });
       for (let step = 0; step < 2; step++) await changeWorld(write, world, pick);
-      await requireEqual(index, reader, world, { told, pace, isAsked });
+      await requireEqual(index, reader, world, { reported, pace, isAsked });
     }
   } finally {
     isOver = true;
@@ -116,7 +116,7 @@ const equalWhileWriting = async (t: TestContext, database: Database): Promise<vo
   }
   // A few tell much of everything. Of a chain, where each is asked a tenth, about every fortieth tells: of a hundred it may be none.
   const least = SHARE === 1 ? Math.min(WORLDS / 2, 3 + WORLDS / 10) : WORLDS / 100 - 5;
-  for (const word of WORDS) assert.ok((told.get(word) ?? 0) >= least, `${word} was told ${told.get(word) ?? 0} times`);
+  for (const word of WORDS) assert.ok((reported.get(word) ?? 0) >= least, `${word} was told ${reported.get(word) ?? 0} times`);
   // What followed the log is what the rows themselves make.
   const seen = feed.look();
   assert.ok(typeof seen !== "string");
@@ -124,6 +124,6 @@ const equalWhileWriting = async (t: TestContext, database: Database): Promise<vo
   await requireEqual(rebuilt.index, reader, other);
   t.diagnostic(`${WORLDS} worlds from ${FIRST} equal at two versions each: ${((performance.now() - started) / 1000).toFixed(1)} s`);
 };
-forEachDatabase("the index equals the database at every version, while others write", graphRooms, equalWhileWriting, {
+forEachDatabase("the index equals the database at every version, while others write", graphModules, equalWhileWriting, {
   timeout: 240_000 + WORLDS * 15_000,
 });

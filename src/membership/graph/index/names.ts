@@ -1,4 +1,4 @@
-import { Arena, withRoom } from "./column.ts";
+import { Arena, withCapacity } from "./column.ts";
 
 const FNV_PRIME = 0x01000193;
 const FNV_START = 0x811c9dc5;
@@ -49,7 +49,7 @@ export class Names {
     const number = this.#size++;
     const start = this.#starts[number] as number;
     this.#letters.reserve(start + name.length);
-    this.#starts = withRoom(this.#starts, number + 2);
+    this.#starts = withCapacity(this.#starts, number + 2);
     for (let at = 0; at < name.length; at++) {
       const letter = name.charCodeAt(at);
       if (letter > 127) throw new Error("an id of the graph has letters beyond ASCII");

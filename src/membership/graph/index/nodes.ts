@@ -1,8 +1,8 @@
 import { nodeKindNames, type NodeKind } from "#membership/graph/kinds.ts";
-import { roomFor, withRoom } from "./column.ts";
+import { capacityFor, withCapacity } from "./column.ts";
 import type { IndexedNode } from "./rows-read.ts";
 import { Names } from "./names.ts";
-import { Tally } from "./tally.ts";
+import { Tally } from "./counter.ts";
 import type { Texts } from "./texts.ts";
 import { Words } from "./words.ts";
 
@@ -42,13 +42,13 @@ export class Nodes {
   constructor(texts: Texts, tenants: Words<string>, size: number) {
     this.#texts = texts;
     this.#tenantWords = tenants;
-    const room = roomFor(size);
-    this.#kinds = new Uint8Array(room);
-    this.#states = new Uint8Array(room);
-    this.#tenants = new Uint32Array(room);
-    this.#digests = new Uint32Array(room);
-    this.#props = new Uint32Array(room);
-    this.#names = new Uint32Array(room);
+    const capacity = capacityFor(size);
+    this.#kinds = new Uint8Array(capacity);
+    this.#states = new Uint8Array(capacity);
+    this.#tenants = new Uint32Array(capacity);
+    this.#digests = new Uint32Array(capacity);
+    this.#props = new Uint32Array(capacity);
+    this.#names = new Uint32Array(capacity);
     this.#active = this.#stateWords.add("active", String);
     this.#approved = this.#stateWords.add("approved", String);
   }
@@ -117,12 +117,12 @@ export class Nodes {
   put(row: IndexedNode): void {
     const node = this.names.add(row.id);
     const before = this.kind(node);
-    this.#kinds = withRoom(this.#kinds, node + 1);
-    this.#states = withRoom(this.#states, node + 1);
-    this.#tenants = withRoom(this.#tenants, node + 1);
-    this.#digests = withRoom(this.#digests, node + 1);
-    this.#props = withRoom(this.#props, node + 1);
-    this.#names = withRoom(this.#names, node + 1);
+    this.#kinds = withCapacity(this.#kinds, node + 1);
+    this.#states = withCapacity(this.#states, node + 1);
+    this.#tenants = withCapacity(this.#tenants, node + 1);
+    this.#digests = withCapacity(this.#digests, node + 1);
+    this.#props = withCapacity(this.#props, node + 1);
+    this.#names = withCapacity(this.#names, node + 1);
     if (before !== 0) this.#leave(node);
     this.#kinds[node] = kindNumbers.get(row.kind) ?? 0;
     if (this.#kinds[node] === 0) throw new Error(`the graph has nodes of kind ${row.kind}, which nobody knows`);

@@ -1,9 +1,9 @@
-import type { Turn } from "#http/turns.ts";
-import { roomFor, withRoom } from "./column.ts";
+import type { Yield } from "#http/yielding.ts";
+import { capacityFor, withCapacity } from "./column.ts";
 
 /** Room that a row may have: 0, 1, 2, 3, 4, 6, 8, 12, 16, ..: never more than half of it is empty, and of short rows nothing. */
-const rooms: number[] = [0, 1, 2, 3, 4];
-for (let room = 4; room < 2 ** 30; room *= 2) rooms.push(room * 1.5, room * 2);
+const capacities: number[] = [0, 1, 2, 3, 4];
+for (let capacity = 4; capacity < 2 ** 30; capacity *= 2) capacities.push(capacity * 1.5, capacity * 2);
 
 /**
  * A row of numbers for each node, all of them in one pool: compressed sparse rows that can be written. A row that outgrows its room moves to
@@ -15,18 +15,18 @@ export class Rows {
   #starts: Uint32Array;
   #lengths: Uint32Array;
   /** Index in `rooms`. */
-  #rooms: Uint8Array;
-  readonly #left: number[][] = rooms.map(() => []);
+  #capacities: Uint8Array;
+  readonly #left: number[][] = capacities.map(() => []);
 
   constructor(sizes: { readonly nodes: number; readonly edges: number }) {
-    this.#pool = new Uint32Array(roomFor(sizes.edges));
-    this.#starts = new Uint32Array(roomFor(sizes.nodes));
-    this.#lengths = new Uint32Array(roomFor(sizes.nodes));
-    this.#rooms = new Uint8Array(roomFor(sizes.nodes));
+    this.#pool = new Uint32Array(capacityFor(sizes.edges));
+    this.#starts = new Uint32Array(capacityFor(sizes.nodes));
+    this.#lengths = new Uint32Array(capacityFor(sizes.nodes));
+    this.#capacities = new Uint8Array(capacityFor(sizes.nodes));
   }
 
   get bytes(): number {
-    return this.#pool.byteLength + this.#starts.byteLength + this.#lengths.byteLength + this.#rooms.byteLength;
+    return this.#pool.byteLength + this.#starts.byteLength + this.#lengths.byteLength + this.#capacities.byteLength;
   }
 
   /** Where the row of a node begins and ends; what lies there is read by `at`, and moves with the next write. */
@@ -41,12 +41,12 @@ export class Rows {
   }
 
   insert(node: number, place: number, value: number): void {
-    this.#starts = withRoom(this.#starts, node + 1);
-    this.#lengths = withRoom(this.#lengths, node + 1);
-    this.#rooms = withRoom(this.#rooms, node + 1);
+    this.#starts = withCapacity(this.#starts, node + 1);
+    this.#lengths = withCapacity(this.#lengths, node + 1);
+    this.#capacities = withCapacity(this.#capacities, node + 1);
     const offset = place - this.start(node);
     const length = this.#lengths[node] as number;
-    if (length === rooms[this.#rooms[node] as number]) this.#move(node, (this.#rooms[node] as number) + 1);
+    if (length === capacities[this.#capacities[node] as number]) this.#move(node, (this.#capacities[node] as number) + 1);
     const start = this.#starts[node] as number;
     this.#pool.copyWithin(start + offset + 1, start + offset, start + length);
     this.#pool[start + offset] = value;
@@ -60,18 +60,18 @@ export class Rows {
   }
 
   /** Puts rows side by side, each with the room that it needs: what growing left behind is let go. Nobody may read or write meanwhile. */
-  async pack(pause: Turn): Promise<void> {
-    const roomOf = (length: number): number => rooms.findIndex((room) => room >= length);
+  async pack(pause: Yield): Promise<void> {
+    const moduleOf = (length: number): number => capacities.findIndex((capacity) => capacity >= length);
     let size = 0;
-    for (const length of this.#lengths) size += rooms[roomOf(length)] as number;
-    const pool = new Uint32Array(roomFor(size));
+    for (const length of this.#lengths) size += capacities[moduleOf(length)] as number;
+    const pool = new Uint32Array(capacityFor(size));
     let used = 0;
     for (const [node, length] of this.#lengths.entries()) {
       const start = this.#starts[node] as number;
       pool.set(this.#pool.subarray(start, start + length), used);
       this.#starts[node] = used;
-      this.#rooms[node] = roomOf(length);
-      used += rooms[roomOf(length)] as number;
+      this.#capacities[node] = moduleOf(length);
+      used += capacities[moduleOf(length)] as number;
       if (node % 1024 === 0) await pause();
     }
     this.#pool = pool;
@@ -79,17 +79,17 @@ export class Rows {
     for (const left of this.#left) left.length = 0;
   }
 
-  #move(node: number, room: number): void {
-    const [from, held] = [this.#starts[node] as number, this.#rooms[node] as number];
-    const to = room === 0 ? 0 : (this.#left[room]?.pop() ?? this.#take(rooms[room] as number));
+  #move(node: number, capacity: number): void {
+    const [from, held] = [this.#starts[node] as number, this.#capacities[node] as number];
+    const to = capacity === 0 ? 0 : (this.#left[capacity]?.pop() ?? this.#take(capacities[capacity] as number));
     this.#pool.copyWithin(to, from, from + (this.#lengths[node] as number));
     if (held !== 0) this.#left[held]?.push(from);
     this.#starts[node] = to;
-    this.#rooms[node] = room;
+    this.#capacities[node] = capacity;
   }
 
   #take(size: number): number {
-    this.#pool = withRoom(this.#pool, this.#used + size);
+    this.#pool = withCapacity(this.#pool, this.#used + size);
     this.#used += size;
     return this.#used - size;
   }

@@ -7,7 +7,7 @@ import { createMetrics } from "#telemetry/metrics.ts";
 import type { Database } from "#store/database.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { forEachDatabase } from "#testing/database.ts";
-import { graphRooms, graphWorld, servedWorld, type GraphWorld } from "#testing/membership.ts";
+import { graphModules, graphWorld, servedWorld, type GraphWorld } from "#testing/membership.ts";
 import { until } from "#testing/until.ts";
 import { recordDelegation } from "#membership/delegations/put-delegation.ts";
 import { createWriteGraph } from "#membership/graph/write.ts";
@@ -27,7 +27,7 @@ const questions = [
 const auto = { environment: { MEMBERSHIP_READER: "auto", GRAPH_POLL_MS: "20", GRAPH_STALENESS_BOUND_MS: "60000" } };
 const revoke = { scopes: ["membership.delegate"], body: { reason: "No longer needed" } };
 
-forEachDatabase("PIP answers out of memory what the database says, with its own word of where from", graphRooms, async (t, database) => {
+forEachDatabase("PIP answers out of memory what the database says, with its own word of where from", graphModules, async (t, database) => {
   const indexed = await servedWorld(t, database, auto);
   const plain = await servedWorld(t, database);
   const ask = (world: typeof plain, path: string, headers = {}) => world.call("service:pdp", "GET", path, { headers });
@@ -47,7 +47,7 @@ forEachDatabase("PIP answers out of memory what the database says, with its own 
   assert.deepEqual([ahead.status, ahead.body.code], [503, "graph_behind"]);
 });
 
-forEachDatabase("what a replica wrote counts there when it is answered", graphRooms, async (t, database) => {
+forEachDatabase("what a replica wrote counts there when it is answered", graphModules, async (t, database) => {
   const world = await servedWorld(t, database, auto);
   const capabilities = () => world.call("service:pdp", "GET", CAPABILITIES);
   await until(async () => (await capabilities()).headers.get("x-graph-source") === "index");
@@ -95,7 +95,7 @@ const revokeAway = async (world: GraphWorld, written?: (version: bigint) => Prom
 
 forEachDatabase(
   "facts of a delegation are of no older graph than the database had when they were asked for",
-  graphRooms,
+  graphModules,
   async (t, database) => {
     const world = await graphWorld(database);
     const feed = await replica(t, deaf(database), { pollMs: 600_000, boundMs: 600_000 });
@@ -109,22 +109,22 @@ forEachDatabase(
         agent_ids: ["agent:hr-assistant"],
       },
     ];
-    const told = async () => {
+    const reported = async () => {
       const { value, source } = await index.facts(wholeGraph, asks);
       return [value[0]?.delegation?.status, value[0]?.capability, source];
     };
-    assert.deepEqual(await told(), ["active", true, "index"]);
+    assert.deepEqual(await reported(), ["active", true, "index"]);
     const version = await revokeAway(world);
     // Nothing was heard of it, and the next look is ten minutes off: the question itself makes the index look, or SQL answers it.
-    assert.deepEqual((await told()).slice(0, 2), ["revoked", false]);
+    assert.deepEqual((await reported()).slice(0, 2), ["revoked", false]);
     await until(() => feed.state().version === version);
-    assert.deepEqual(await told(), ["revoked", false, "index"]);
+    assert.deepEqual(await reported(), ["revoked", false, "index"]);
   },
 );
 
 forEachDatabase(
   "a revocation elsewhere holds here, by a hint, by a look, or because an old look counts for nothing",
-  graphRooms,
+  graphModules,
   async (t, database, { second }) => {
     const world = await graphWorld(database);
     const elsewhere = second === undefined ? database : await second();
@@ -157,8 +157,8 @@ forEachDatabase(
       if (name !== "stopped") {
         // SQL answers as long as the index cannot, and knows the version at once.
         await until(async () => {
-          const { version: told, source } = await index.capabilities(wholeGraph, ask);
-          return told >= version && source === "index";
+          const { version: reported, source } = await index.capabilities(wholeGraph, ask);
+          return reported >= version && source === "index";
         });
       }
       const answered = await index.capabilities(wholeGraph, ask);
@@ -169,7 +169,7 @@ forEachDatabase(
 
 forEachDatabase(
   "a change log that does not lead on, and a graph that was put back, are read anew from the rows",
-  graphRooms,
+  graphModules,
   async (t, database) => {
     const world = await graphWorld(database);
     const feed = await replica(t, database, { pollMs: 20, boundMs: 60_000 });
@@ -187,7 +187,7 @@ forEachDatabase(
   },
 );
 
-forEachDatabase("nothing is asked of the database while nobody asks", graphRooms, async (t, database) => {
+forEachDatabase("nothing is asked of the database while nobody asks", graphModules, async (t, database) => {
   await graphWorld(database);
   let asked = 0;
   const counted: Database = {

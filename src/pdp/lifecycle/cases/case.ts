@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { YamlDocument } from "#documents/yaml-document.ts";
+import type { YamlDocument } from "#parsing/yaml-document.ts";
 import { readBundled, shapeFindings, type Finding } from "#pdp/bundle/findings.ts";
 import { perText } from "#pdp/bundle/per-text.ts";
 import type { PolicyFiles } from "#pdp/bundle/policy-files.ts";
@@ -40,7 +40,7 @@ export type PolicyCase = z.infer<typeof policyCase> & { readonly file?: string }
 
 const PREFIX = "cases/";
 /** Cases may share what is given by aliases: so many values may stand for others in one file. */
-const MOST_ALIASES = 100;
+const MAX_ALIASES = 100;
 
 interface ReadFile {
   /** By their place in the list. */
@@ -50,7 +50,7 @@ interface ReadFile {
 const readings = perText<ReadFile>();
 
 const readDocument = (name: string, text: string, found: Finding[]): YamlDocument | undefined =>
-  readBundled(name, text, found, { aliases: MOST_ALIASES });
+  readBundled(name, text, found, { aliases: MAX_ALIASES });
 
 const readFile = (name: string, text: string): ReadFile => {
   const findings: Finding[] = [];

@@ -19,7 +19,7 @@ export interface Difference {
 
 type Sample = NonNullable<DifferenceClass["sample"]>;
 
-const MOST_SAMPLES = 20;
+const MAX_SAMPLES = 20;
 
 const keyOf = ({ type, action, active, other }: Pick<Difference, "type" | "action" | "active" | "other">): string =>
   createHash("sha256")
@@ -43,7 +43,7 @@ export const mergeSamples = (one: Sample, other: Sample): Sample => {
       const key = JSON.stringify([subject, agent, id]);
       return !seen.has(key) && seen.add(key) !== undefined;
     })
-    .slice(0, MOST_SAMPLES);
+    .slice(0, MAX_SAMPLES);
 };
 
 /** Differences gathered by their kind: what was asked for, and both answers. */
@@ -53,14 +53,14 @@ export interface DifferenceClasses {
   readonly entries: ReadonlyMap<string, DifferenceClass>;
 }
 
-export const createClasses = (most: number, before: Readonly<Record<string, DifferenceClass>> = {}): DifferenceClasses => {
+export const createClasses = (max: number, before: Readonly<Record<string, DifferenceClass>> = {}): DifferenceClasses => {
   const entries = new Map(Object.entries(before));
   return {
     entries,
     add: (difference) => {
       const key = keyOf(difference);
       const held = entries.get(key);
-      if (held === undefined && entries.size >= most) return false;
+      if (held === undefined && entries.size >= max) return false;
       const { decisionId, at, subject, agent, resourceId } = difference;
       const sample: Sample = [{ decision_id: decisionId, subject, agent, resource_id: resourceId }];
       entries.set(key, {

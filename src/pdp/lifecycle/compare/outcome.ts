@@ -3,7 +3,7 @@ import type { Ask } from "#pdp/ask.ts";
 import type { Engine } from "#pdp/engine.ts";
 import type { Question } from "#pdp/question.ts";
 import type { StoredItem } from "#pdp/records/record.ts";
-import { answerOf, ruleOn } from "#pdp/ruling.ts";
+import { answerOf, evaluate } from "#pdp/evaluation.ts";
 
 /** What of a decision two versions may differ in. */
 export interface Outcome {
@@ -25,7 +25,7 @@ export const outcomeOf = (decided: Pick<StoredItem, "decision" | "reason" | "obl
 export const outcomeBy = (engine: Engine, question: Question, supported: Ask["supported"]): Outcome => {
   if (!engine.bundle.schema.actions.has(question.pair.key))
     return { decision: false, reason: "unknown_action", obligations: [], policies: [] };
-  const ruling = ruleOn(engine, question);
+  const ruling = evaluate(engine, question);
   return outcomeOf({ ...answerOf(ruling, engine, question, supported), policies: ruling.policies });
 };
 

@@ -14,8 +14,8 @@ import { createMetrics } from "#telemetry/metrics.ts";
 import { packBundle, type PackedBundle } from "./packed-bundle.ts";
 
 /** The version that is looked at, and the one beside it. Large ones are hundreds of megabytes each. */
-const MOST_HELD = 2;
-const held = new LRUCache<string, Looked>({ max: MOST_HELD });
+const MAX_HELD = 2;
+const held = new LRUCache<string, Looked>({ max: MAX_HELD });
 
 const look = (files: PolicyFiles): Looked => {
   const digest = digestOf(files);

@@ -14,11 +14,11 @@ import { createExaminer, readBundleApart, type ExaminerLimits, type Urgency } fr
 /** An examiner with every thread that this process starts meanwhile, and how many of them there are at a time. */
 const watched = (t: TestContext, limits: Partial<ExaminerLimits> = {}) => {
   const threads: Worker[] = [];
-  const seen = { alive: 0, most: 0 };
+  const seen = { alive: 0, max: 0 };
   const note = (thread: Worker): void => {
     threads.push(thread);
     seen.alive += 1;
-    seen.most = Math.max(seen.most, seen.alive);
+    seen.max = Math.max(seen.max, seen.alive);
     thread.once("exit", () => (seen.alive -= 1));
   };
   process.on("worker", note);
@@ -38,13 +38,13 @@ const watched = (t: TestContext, limits: Partial<ExaminerLimits> = {}) => {
 const ANSWER = "is missing";
 
 test("one thread answers one question after another; what more would wait than may is busy at once", async (t) => {
-  const { ask, threads, seen } = watched(t, { mostWaiting: 2 });
+  const { ask, threads, seen } = watched(t, { maxWaiting: 2 });
   assert.equal(threads.length, 0, "none before the first question");
   const answers = [ask(), ask(), ask(), ask(), ask("urgent")];
   assert.equal(await answers[3], "busy");
   assert.deepEqual(await Promise.all(answers), [ANSWER, ANSWER, ANSWER, "busy", ANSWER]);
   assert.equal(await ask(), ANSWER, "when there is room again");
-  assert.equal(seen.most, 1);
+  assert.equal(seen.max, 1);
 });
 
 test("what is urgent goes before what waits and before what was begun, which is answered all the same", async (t) => {
@@ -56,7 +56,7 @@ test("what is urgent goes before what waits and before what was begun, which is 
   };
   await Promise.all([say("begun", "in turn"), say("waiting", "in turn"), say("urgent", "urgent"), say("urgent too", "urgent")]);
   assert.deepEqual(order, ["urgent", "urgent too", "begun", "waiting"]);
-  assert.equal(seen.most, 1);
+  assert.equal(seen.max, 1);
 });
 
 test("the death of the thread costs the question that it was at; another thread answers the next", async (t) => {
@@ -65,7 +65,7 @@ test("the death of the thread costs the question that it was at; another thread 
   await until(() => threads.length === 1);
   await threads[0]?.terminate();
   assert.deepEqual([await lost, await next], ["engine_failed", ANSWER]);
-  assert.deepEqual([threads.length, seen.most], [2, 1]);
+  assert.deepEqual([threads.length, seen.max], [2, 1]);
 });
 
 test("an examination without an end is ended, and the next one answered", async (t) => {

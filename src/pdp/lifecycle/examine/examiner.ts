@@ -21,7 +21,7 @@ export interface ExaminerLimits {
   /** How long the thread stays when nothing is asked. */
   readonly idleMs: number;
   /** Most that wait, of each urgency. */
-  readonly mostWaiting: number;
+  readonly maxWaiting: number;
 }
 
 /** Looks at policies beside the event loop. */
@@ -38,10 +38,10 @@ interface Job {
   readonly reject: (problem: Problem) => void;
 }
 
-const LIMITS: ExaminerLimits = { timeoutMs: 60_000, idleMs: 30_000, mostWaiting: 8 };
+const LIMITS: ExaminerLimits = { timeoutMs: 60_000, idleMs: 30_000, maxWaiting: 8 };
 const MEMORY_MB = 1_024;
 /** Cedar gives no memory back: after so many examinations another thread begins. */
-const MOST_OF_ONE_THREAD = 64;
+const MAX_OF_ONE_THREAD = 64;
 
 const failed = (cause: unknown): Problem => new Problem("engine_failed", { detail: "The policies could not be looked at.", cause });
 
@@ -89,7 +89,7 @@ export const createExaminer = (limits: Partial<ExaminerLimits> = {}): Examiner =
       if ("answer" in said) job?.resolve(said.answer);
       else job?.reject(failed(said.failed));
       examined += 1;
-      if (examined >= MOST_OF_ONE_THREAD) end();
+      if (examined >= MAX_OF_ONE_THREAD) end();
       next();
     });
     made.on("error", (error) => void (cause = error));
@@ -123,7 +123,7 @@ export const createExaminer = (limits: Partial<ExaminerLimits> = {}): Examiner =
   const put = (job: Job): void => {
     const lane = waiting[job.urgency];
     if (isClosed) return job.reject(failed("the service is stopping"));
-    if (lane.length >= limit("mostWaiting"))
+    if (lane.length >= limit("maxWaiting"))
       return job.reject(new Problem("busy", { detail: "Too many policies wait to be looked at.", headers: { "retry-after": "5" } }));
     lane.push(job);
     if (job.urgency === "urgent" && running?.urgency === "in turn") {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
-import { deploymentActs } from "#decide/deployment-acts.ts";
+import { deploymentActs } from "#pdp-client/deployment-acts.ts";
 import { matrixFile } from "#testing/decision-matrix.ts";
 
 /**

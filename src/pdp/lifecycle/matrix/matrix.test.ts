@@ -59,7 +59,7 @@ test("what only services of the house can ask is answered over HTTP, with their 
       ["crud", rows.filter((row) => row.could === true)],
       ["gateway", rows.filter((row) => row.could !== true)],
     ] as const) {
-      const response = await world.ask("/access/v1/evaluations", await world.houseToken(service), { evaluations: asked.map(question) });
+      const response = await world.ask("/access/v1/evaluations", await world.serviceToken(service), { evaluations: asked.map(question) });
       assert.equal(response.status, 200, await response.clone().text());
       const { evaluations } = (await response.json()) as { readonly evaluations: readonly EvaluationReply[] };
       for (const [index, row] of asked.entries()) {

@@ -1,6 +1,6 @@
-import { houseAsk, vouchesNothing, type Ask, type Properties } from "#pdp/ask.ts";
+import { internalAsk, vouchesNothing, type Ask, type Properties } from "#pdp/ask.ts";
 import type { DecisionPoint, Verdict } from "#pdp/decision-point.ts";
-import { houseTools, pairs } from "#decide/pairs.ts";
+import { builtInTools, pairs } from "#pdp-client/pairs.ts";
 
 /**
  * Who asks, by column: the five persons of the demo world, three of them through an agent, and one whom the demo world does not have: an
@@ -42,7 +42,7 @@ export interface KnownDecisions {
 }
 
 const tools = [
-  ...Object.values(houseTools),
+  ...Object.values(builtInTools),
   "people.demo.list_employees",
   "people.demo.get_employee",
   "people.demo.update_salary",
@@ -101,7 +101,7 @@ export const matrixRows = (known: KnownDecisions): readonly Row[] => {
 };
 
 const askOf = (column: Column, row: Row, now: Date, mfa: boolean): Ask =>
-  houseAsk({
+  internalAsk({
     pep: row.could === true ? "service:crud" : "service:gateway",
     bound: "*",
     subject: { type: "identity", id: column.subject, tenant: "tenant" in column ? column.tenant : "tenant:acme" },

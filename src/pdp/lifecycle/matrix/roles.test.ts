@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { deploymentActs } from "#decide/deployment-acts.ts";
-import { houseAsk, vouchesNothing } from "#pdp/ask.ts";
+import { deploymentActs } from "#pdp-client/deployment-acts.ts";
+import { internalAsk, vouchesNothing } from "#pdp/ask.ts";
 import { readBundle } from "#pdp/bundle/bundle.ts";
 import { readPolicyFolder } from "#pdp/bundle/policy-files.ts";
 import { createCedar } from "#pdp/cedar.ts";
@@ -10,7 +10,7 @@ import { createEngine } from "#pdp/engine.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { testDatabase } from "#testing/database.ts";
 import { policyFolder } from "#testing/decision-matrix.ts";
-import { graphRooms, graphWorld } from "#testing/membership.ts";
+import { graphModules, graphWorld } from "#testing/membership.ts";
 import { readerFacts } from "#testing/pdp.ts";
 import { matrixRows, nameOf } from "./matrix.ts";
 import { matrixDecisionFacts, matrixDecisions } from "./matrix-facts.ts";
@@ -102,7 +102,7 @@ const cellOf = (plain: Verdict | undefined, strong: Verdict | undefined): string
 };
 
 test("every pair is answered to every role, in the operator's tenant and in another, as one table says", async (t) => {
-  const world = await graphWorld(await testDatabase(t, graphRooms));
+  const world = await graphWorld(await testDatabase(t, graphModules));
   for (const tenant of tenants)
     for (const role of roles) {
       const [person, account, own] = [`person:${role}-${tenant}`, `account:${role}@${tenant}`, `tenant:${tenant}`];
@@ -130,7 +130,7 @@ test("every pair is answered to every role, in the operator's tenant and in anot
     const asks = tenants.flatMap((tenant) =>
       roles.flatMap((role) =>
         [{}, { acr: "strong" as const, authTime: Math.floor(now().getTime() / 1000) }].map((assurance) =>
-          houseAsk({
+          internalAsk({
             pep: row.could === true ? "service:crud" : "service:gateway",
             bound: "*",
             subject: { type: "identity", id: `person:${role}-${tenant}`, tenant: `tenant:${tenant}` },

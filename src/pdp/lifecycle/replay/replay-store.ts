@@ -40,7 +40,7 @@ export const beginning: ReplayProgress = {
 };
 
 /** One that does not come further is given up after so many tries, whatever it is that ends them. */
-const MOST_TRIES = 5;
+const MAX_TRIES = 5;
 const UNHELD = "state = 'running' and (holder is null or seen_at < clock_timestamp() - interval '10 seconds')";
 const TRIES = "coalesce((progress ->> 'tries')::int, 0)";
 
@@ -75,12 +75,12 @@ const stop = statement<{ readonly id: string }>(
 const claim = statement<Row>(
   "pdp.replay.claim",
   `update pdp.replay set holder = $1, seen_at = clock_timestamp(), progress = jsonb_set(progress, '{tries}', to_jsonb(${TRIES} + 1))
-   where id = (select id from pdp.replay where ${UNHELD} and ${TRIES} < ${MOST_TRIES} order by created_at limit 1 for update skip locked)
+   where id = (select id from pdp.replay where ${UNHELD} and ${TRIES} < ${MAX_TRIES} order by created_at limit 1 for update skip locked)
    returning ${COLUMNS}`,
 );
 const giveUp = statement<{ readonly id: string; readonly version: string }>(
   "pdp.replay.give_up",
-  `update pdp.replay set state = 'failed', holder = null where ${UNHELD} and ${TRIES} >= ${MOST_TRIES} returning id, version`,
+  `update pdp.replay set state = 'failed', holder = null where ${UNHELD} and ${TRIES} >= ${MAX_TRIES} returning id, version`,
 );
 const save = statement<{ readonly id: string }>(
   "pdp.replay.save",

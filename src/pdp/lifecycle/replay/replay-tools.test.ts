@@ -19,7 +19,7 @@ const PATH = "/access/v1/tools/replay";
 
 test("recorded calls of a tool are decided again as the tool would be, and only what that changes is told", async (t) => {
   const world = await pdpWorld(t);
-  const crud = await world.houseToken("crud");
+  const crud = await world.serviceToken("crud");
   const properties = (more: Readonly<Record<string, unknown>> = {}) => ({ cost_usd: 0.002, destructive: false, ...more });
   const call = (subject: string, agent: string | undefined, tool = LIST) =>
     world.ask("/access/v1/evaluation", crud, {
@@ -35,14 +35,19 @@ test("recorded calls of a tool are decided again as the tool would be, and only 
   const tool = { tool_id: LIST, before: properties(), after: properties(), state: "approved", drifted_for: [] as string[] };
   const replay = async (more: object, tenant = "tenant:acme"): Promise<Reply> =>
     readJson<Reply>(await world.ask(PATH, crud, { tenant_id: tenant, tools: [{ ...tool, ...more }] }));
-  const told = ({ evaluated, unchanged, newly_allowed: allowed, newly_denied: denied, changed, not_replayable: lost, complete }: Reply) => [
-    [evaluated, unchanged, allowed, denied, changed, lost],
+  const published = ({
+    evaluated,
+    unchanged,
+    newly_allowed: allowed,
+    newly_denied: denied,
+    changed,
+    not_replayable: lost,
     complete,
-  ];
+  }: Reply) => [[evaluated, unchanged, allowed, denied, changed, lost], complete];
 
-  assert.deepEqual(told(await replay({})), [[2, 2, 0, 0, 0, 0], true]);
+  assert.deepEqual(published(await replay({})), [[2, 2, 0, 0, 0, 0], true]);
   const drifted = await replay({ drifted_for: ["agent:hr-assistant"] });
-  assert.deepEqual(told(drifted), [[2, 1, 0, 1, 0, 0], true]);
+  assert.deepEqual(published(drifted), [[2, 1, 0, 1, 0, 0], true]);
   assert.deepEqual(
     drifted.examples.map(({ tool: name, before, after }) => [name, before.decision, after.decision, after.reason]),
     [[LIST, true, false, "definition_drifted"]],
@@ -54,8 +59,8 @@ test("recorded calls of a tool are decided again as the tool would be, and only 
     dear.examples.map(({ after }) => after.reason),
     ["budget_exhausted"],
   );
-  assert.deepEqual(told(await replay({ state: "retired" })), [[2, 0, 0, 2, 0, 0], true]);
-  assert.deepEqual(told(await replay({}, "tenant:globex")), [[1, 1, 0, 0, 0, 0], true], "each tenant has its own");
+  assert.deepEqual(published(await replay({ state: "retired" })), [[2, 0, 0, 2, 0, 0], true]);
+  assert.deepEqual(published(await replay({}, "tenant:globex")), [[1, 1, 0, 0, 0, 0], true], "each tenant has its own");
 
   // A policy that looks at what the tool service vouches for is asked with what it would vouch for.
   const files = await readPolicyFolder(policyFolder);

@@ -2,7 +2,7 @@ import type { BodyOf, ReplyOf } from "#contract/endpoint.ts";
 import type { Facts } from "#contract/facts.ts";
 import { microFromUsd } from "#contract/ids.ts";
 import type { replayTools as endpoint } from "#contract/replay-tools.ts";
-import { createTurns } from "#http/turns.ts";
+import { createYielding } from "#http/yielding.ts";
 import type { Engine } from "#pdp/engine.ts";
 import { countIn, newTally } from "#pdp/lifecycle/compare/outcome.ts";
 import type { DecisionLog } from "#pdp/records/decision-log.ts";
@@ -13,10 +13,10 @@ import { decideAgain } from "./decide-again.ts";
 type Body = BodyOf<typeof endpoint>;
 type ToolChange = Body["tools"][number];
 
-const MOST_EXAMPLES = 20;
+const MAX_EXAMPLES = 20;
 /** Pages of records that are looked through for decisions on these tools. */
-const MOST_PAGES = 4;
-const pause = createTurns(8);
+const MAX_PAGES = 4;
+const pause = createYielding(8);
 
 /** The newest enforced calls of these tools. */
 const newest = async (
@@ -26,7 +26,7 @@ const newest = async (
   const found: Recorded[] = [];
   const resources = tools.map(({ tool_id: id }) => id);
   let after: ListPosition | undefined;
-  for (let pages = 0; pages < MOST_PAGES; pages++) {
+  for (let pages = 0; pages < MAX_PAGES; pages++) {
     const page = await records.list({
       tenant,
       type: "tool",
@@ -81,7 +81,7 @@ export const replayTools = async (
     const after =
       facts === undefined ? undefined : decideAgain(next, factsAfter(facts, change, one.agent), engine, records.emptyContext, change.after);
     if (before === undefined || after === undefined) counts.not_replayable += 1;
-    else if (countIn(counts, before, after) && examples.length < MOST_EXAMPLES)
+    else if (countIn(counts, before, after) && examples.length < MAX_EXAMPLES)
       examples.push({
         decision_id: one.decision_id,
         tool: change.tool_id,

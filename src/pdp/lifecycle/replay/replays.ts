@@ -1,11 +1,11 @@
 import type { ServiceParts } from "#authn/service-parts.ts";
 import { randomUUID } from "node:crypto";
 import { Problem } from "#contract/problem.ts";
-import { startLoop } from "#http/loop.ts";
+import { startInterval } from "#http/interval.ts";
 import type { Engines } from "#pdp/engines.ts";
 import type { DecisionLog } from "#pdp/records/decision-log.ts";
 import type { Administrator } from "#pdp/lifecycle/rollout/guard-administration.ts";
-import { policyEntry } from "#pdp/lifecycle/rollout/tell.ts";
+import { policyEntry } from "#pdp/lifecycle/rollout/policy-events.ts";
 import { replayStore, type Replay, type ReplayFilter } from "./replay-store.ts";
 import { runReplay } from "./run-replay.ts";
 
@@ -33,7 +33,7 @@ export interface ReplaysParts extends Pick<ServiceParts, "database" | "change" |
 
 /** What is started here begins at once; this is for what another process left, which is noticed after ten seconds of its silence. */
 const LOOK_MS = 10_000;
-const MOST_RUNNING = 5;
+const MAX_RUNNING = 5;
 
 export const createReplays = (parts: ReplaysParts): Replays => {
   const { database, records, engines, log } = parts;
@@ -78,7 +78,7 @@ export const createReplays = (parts: ReplaysParts): Replays => {
       .finally(() => (working = undefined));
   };
   const looking = setInterval(kick, parts.lookMs ?? LOOK_MS).unref();
-  const purging = startLoop({
+  const purging = startInterval({
     everyMs: 3_600_000,
     work: () => store.purge(new Date(parts.now().getTime() - parts.keepDays * 86_400_000)),
     failed: (cause) => log.warn("pdp_purge_failed", { cause }),
@@ -93,8 +93,8 @@ export const createReplays = (parts: ReplaysParts): Replays => {
   return {
     read,
     start: async (admin, tenant, { version, filter, most }) => {
-      if ((await store.running(tenant)) >= MOST_RUNNING)
-        throw new Problem("too_many", { detail: `At most ${MOST_RUNNING} replays run at a time. Stop one, or wait.` });
+      if ((await store.running(tenant)) >= MAX_RUNNING)
+        throw new Problem("too_many", { detail: `At most ${MAX_RUNNING} replays run at a time. Stop one, or wait.` });
       const id = `replay:${randomUUID()}`;
       await parts.change(async (sql) => {
         await store.insert(sql, { id, tenant, version, filter, most }, admin.by.subject);

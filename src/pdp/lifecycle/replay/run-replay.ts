@@ -10,7 +10,7 @@ import type { Replay, ReplayProgress } from "./replay-store.ts";
 
 const PER_PAGE = 200;
 const SLICE_MS = 8;
-const MOST_CLASSES = 500;
+const MAX_CLASSES = 500;
 
 const fits = ({ item }: Recorded, { action, decision }: Replay["filter"]): boolean =>
   (action === undefined || action === item.action || action === `${item.type}/${item.action}`) &&
@@ -28,7 +28,7 @@ export const runReplay = async (
 ): Promise<void> => {
   const { classes: before, ...rest } = replay.progress;
   const counts = { ...rest, tries: 0 };
-  const classes = createClasses(MOST_CLASSES, before);
+  const classes = createClasses(MAX_CLASSES, before);
 
   const compare = (recorded: Recorded, now: Outcome | undefined): void => {
     counts.evaluated += 1;

@@ -177,7 +177,7 @@ test("a decision is decided again on the facts it had, by the active version or 
     context: { claimed: { salary: 200_000 } },
   };
   const claimed = await readJson<{ context: { decision_id: string } }>(
-    await world.ask("/access/v1/evaluation", await world.houseToken("crud"), body),
+    await world.ask("/access/v1/evaluation", await world.serviceToken("crud"), body),
   );
   const again = await world.ask(`/access/v1/decisions/${claimed.context.decision_id}/replay`, ada, {});
   assert.equal((await readJson<ProblemBody>(again, 409)).code, "not_replayable");

@@ -37,11 +37,11 @@ test("while large policies are validated, the health and decisions are answered"
 });
 
 test("whatever looks at policies waits its turn for the thread, and is busy where too many wait", async (t) => {
-  const limits = { mostWaiting: 8 };
+  const limits = { maxWaiting: 8 };
   const world = await pdpWorld(t, { parts: { examiner: createExaminer(limits) } });
   const admin = administer(world);
   const whileBusy = async (call: () => Promise<Response>): Promise<string> => {
-    limits.mostWaiting = 0;
+    limits.maxWaiting = 0;
     try {
       const { status, headers } = await call().then(async (response) => {
         assert.equal((await readJson<ProblemBody>(response, 503)).code, "busy");
@@ -49,7 +49,7 @@ test("whatever looks at policies waits its turn for the thread, and is busy wher
       });
       return `${status} ${headers.get("retry-after")}`;
     } finally {
-      limits.mostWaiting = 8;
+      limits.maxWaiting = 8;
     }
   };
   const post = (path: string, body: unknown) => () => admin.call(path, body);
@@ -80,23 +80,23 @@ test("whatever looks at policies waits its turn for the thread, and is busy wher
 
 test("a version that another process activated is read in the thread, and looked for again where that did not answer", async (t) => {
   const one = await pdpWorld(t);
-  const limits = { mostWaiting: 0 };
+  const limits = { maxWaiting: 0 };
   const other = await pdpWorld(t, { over: one, parts: { examiner: createExaminer(limits), follow: { pollMs: 20, blindMs: 600_000 } } });
   const opens = async (): Promise<boolean> => (await askFor(other, "cleo", "pages", "view", "operations")).decision;
   const admin = administer(one);
   await admin.activate((await admin.draft(opensOperations)).rollout.version);
   for (let round = 0; round < 5; round++) assert.equal(await opens(), false);
-  limits.mostWaiting = 8;
+  limits.maxWaiting = 8;
   await until(opens);
 });
 
 test("a shadow that could not be read for want of room is looked for again", async (t) => {
   const one = await pdpWorld(t);
-  const limits = { mostWaiting: 0 };
+  const limits = { maxWaiting: 0 };
   const other = await pdpWorld(t, { over: one, parts: { examiner: createExaminer(limits), follow: { pollMs: 20, blindMs: 600_000 } } });
   const admin = administer(one);
   await admin.shadow((await admin.draft(opensOperations)).rollout.version);
   for (let round = 0; round < 5; round++) await askFor(other, "cleo", "pages", "view", "operations");
-  limits.mostWaiting = 8;
+  limits.maxWaiting = 8;
   await until(async () => (await other.metrics.text()).includes('state="shadow"'));
 });

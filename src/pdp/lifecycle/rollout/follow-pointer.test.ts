@@ -7,7 +7,7 @@ import { statement, type Database } from "#store/database.ts";
 import { openPostgres } from "#testing/postgres-database.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { forPostgres, testDatabase } from "#testing/database.ts";
-import { pdpRooms, pdpWorld, type PdpWorld } from "#testing/pdp.ts";
+import { pdpModules, pdpWorld, type PdpWorld } from "#testing/pdp.ts";
 import { administer, askFor, opensOperations, readJson } from "#testing/rollout.ts";
 import { until } from "#testing/until.ts";
 
@@ -25,7 +25,7 @@ const breakable = (inner: Database) => {
       return inner.run(named, values);
     },
     transaction: (work, options) => inner.transaction(work, options),
-    listen: async (channel, heard) => (broken.deaf ? async () => {} : inner.listen(channel, heard)),
+    listen: async (channel, received) => (broken.deaf ? async () => {} : inner.listen(channel, received)),
     [Symbol.asyncDispose]: () => inner[Symbol.asyncDispose](),
   };
   return { database, broken };
@@ -33,7 +33,7 @@ const breakable = (inner: Database) => {
 
 forPostgres(
   "two decision points on one PostgreSQL decide by the same version soon after one of them activated it",
-  pdpRooms,
+  pdpModules,
   async (t, url) => {
     const open = async (): Promise<Database> => {
       const opened = await openPostgres(url);
@@ -61,7 +61,7 @@ forPostgres(
   },
 );
 
-forPostgres("of two activations at once, one is told that the other was first", pdpRooms, async (t, url) => {
+forPostgres("of two activations at once, one is told that the other was first", pdpModules, async (t, url) => {
   const database = await openPostgres(url);
   cleanUp(t, () => database[Symbol.asyncDispose]());
   const world = await pdpWorld(t, { database });
@@ -80,7 +80,7 @@ forPostgres("of two activations at once, one is told that the other was first", 
 });
 
 test("a replica whose hints are lost follows by looking", async (t) => {
-  const { database, broken } = breakable(await testDatabase(t, pdpRooms));
+  const { database, broken } = breakable(await testDatabase(t, pdpModules));
   const one = await pdpWorld(t, { database });
   broken.deaf = true;
   const deaf = await pdpWorld(t, { over: one, parts: { follow: { pollMs: 50 } } });
@@ -91,11 +91,11 @@ test("a replica whose hints are lost follows by looking", async (t) => {
 });
 
 test("a replica blind to the pointer for ten seconds decides nothing until it sees again", async (t) => {
-  const { database, broken } = breakable(await testDatabase(t, pdpRooms));
+  const { database, broken } = breakable(await testDatabase(t, pdpModules));
   let elapsed = 0;
   const world = await pdpWorld(t, { database, parts: { follow: { pollMs: 20, elapsedMs: () => elapsed } } });
   const ask = async () =>
-    world.ask("/access/v1/evaluation", await world.houseToken(), {
+    world.ask("/access/v1/evaluation", await world.serviceToken(), {
       subject: { type: "identity", id: "person:cleo", properties: { tenant: "tenant:acme" } },
       action: { name: "view" },
       resource: { type: "pages", id: "people" },
@@ -118,7 +118,7 @@ test("a replica blind to the pointer for ten seconds decides nothing until it se
 });
 
 test("a version that cannot be read takes nobody's place: the last good one decides, and soon the replica says so", async (t) => {
-  const { database } = breakable(await testDatabase(t, pdpRooms));
+  const { database } = breakable(await testDatabase(t, pdpModules));
   let elapsed = 0;
   const world = await pdpWorld(t, { database, parts: { follow: { pollMs: 20, elapsedMs: () => elapsed } } });
   const admin = administer(world);
@@ -144,7 +144,7 @@ test("under load with activations every request is decided by one version from i
   const { rollout } = await admin.draft(opensOperations);
   await admin.activate(rollout.version);
   const first = (await admin.rollBack()).version;
-  const token = await world.houseToken();
+  const token = await world.serviceToken();
   const item = {
     subject: { type: "identity", id: "person:cleo", properties: { tenant: "tenant:acme" } },
     action: { name: "view" },

@@ -7,7 +7,7 @@ import type { Pep } from "#pdp/endpoints/parse-ask.ts";
 import type { RequirePair } from "#pdp/endpoints/require-pair.ts";
 import type { Version } from "#pdp/engines.ts";
 import type { Viewers } from "#pdp/explain/viewer.ts";
-import type { Changer } from "./tell.ts";
+import type { Changer } from "./policy-events.ts";
 
 /** `view`: as far as policies speak of the caller's tenant. */
 export type AdministrationRight = "view" | "view_all" | "edit" | "activate";

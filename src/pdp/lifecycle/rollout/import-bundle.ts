@@ -10,7 +10,7 @@ import { statement, type Database, type Sql } from "#store/database.ts";
 import { LOCKS_OUT } from "./lockout.ts";
 import { markImported, movePointer, placePointer, readPointer, lockPointer, type Pointer } from "./pointer.ts";
 import { reportFaults, lookAt, makeReport } from "./report.ts";
-import { policyEntry, policyEvents, houseChanger } from "./tell.ts";
+import { policyEntry, policyEvents, instanceChanger } from "./policy-events.ts";
 import { findDigest, readStoredBundle, storeDraft } from "./version-store.ts";
 
 export interface Imported {
@@ -71,7 +71,7 @@ export const importBundle = async (
   if (shouldDecide && faults.length > 0) throw new BundleRefused(faults);
   return parts.change(async (sql) => {
     await sql.run(lockBundles);
-    const by = houseChanger(`import-${digest.slice(0, 12)}`);
+    const by = instanceChanger(`import-${digest.slice(0, 12)}`);
     const stored =
       (await findDigest(sql, digest)) ?? (await storeDraft(sql, { digest, files, report, message: "Imported at start", by: "system" }));
     if (stored === undefined) throw new Error("the insert gives one row");
@@ -83,8 +83,8 @@ export const importBundle = async (
     await markImported(sql, digest);
     const isActive = pointer === undefined || shouldDecide || pointer.active === version;
     const entry = policyEntry(by, "imported", version, { digest, from: pointer?.active ?? null, active: isActive });
-    const told = isActive && pointer !== undefined ? await policyEvents(sql, by, "activated", version, { from: pointer.active }) : [];
+    const reported = isActive && pointer !== undefined ? await policyEvents(sql, by, "activated", version, { from: pointer.active }) : [];
     const result: Imported = isActive ? { active: version } : { active: pointer.active, draft: version, faults: faults.map(faultLine) };
-    return { result, entries: [entry], events: told };
+    return { result, entries: [entry], events: reported };
   });
 };

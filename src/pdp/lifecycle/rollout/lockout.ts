@@ -1,17 +1,17 @@
 import type { Finding } from "#pdp/bundle/findings.ts";
 import { noFacts } from "#pdp/facts/no-facts.ts";
 import type { Engine } from "#pdp/engine.ts";
-import { pairOf } from "#decide/pairs.ts";
+import { pairOf } from "#pdp-client/pairs.ts";
 import type { Question } from "#pdp/question.ts";
 
 /** Code of the finding. */
 export const LOCKS_OUT = "locks_everybody_out";
 
 /** With so many groups named, every set of them is tried; beyond it each one, each two, and all together. */
-const MOST_GROUPS_IN_FULL = 8;
+const MAX_GROUPS_IN_FULL = 8;
 
 const subsetsOf = (groups: readonly string[]): readonly (readonly string[])[] => {
-  if (groups.length <= MOST_GROUPS_IN_FULL) {
+  if (groups.length <= MAX_GROUPS_IN_FULL) {
     return Array.from({ length: 2 ** groups.length }, (_none, bits) => groups.filter((_group, at) => (bits >> at) % 2 === 1));
   }
   const pairs = groups.flatMap((one, at) => groups.slice(at + 1).map((other) => [one, other]));

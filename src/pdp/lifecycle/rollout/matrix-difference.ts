@@ -13,7 +13,7 @@ type Drawn = Pick<StoredVersion, "version" | "digest"> & { readonly files: Polic
 /** Throws `policy_invalid` where one of them cannot be read, `busy`, `engine_failed`. */
 export type CompareMatrix = (version: Drawn, against: Drawn, urgency: Urgency) => Promise<MatrixDifference>;
 
-const MOST_KEPT = 6;
+const MAX_KEPT = 6;
 
 const none = { value: "-", policies: [] } as const;
 
@@ -27,7 +27,7 @@ const changesOf = (after: Matrix, before: Matrix): MatrixDifference["changed"] =
 
 /** Draws the matrix of versions on the kept facts of the demo world. Cost: about a second of a thread's, once a version. */
 export const createMatrixComparer = (examiner: Examiner, now: () => Date): CompareMatrix => {
-  const drawn = new LRUCache<string, Promise<Matrix>>({ max: MOST_KEPT });
+  const drawn = new LRUCache<string, Promise<Matrix>>({ max: MAX_KEPT });
 
   const draw = async (files: PolicyFiles, urgency: Urgency): Promise<Matrix> => {
     const drawing = await examiner.ask("matrix", { files, now: now() }, urgency);

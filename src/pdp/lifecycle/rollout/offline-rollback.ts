@@ -3,7 +3,7 @@ import { Problem } from "#contract/problem.ts";
 import type { Change } from "#events/change.ts";
 import { statement, type Database } from "#store/database.ts";
 import { lockPointer, movePointer } from "./pointer.ts";
-import { policyEntry, policyEvents, houseChanger } from "./tell.ts";
+import { policyEntry, policyEvents, instanceChanger } from "./policy-events.ts";
 import { findLastRetired, findVersion, readStoredBundle } from "./version-store.ts";
 
 const note = statement("pdp.offline.note", "insert into pdp.offline_act (act) values ($1::jsonb)");
@@ -50,7 +50,7 @@ export const auditOfflineActs = (change: Change): Promise<number> =>
     if (rows.length === 0) return { result: 0 };
     await sql.run(audited, [rows.map(({ id }) => id)]);
     const acts = rows.map(({ id, at, act }) => ({ id, at, act: rollback.parse(act) }));
-    const by = (id: bigint) => houseChanger(`offline-${id}`);
+    const by = (id: bigint) => instanceChanger(`offline-${id}`);
     const events = [];
     for (const { id, act } of acts)
       events.push(...(await policyEvents(sql, by(id), "rolled_back", act.version, { from: act.from, epoch: act.epoch })));

@@ -7,7 +7,7 @@ import type { Administrator } from "./guard-administration.ts";
 import type { Change } from "#events/change.ts";
 import type { Follower } from "./follow-pointer.ts";
 import { movePointer, type Pointer } from "./pointer.ts";
-import { tellOf, type PolicyAct } from "./tell.ts";
+import { tellOf, type PolicyAct } from "./policy-events.ts";
 import type { StoredVersion } from "./version-store.ts";
 import type { VersionReader } from "./version-reader.ts";
 

@@ -20,9 +20,9 @@ export const lookAt = (files: PolicyFiles): Looked => {
 };
 
 /** Most that is listed of one kind: beyond it a fault is another's echo. */
-const MOST_LISTED = 200;
+const MAX_LISTED = 200;
 
-const listed = (findings: readonly Finding[]): PolicyReport["errors"] => findings.slice(0, MOST_LISTED).map((finding) => ({ ...finding }));
+const listed = (findings: readonly Finding[]): PolicyReport["errors"] => findings.slice(0, MAX_LISTED).map((finding) => ({ ...finding }));
 
 /** Everything that can be said of files before they decide: errors, lint, warnings, cases. Cost: up to a second for large sets. */
 export const makeReport = async ({ findings, engine: read }: Looked, active: Engine | undefined): Promise<PolicyReport> => {

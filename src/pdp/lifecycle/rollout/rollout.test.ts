@@ -59,9 +59,9 @@ test("a draft goes through the shadow, decides once its matrix was acknowledged,
       [back.version, "active"],
     ],
   );
-  const told = (await world.world.told()).filter(({ type }) => type.startsWith("policy."));
+  const published = (await world.world.published()).filter(({ type }) => type.startsWith("policy."));
   assert.deepEqual(
-    told.map(({ type, kind, tenant }) => [type, kind, tenant]),
+    published.map(({ type, kind, tenant }) => [type, kind, tenant]),
     [
       ["policy.drafted", "policy", "tenant:acme"],
       ["policy.shadowed", "policy", "tenant:acme"],
@@ -90,8 +90,8 @@ test("a policy that changes is told to every tenant that asked for decisions", a
   await askFor(world, "eve", "tools", "view_all");
   const { rollout } = await admin.draft(opensOperations);
   await admin.activate(rollout.version);
-  const told = (await world.world.told()).filter(({ type }) => type === "policy.activated");
-  assert.deepEqual(told.map(({ tenant }) => tenant).toSorted(), ["tenant:acme", "tenant:globex"]);
+  const published = (await world.world.published()).filter(({ type }) => type === "policy.activated");
+  assert.deepEqual(published.map(({ tenant }) => tenant).toSorted(), ["tenant:acme", "tenant:globex"]);
 });
 
 test("a faulty draft is kept with its report and never decides", async () => {
@@ -207,8 +207,8 @@ test("another shadow takes the place of the first, and what decides leaves the s
   assert.deepEqual([await stateOf(one), await stateOf(other)], ["active", "shadow"]);
   await admin.activate(other);
   assert.deepEqual([await stateOf(one), await stateOf(other)], ["retired", "active"]);
-  const told = (await world.metrics.text()).split("\n").filter((line) => line.startsWith("pdp_bundle_info{"));
-  assert.deepEqual(told, [`pdp_bundle_info{version="${other}",state="active"} 1`]);
+  const published = (await world.metrics.text()).split("\n").filter((line) => line.startsWith("pdp_bundle_info{"));
+  assert.deepEqual(published, [`pdp_bundle_info{version="${other}",state="active"} 1`]);
 });
 
 test("who read another state is told so by If-Match", async (t) => {

@@ -6,7 +6,7 @@ import type { Change } from "#events/change.ts";
 import { digestOf } from "#pdp/bundle/bundle.ts";
 import type { Administrator } from "./guard-administration.ts";
 import { createPromote, createTurn } from "./promote.ts";
-import { tellOf } from "./tell.ts";
+import { tellOf } from "./policy-events.ts";
 import { createVersionReader, type VersionReaderParts } from "./version-reader.ts";
 import { dropVersion, findDigest, findLastRetired, storeDraft, type StoredVersion } from "./version-store.ts";
 

@@ -1,7 +1,7 @@
 import type { PolicyReport } from "#contract/policies.ts";
 import type { MatrixDifference, RolloutState } from "#contract/rollouts.ts";
 import { Problem } from "#contract/problem.ts";
-import { changedFiles, MOST_BUNDLE_BYTES, type PolicyFiles } from "#pdp/bundle/policy-files.ts";
+import { changedFiles, MAX_BUNDLE_BYTES, type PolicyFiles } from "#pdp/bundle/policy-files.ts";
 import type { Version } from "#pdp/engines.ts";
 import type { Database } from "#store/database.ts";
 import type { Follower } from "./follow-pointer.ts";
@@ -18,7 +18,7 @@ export interface VersionReaderParts {
 }
 
 export type Changes = Readonly<Record<string, string | null>>;
-const MOST_FILES = 200;
+const MAX_FILES = 200;
 
 const notThere = (): Problem => new Problem("not_found", { detail: "There is no such version." });
 
@@ -45,8 +45,8 @@ export const createVersionReader = ({ database, follower, examiner, compareMatri
     const base = asked.version === undefined ? (await requirePointer()).active : (await requireVersion(asked.version)).version;
     const files = changedFiles((await contentOf(base)).files, asked.files ?? {});
     const bytes = Object.values(files).reduce((sum, text) => sum + Buffer.byteLength(text), 0);
-    if (bytes > MOST_BUNDLE_BYTES || Object.keys(files).length > MOST_FILES)
-      throw new Problem("too_large", { detail: `A version holds at most ${MOST_BUNDLE_BYTES} bytes in ${MOST_FILES} files.` });
+    if (bytes > MAX_BUNDLE_BYTES || Object.keys(files).length > MAX_FILES)
+      throw new Problem("too_large", { detail: `A version holds at most ${MAX_BUNDLE_BYTES} bytes in ${MAX_FILES} files.` });
     return files;
   };
   const decidingFiles = (): PolicyFiles => follower.engines.current().engine.bundle.files;

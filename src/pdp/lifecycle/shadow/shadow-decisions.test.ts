@@ -8,7 +8,7 @@ import { purgeRecords } from "#pdp/records/record-store.ts";
 import type { StoredCall, StoredItem } from "#pdp/records/record.ts";
 import { statement } from "#store/database.ts";
 import { forEachDatabase } from "#testing/database.ts";
-import { pdpRooms, pdpWorld, type PdpWorld } from "#testing/pdp.ts";
+import { pdpModules, pdpWorld, type PdpWorld } from "#testing/pdp.ts";
 import { administer, askFor, opensOperations, readJson } from "#testing/rollout.ts";
 
 const callRow = statement<StoredCall & { readonly items: readonly StoredItem[] }>(
@@ -34,7 +34,7 @@ const shadowed = async (world: PdpWorld): Promise<string> => {
 
 forEachDatabase(
   "a record says what the shadow made of it, to who sees everything, and stays as it was audited",
-  pdpRooms,
+  pdpModules,
   async (t, database) => {
     const world = await pdpWorld(t, { database });
     const ada = await world.personToken("ada", { acr: "strong" });
@@ -65,7 +65,7 @@ forEachDatabase(
     assert.deepEqual([secret.shadow?.policy_version, secret.shadow?.decision], [version, false]);
 
     const batch = await readJson<{ readonly evaluations: readonly EvaluationReply[] }>(
-      await world.ask("/access/v1/evaluations", await world.houseToken(), {
+      await world.ask("/access/v1/evaluations", await world.serviceToken(), {
         subject: { type: "identity", id: "person:cleo", properties: { tenant: "tenant:acme" } },
         action: { name: "view" },
         evaluations: ["people", "operations"].map((id) => ({ resource: { type: "pages", id } })),
@@ -78,7 +78,7 @@ forEachDatabase(
     // Whose own it is sees how it was decided; what another version would say is for who sees everything.
     const own = await recordOf(world, idOf(different), cleo);
     assert.deepEqual([own.reason, own.checks !== undefined, "shadow" in own], ["approval_required", true, false]);
-    const asking = await recordOf(world, idOf(different), await world.houseToken());
+    const asking = await recordOf(world, idOf(different), await world.serviceToken());
     assert.equal("shadow" in asking, false);
     assert.equal("shadow" in (await recordOf(world, idOf(before), ada)), false, "decided before there was one");
     assert.equal((await world.ask(`/access/v1/decisions/${idOf(different)}`, await world.personToken("eve"))).status, 404);

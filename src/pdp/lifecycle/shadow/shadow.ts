@@ -30,13 +30,13 @@ export interface ShadowParts extends Pick<ServiceParts, "database" | "metrics" |
 }
 
 /** Decisions that wait for the shadow; beyond it they are dropped and counted. */
-const MOST_WAITING = 2_000;
+const MAX_WAITING = 2_000;
 /** Longest that it holds the event loop at a time. */
 const SLICE_MS = 4;
 const WRITE_MS = 1_000;
-const MOST_CLASSES = 500;
+const MAX_CLASSES = 500;
 /** Decisions kept for their records until the next write; beyond it they are only counted. */
-const MOST_DECISIONS = 10_000;
+const MAX_DECISIONS = 10_000;
 
 interface Pending extends ShadowTotals {
   readonly tenants: Map<string, DifferenceClasses>;
@@ -72,12 +72,12 @@ export const createShadow = (parts: ShadowParts): Shadow => {
     if (question === undefined) return metrics.count("pdp_shadow_total", { result: "same" });
     const active = outcomeOf(verdict);
     const other = outcomeBy(shadow.engine, question, ask.supported);
-    if (seen.decisions.length < MOST_DECISIONS)
+    if (seen.decisions.length < MAX_DECISIONS)
       seen.decisions.push({ decisionId, at, outcome: { policy_version: shadow.version, ...sideOf(other) } });
     if (differences(active, other).length === 0) return metrics.count("pdp_shadow_total", { result: "same" });
     metrics.count("pdp_shadow_total", { result: "different" });
     seen.different += 1;
-    const classes = seen.tenants.get(question.tenant) ?? createClasses(MOST_CLASSES);
+    const classes = seen.tenants.get(question.tenant) ?? createClasses(MAX_CLASSES);
     seen.tenants.set(question.tenant, classes);
     classes.add({
       decisionId,
@@ -137,7 +137,7 @@ export const createShadow = (parts: ShadowParts): Shadow => {
       if (shadow === undefined) return;
       for (const item of items) {
         if (parts.sample < 1 && parts.random() >= parts.sample) continue;
-        if (waiting.length >= MOST_WAITING) {
+        if (waiting.length >= MAX_WAITING) {
           pendingOf(shadow.version).dropped += 1;
           metrics.count("pdp_shadow_total", { result: "dropped" });
         } else waiting.push({ shadow, item, at });

@@ -1,6 +1,6 @@
-import { houseAsk, vouchesNothing, type Ask } from "#pdp/ask.ts";
+import { internalAsk, vouchesNothing, type Ask } from "#pdp/ask.ts";
 import type { Engine } from "#pdp/engine.ts";
-import type { Pair } from "#decide/pairs.ts";
+import type { Pair } from "#pdp-client/pairs.ts";
 
 /** One pair of one thing, or (`*`) of the whole collection. */
 export interface Target {
@@ -21,7 +21,7 @@ export const askAbout = (
   tenant: string,
   { pair, id }: Target,
 ): Ask =>
-  houseAsk({
+  internalAsk({
     pep: "service:pdp",
     bound: tenant,
     subject: { type: "identity", id: who.subject_id, tenant },

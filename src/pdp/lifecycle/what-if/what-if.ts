@@ -7,7 +7,7 @@ import type { Verdict } from "#pdp/decision-point.ts";
 import { inPieces } from "#pdp/in-pieces.ts";
 import type { Version } from "#pdp/engines.ts";
 import type { FactSource, GatheredIf, GraphChange } from "#pdp/facts/fact-source.ts";
-import { pairs } from "#decide/pairs.ts";
+import { pairs } from "#pdp-client/pairs.ts";
 import { askAbout, namedByPolicies, type Target } from "./ask-about.ts";
 
 type Body = BodyOf<typeof whatIf>;
@@ -15,7 +15,7 @@ type Reply = ReplyOf<typeof whatIf>;
 
 export type WhatIfParts = Pick<CedarParts, "facts" | "decisions" | "metrics" | "now">;
 
-const MOST_PAIRS = 5_000;
+const MAX_PAIRS = 5_000;
 const PER_BATCH = 500;
 
 /** Every pair of the collections, and of the things that are named, in the question or by policies, or reached. */
@@ -71,7 +71,7 @@ export const askWhatIf = async (parts: WhatIfParts, body: Body, tenant: string, 
   const after = over(next, { ready: facts.ready, gather: (asks) => gatherIf(asks, change) });
 
   const all = targetsOf(body, reach.reached, [active, next]);
-  const targets = all.slice(0, MOST_PAIRS);
+  const targets = all.slice(0, MAX_PAIRS);
   const gained: Reply["gained"] = [];
   const lost: Reply["lost"] = [];
   for (const batch of inPieces(targets, PER_BATCH)) {

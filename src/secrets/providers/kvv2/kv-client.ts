@@ -55,14 +55,14 @@ export interface KvClient {
 export type KvVerb = "GET" | "POST" | "DELETE" | "LIST";
 
 const MAX_BYTES = 32 * 1024 * 1024;
-const MOST_TRIES = 3;
+const MAX_TRIES = 3;
 const TRY_FOR_MS = 2000;
 const CAS = "check-and-set";
 /** A fresh mount passes. */
 const passing = "Upgrading from non-versioned";
 /** A standby that has not come so far yet has done nothing: whatever it was is asked again, a little longer than other faults. */
 const BEHIND = "The store's standby is behind.";
-const MOST_TRIES_BEHIND = 6;
+const MAX_TRIES_BEHIND = 6;
 const isBehind = (error: unknown): boolean => error instanceof Problem && error.options.detail === BEHIND;
 /** What a standby that is behind is to do. One word a request: OpenBao refuses two in one header. */
 const FORWARD = "forward-active-node";
@@ -225,8 +225,8 @@ export const createKvClient = (parts: KvClientParts): KvClient => {
         // Of several tries the one that may have been done is what is to be told.
         if (mayBeDone(error)) lost = error;
         const mayPass = isBehind(error) || (again && error instanceof Problem && error.code === "provider_unavailable");
-        const most = isBehind(error) ? MOST_TRIES_BEHIND : MOST_TRIES;
-        if (!mayPass || tries >= most || performance.now() > ends) throw lost ?? error;
+        const max = isBehind(error) ? MAX_TRIES_BEHIND : MAX_TRIES;
+        if (!mayPass || tries >= max || performance.now() > ends) throw lost ?? error;
         await sleep(50 * 2 ** tries * (0.5 + Math.random()));
       }
     }

@@ -3,8 +3,8 @@ import { formatPrefix, isSegment, type SecretPrefix } from "#secrets/secret-uri.
 import type { ListedSecret, Listing, SecretNode, SecretProvider } from "#secrets/providers/secret-provider.ts";
 import type { KvClient } from "./kv-client.ts";
 
-const MOST_LISTS = 200;
-const MOST_NAMES = 10_000;
+const MAX_LISTS = 200;
+const MAX_NAMES = 10_000;
 const LIST_FOR_MS = 5000;
 const LISTS_AT_ONCE = 8;
 
@@ -49,7 +49,7 @@ export const createKvListing = (call: KvClient["call"]): SecretProvider["list"] 
     return { names, ...(isMore ? { next: last } : {}) };
   };
 
-  return async (place, depth, after = "", most = MOST_NAMES) => {
+  return async (place, depth, after = "", max = MAX_NAMES) => {
     const ends = performance.now() + LIST_FOR_MS;
     const found: ListedSecret[] = [];
     const lists = new Map<string, Promise<Names>>();
@@ -61,14 +61,14 @@ export const createKvListing = (call: KvClient["call"]): SecretProvider["list"] 
     const startIn = (at: SecretPrefix): string => nameBefore(`${formatPrefix(at)}/`, after);
     const keyOf = (at: SecretPrefix, from: string): string => `${formatPrefix(at)} ${from}`;
     const namesOf = (at: SecretPrefix, from = startIn(at)): Promise<Names> => {
-      const known = lists.get(keyOf(at, from)) ?? listOne(at, from, most);
+      const known = lists.get(keyOf(at, from)) ?? listOne(at, from, max);
       lists.set(keyOf(at, from), known);
       // One that was asked ahead of need and is not needed fails for nobody.
       known.catch(() => undefined);
       return known;
     };
     const reason = (): Listing["truncatedBy"] =>
-      lists.size >= MOST_LISTS ? "calls" : found.length >= most ? "names" : performance.now() > ends ? "time" : undefined;
+      lists.size >= MAX_LISTS ? "calls" : found.length >= max ? "names" : performance.now() > ends ? "time" : undefined;
     const stopAt = (truncatedBy: Listing["truncatedBy"], goesOnAt: string): boolean => {
       if (truncatedBy !== undefined) stopped = { truncatedBy, goesOnAt };
       return truncatedBy !== undefined;
@@ -83,13 +83,13 @@ export const createKvListing = (call: KvClient["call"]): SecretProvider["list"] 
       for (const { isFolder, at } of children) {
         if (!isFolder) {
           const last = found.at(-1);
-          if (last !== undefined && found.length >= most && stopAt("names", last.node.id)) return;
+          if (last !== undefined && found.length >= max && stopAt("names", last.node.id)) return;
           add(at);
         } else if (at === folders[0]?.at) {
           const id = `${formatPrefix(at)}/`;
           const isNew = id > after && !lists.has(keyOf(at, startIn(at)));
           if (isNew && stopAt(reason(), id)) return;
-          for (const ahead of folders.slice(0, LISTS_AT_ONCE)) if (lists.size < MOST_LISTS) void namesOf(ahead.at);
+          for (const ahead of folders.slice(0, LISTS_AT_ONCE)) if (lists.size < MAX_LISTS) void namesOf(ahead.at);
           await walk(at, levels - 1);
           if (stopped.truncatedBy !== undefined) return;
           folders.shift();

@@ -194,8 +194,8 @@ for (const [name, open] of stores)
       if (one === undefined) return;
       const other = kvProvider(kvServer({ URL: one.store.url, TOKEN: one.store.rootToken }));
       const uri = `${one.base}/shared`;
-      const writers = [one.provider, other].flatMap((provider, house) =>
-        Array.from({ length: 30 }, (_, index) => write(provider, `${uri}#h${house}k${index}`, "1")),
+      const writers = [one.provider, other].flatMap((provider, instance) =>
+        Array.from({ length: 30 }, (_, index) => write(provider, `${uri}#h${instance}k${index}`, "1")),
       );
       await Promise.all(writers);
       assert.equal(Object.keys(JSON.parse(await readText(one.provider, uri)) as object).length, 60);
@@ -298,16 +298,16 @@ for (const [name, open] of stores)
         const whole = (await provider.list(place, depth)).items.map(({ node }) => node.id);
         const expected = paths.filter((path) => path.split("/").length <= depth).map((path) => `${formatPrefix(place)}/${path}`);
         assert.deepEqual(whole, expected.toSorted());
-        for (const most of [1, 2, 3, 7]) {
+        for (const max of [1, 2, 3, 7]) {
           const found: string[] = [];
           for (let after: string | undefined = "", rounds = 0; after !== undefined; rounds++) {
-            const { items, goesOnAt, truncatedBy }: Listing = await provider.list(place, depth, after, most);
-            assert.ok(items.length <= most && rounds < 50);
+            const { items, goesOnAt, truncatedBy }: Listing = await provider.list(place, depth, after, max);
+            assert.ok(items.length <= max && rounds < 50);
             assert.equal(truncatedBy, goesOnAt === undefined ? undefined : "names");
             found.push(...items.map(({ node }) => node.id).filter((id) => id > (after ?? "")));
             after = goesOnAt;
           }
-          assert.deepEqual(found, whole, `depth ${depth}, ${most} at a time`);
+          assert.deepEqual(found, whole, `depth ${depth}, ${max} at a time`);
         }
       }
       assert.ok(lists.every((path) => /\/\?after=[^&]*&limit=\d+$/.test(path)));
@@ -443,10 +443,10 @@ suite("signing in at OpenBao", () => {
     await Promise.all([write(one, uri, "1"), write(other, uri.replace("vaultA", "vaultB"), "1")]);
     await bao.ask("POST", "sys/leases/revoke-prefix/auth/approle/login");
     assert.equal(await readText(one, uri), "1", "signed in anew with what was wrapped");
-    const told = async (settings: ReturnType<typeof kvServer>) => refusal(kvProvider(settings).read(refOf(uri)));
-    assert.equal(await told(own), "provider_denied", "opened already");
-    assert.equal(await told(await server(await wrap("sys/wrapping/wrap", { secret_id: "planted" }))), "provider_denied");
-    assert.equal(await told(await server("nonsense")), "provider_denied");
+    const reported = async (settings: ReturnType<typeof kvServer>) => refusal(kvProvider(settings).read(refOf(uri)));
+    assert.equal(await reported(own), "provider_denied", "opened already");
+    assert.equal(await reported(await server(await wrap("sys/wrapping/wrap", { secret_id: "planted" }))), "provider_denied");
+    assert.equal(await reported(await server("nonsense")), "provider_denied");
   });
 
   test("a fixed token that is revoked is refused in words, and its file is read again", async (t) => {

@@ -35,7 +35,7 @@ export interface KvProviderParts {
 /** Nobody's secret: it is read to see whether one could be. */
 const PROBE = "sallyport-health-probe";
 /** Writers of other processes may win so often before one gives up; those of this one wait for each other. */
-const MOST_RACES = 10;
+const MAX_RACES = 10;
 
 /** These servers keep a number as a double: one that is more than that would come back as another. */
 const requireKept = (data: SecretData): void => {
@@ -177,7 +177,7 @@ export const createKvProvider = (parts: KvProviderParts): SecretProvider => {
     for (let races = 0; ; races++) {
       const done = await attempt();
       if (done !== undefined) return done;
-      if (races >= MOST_RACES) throw new Problem("cas_mismatch");
+      if (races >= MAX_RACES) throw new Problem("cas_mismatch");
       await sleep(Math.random() * 10 * (races + 1));
     }
   };
@@ -294,13 +294,13 @@ export const createKvProvider = (parts: KvProviderParts): SecretProvider => {
   };
 
   const keys: SecretProvider["keys"] = async (ref) => {
-    const told = withoutSubkeys.has(ref.mount)
+    const reported = withoutSubkeys.has(ref.mount)
       ? undefined
       : await call("GET", `${pathOf(ref, "subkeys")}?depth=${ref.key === undefined ? 1 : 2}`).catch((error: unknown) => {
           if (error instanceof Problem && ["provider_error", "provider_denied"].includes(error.code)) return undefined;
           throw error;
         });
-    const subkeys = told?.data?.["subkeys"];
+    const subkeys = reported?.data?.["subkeys"];
     const whole = isObject(subkeys) ? toSecretData(subkeys) : SecretValue.reveal((await read({ ...ref, key: undefined })).value);
     if (!isObject(subkeys)) withoutSubkeys.add(ref.mount);
     const part = ref.key === undefined ? whole : isSecretMap(whole) ? whole.get(ref.key) : undefined;

@@ -1,6 +1,6 @@
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, Scalar, type Document, type Node, type ScalarTag } from "yaml";
-import { repeatedKeys } from "#documents/repeated-keys.ts";
-import { refusedTokens } from "#documents/yaml-tokens.ts";
+import { repeatedKeys } from "#parsing/repeated-keys.ts";
+import { refusedTokens } from "#parsing/yaml-tokens.ts";
 import { isJsonNumber, keepDigits } from "#contract/exact-numbers.ts";
 import type { SecretData, SecretMap } from "#secrets/secret-value.ts";
 import { VaultFault } from "./vault-fault.ts";

@@ -1,4 +1,4 @@
-import { answerQuestions } from "#documents/work-thread.ts";
+import { answerQuestions } from "#parsing/work-thread.ts";
 import { alterText, pack, refusalOf, unpack, wishWith } from "./vault-alter.ts";
 import type { ThreadAnswer, ThreadQuestion } from "./vault-work.ts";
 

@@ -1,5 +1,5 @@
 import { Problem } from "#contract/problem.ts";
-import { createWorkThread } from "#documents/work-thread.ts";
+import { createWorkThread } from "#parsing/work-thread.ts";
 import { alterText, errorOf, pack, unpack, wishWith, type VaultDone, type VaultRefusal, type VaultWish } from "./vault-alter.ts";
 import { VaultFault } from "./vault-fault.ts";
 
@@ -22,7 +22,7 @@ export const createAlterVault = ({ maxMs, heapMebibytes } = LIMITS): AlterVault 
   const thread = createWorkThread<ThreadQuestion, ThreadAnswer>({
     module: new URL("./vault-thread.ts", import.meta.url),
     name: "secrets-file",
-    mostMs: maxMs,
+    maxMs: maxMs,
     heapMebibytes,
     ended: (cause, why) => {
       if (why === "late") return new VaultFault(`takes longer than ${maxMs / 1000} s to be read`, { cause });

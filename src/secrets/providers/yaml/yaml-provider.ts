@@ -1,7 +1,7 @@
 import { lstat } from "node:fs/promises";
 import { Problem } from "#contract/problem.ts";
 import { StartFaults } from "#contract/start-faults.ts";
-import { createTenantTurns } from "#documents/tenant-turns.ts";
+import { createTenantTurns } from "#parsing/tenant-turns.ts";
 import type { Intend, RemovedSecret, SecretProvider, WrittenSecret } from "#secrets/providers/secret-provider.ts";
 import { isSecretMap, SecretValue, type SecretMap } from "#secrets/secret-value.ts";
 import type { Log } from "#telemetry/log.ts";

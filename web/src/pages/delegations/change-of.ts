@@ -38,7 +38,7 @@ const values: Readonly<Record<string, (value: unknown) => string>> = {
 const quiet = new Set(["id", "version", "rev", "updated_at", "path", "tenant_id"]);
 
 /** What a person wants to know of a creation; all the rest stands on the page. */
-const told = new Set(["status", "capabilities", "max_steps", "budget_usd", "expires_at"]);
+const reported = new Set(["status", "capabilities", "max_steps", "budget_usd", "expires_at"]);
 
 export const changeOf = (before: unknown, after: unknown): readonly string[] => {
   const old = isObject(before) ? before : {};
@@ -46,7 +46,9 @@ export const changeOf = (before: unknown, after: unknown): readonly string[] => 
   return [...new Set([...Object.keys(old), ...Object.keys(now)])]
     .filter(
       (name) =>
-        (isObject(before) || told.has(name)) && !quiet.has(name) && JSON.stringify(old[name] ?? null) !== JSON.stringify(now[name] ?? null),
+        (isObject(before) || reported.has(name)) &&
+        !quiet.has(name) &&
+        JSON.stringify(old[name] ?? null) !== JSON.stringify(now[name] ?? null),
     )
     .map((name) => {
       const textOf = values[name] ?? plain;

@@ -22,7 +22,7 @@ export type GrantForm = z.infer<typeof grantForm>;
 export type GrantField = keyof GrantForm;
 
 const DAY_MS = 86_400_000;
-const MOST_DAYS = 365;
+const MAX_DAYS = 365;
 
 const dayText = (at: Date): string => {
   const two = (value: number): string => String(value).padStart(2, "0");
@@ -47,11 +47,10 @@ export const endOf = (day: string, now: Date): Date | undefined => {
   const end = new Date(year, month - 1, date, 23, 59, 0, 0);
   if (end.getMonth() !== month - 1 || end.getDate() !== date) return undefined;
   const tomorrow = new Date(now.getFullYear(), now.getMonth(), now.getDate() + 1);
-  return end >= tomorrow && end.getTime() - now.getTime() <= MOST_DAYS * DAY_MS ? end : undefined;
+  return end >= tomorrow && end.getTime() - now.getTime() <= MAX_DAYS * DAY_MS ? end : undefined;
 };
 
-const isWithin = (value: number | undefined, least: number, most: number): boolean =>
-  value !== undefined && value >= least && value <= most;
+const isWithin = (value: number | undefined, least: number, max: number): boolean => value !== undefined && value >= least && value <= max;
 
 const checks: Readonly<Record<GrantField, (form: GrantForm, now: Date) => boolean>> = {
   agentId: (form) => form.agentId !== "",

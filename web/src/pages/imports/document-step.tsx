@@ -1,7 +1,7 @@
 import { FileInput, SegmentedControl, Textarea, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useState, type ReactElement } from "react";
-import { MOST_IMPORT_BYTES } from "#contract/imports.ts";
+import { MAX_IMPORT_BYTES } from "#contract/imports.ts";
 import { useClient } from "../../api/client-context.ts";
 import { lookAt } from "../../api/systems.ts";
 import { systemWords } from "../../strings/systems.ts";
@@ -26,7 +26,7 @@ export const DocumentStep = ({ draft, present, onChange, onFields, onNext }: Ste
   const { fields } = draft;
   const [file, setFile] = useState<File | null>(null);
   const [hasTried, setTried] = useState(false);
-  const wrong = faultyFields("document", draft, file !== null && file.size <= MOST_IMPORT_BYTES, present !== undefined);
+  const wrong = faultyFields("document", draft, file !== null && file.size <= MAX_IMPORT_BYTES, present !== undefined);
   const looking = useMutation({
     mutationFn: async () => {
       const { provider, instance, how, url, network } = fields;

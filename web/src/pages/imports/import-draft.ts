@@ -51,7 +51,7 @@ export const emptyImport = (system: string | undefined): ImportDraft => {
 };
 
 /** A larger document is not kept: what was found of it is, and it lies with the house. */
-const MOST_KEPT = 500_000;
+const MAX_KEPT = 500_000;
 
 export const importShape: DraftShape<ImportDraft> = {
   read: (kept) => {
@@ -67,7 +67,7 @@ export const importShape: DraftShape<ImportDraft> = {
       ...(isThere ? { looked } : {}),
     };
   },
-  keep: (draft) => (draft.fields.text.length > MOST_KEPT ? { ...draft, fields: { ...draft.fields, text: "" } } : draft),
+  keep: (draft) => (draft.fields.text.length > MAX_KEPT ? { ...draft, fields: { ...draft.fields, text: "" } } : draft),
 };
 
 /** An address that paths can be put after. */

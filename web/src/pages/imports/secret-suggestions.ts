@@ -2,10 +2,10 @@ import { listSecretKeys, listSecretMetadata, searchSecrets } from "#contract/sec
 import type { Client } from "../../api/client.ts";
 import type { Suggestions } from "../../ui/suggest-input.tsx";
 
-const MOST = 6;
+const MAX = 6;
 
 const placesOf = async (client: Client, text: string, signal: AbortSignal): Promise<readonly string[]> => {
-  const options = { limit: String(MOST), depth: "8" };
+  const options = { limit: String(MAX), depth: "8" };
   const { items } =
     text === ""
       ? await client.ask(listSecretMetadata, { query: options, signal })

@@ -9,7 +9,7 @@ import { Foreign } from "../../ui/foreign.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
 
-const MOST = 5;
+const MAX = 5;
 
 /** Requests of others that wait for this person's answer. */
 export const WaitingPanel = (): ReactElement => {
@@ -23,7 +23,7 @@ export const WaitingPanel = (): ReactElement => {
           return (
             <div className="sp-stack">
               <ul className="sp-list">
-                {rows.slice(0, MOST).map((task) => (
+                {rows.slice(0, MAX).map((task) => (
                   <li key={task.id} className="sp-list-row">
                     <Link className="sp-link" to="/requests/$id" params={{ id: task.id }}>
                       <Foreign text={task.display.title} />
@@ -33,7 +33,7 @@ export const WaitingPanel = (): ReactElement => {
                   </li>
                 ))}
               </ul>
-              {rows.length <= MOST ? null : (
+              {rows.length <= MAX ? null : (
                 <Link className="sp-link" to="/requests" search={{ as: "approver", status: "pending" }}>
                   {requestWords.waiting.all}
                 </Link>

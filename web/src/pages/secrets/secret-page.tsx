@@ -99,7 +99,7 @@ const Facts = ({
           <Fact name={text.current}>{detail.current_version}</Fact>
           <Fact name={text.created}>{formatMoment(detail.created_time)}</Fact>
           <Fact name={text.updated}>{formatMoment(detail.updated_time)}</Fact>
-          <Fact name={text.most}>{detail.max_versions}</Fact>
+          <Fact name={text.max}>{detail.max_versions}</Fact>
           {detail.delete_version_after === "0s" ? null : <Fact name={text.ends}>{detail.delete_version_after}</Fact>}
           {Object.entries(detail.custom_metadata).map(([name, value]) => (
             <TextFact key={name} name={visibleText(name)} text={value} />

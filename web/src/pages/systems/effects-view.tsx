@@ -8,7 +8,7 @@ import { Foreign } from "../../ui/foreign.tsx";
 import { DelegationLink } from "../../ui/links.tsx";
 
 const text = systemWords.report;
-const MOST_NAMES = 200;
+const MAX_NAMES = 200;
 
 const risks = {
   none: { tone: "quiet", icon: "check" },
@@ -28,13 +28,13 @@ export const NameList = ({ title, names }: { readonly title: string; readonly na
   names.length === 0 ? null : (
     <Part title={title}>
       <ul className="sp-fault-list">
-        {names.slice(0, MOST_NAMES).map((name) => (
+        {names.slice(0, MAX_NAMES).map((name) => (
           <li key={name}>
             <Foreign text={name} isCode />
           </li>
         ))}
       </ul>
-      {names.length > MOST_NAMES ? <p className="sp-dim">{text.more(names.length - MOST_NAMES)}</p> : null}
+      {names.length > MAX_NAMES ? <p className="sp-dim">{text.more(names.length - MAX_NAMES)}</p> : null}
     </Part>
   );
 
@@ -67,7 +67,7 @@ const Altered = ({ tools }: { readonly tools: ConfigDiff["tools_changed"] }): Re
   tools.length === 0 ? null : (
     <Part title={text.altered(tools.length)}>
       <ul className="sp-fault-list">
-        {tools.slice(0, MOST_NAMES).map(({ name, changes }) => (
+        {tools.slice(0, MAX_NAMES).map(({ name, changes }) => (
           <li key={name}>
             <Foreign text={name} isCode />
             {changes.every(({ path }) => path.startsWith("/rules/")) ? <span className="sp-dim"> {text.rules}</span> : null}
@@ -75,7 +75,7 @@ const Altered = ({ tools }: { readonly tools: ConfigDiff["tools_changed"] }): Re
           </li>
         ))}
       </ul>
-      {tools.length > MOST_NAMES ? <p className="sp-dim">{text.more(tools.length - MOST_NAMES)}</p> : null}
+      {tools.length > MAX_NAMES ? <p className="sp-dim">{text.more(tools.length - MAX_NAMES)}</p> : null}
     </Part>
   );
 
@@ -86,14 +86,14 @@ const Affected = ({ rows, why }: { readonly rows: readonly AffectedRow[]; readon
     <Part title={text.affected(rows.length)}>
       <p className="sp-dim">{why}</p>
       <ul className="sp-fault-list">
-        {rows.slice(0, MOST_NAMES).map(({ delegation_id: id, user_id: person, agent_id: agent, tool }) => (
+        {rows.slice(0, MAX_NAMES).map(({ delegation_id: id, user_id: person, agent_id: agent, tool }) => (
           <li key={`${id} ${tool}`}>
             <Foreign text={tool} isCode /> <span className="sp-dim">{visibleText(text.affectedOf(agent, person))}</span>{" "}
             <DelegationLink id={id} />
           </li>
         ))}
       </ul>
-      {rows.length > MOST_NAMES ? <p className="sp-dim">{text.more(rows.length - MOST_NAMES)}</p> : null}
+      {rows.length > MAX_NAMES ? <p className="sp-dim">{text.more(rows.length - MAX_NAMES)}</p> : null}
     </Part>
   );
 
@@ -102,21 +102,21 @@ const outcomeText = ({ decision, reason = "" }: Outcome): string =>
   decision ? text.permitted : text.denied(words.reasons[reason] ?? reason);
 
 /** How the last recorded calls of the tools that change would be decided; silent where none was recorded. */
-const Decisions = ({ told }: { readonly told: DecisionsChanged }): ReactElement | null => {
+const Decisions = ({ reported }: { readonly reported: DecisionsChanged }): ReactElement | null => {
   const counts = [
-    [told.newly_denied, text.newlyDenied],
-    [told.newly_allowed, text.newlyAllowed],
-    [told.changed, text.otherwise],
-    [told.not_replayable, text.untold],
+    [reported.newly_denied, text.newlyDenied],
+    [reported.newly_allowed, text.newlyAllowed],
+    [reported.changed, text.otherwise],
+    [reported.not_replayable, text.untold],
   ] as const;
-  return told.evaluated === 0 ? null : (
+  return reported.evaluated === 0 ? null : (
     <Part title={text.decisions}>
       <p>
-        {[text.decided(told.evaluated), ...counts.filter(([count]) => count > 0).map(([count, say]) => say(count))].join(", ")}
-        {told.complete ? null : <span className="sp-dim"> {text.incomplete}</span>}
+        {[text.decided(reported.evaluated), ...counts.filter(([count]) => count > 0).map(([count, say]) => say(count))].join(", ")}
+        {reported.complete ? null : <span className="sp-dim"> {text.incomplete}</span>}
       </p>
       <ul className="sp-fault-list">
-        {told.examples.map(({ decision_id: id, tool, before, after }) => (
+        {reported.examples.map(({ decision_id: id, tool, before, after }) => (
           <li key={id}>
             <Foreign text={tool} isCode /> {outcomeText(before)} → {outcomeText(after)} <Foreign text={id} isCode />
           </li>
@@ -153,7 +153,7 @@ export const EffectsView = ({
       <Altered tools={altered} />
       <Affected rows={affected.filter(({ tool }) => gone.has(tool))} why={text.affectedWhy.goes} />
       <Affected rows={affected.filter(({ tool }) => !gone.has(tool))} why={text.affectedWhy.changes} />
-      {decisions === undefined ? null : <Decisions told={decisions} />}
+      {decisions === undefined ? null : <Decisions reported={decisions} />}
       <NameList title={text.views} names={views} />
       {settings.length === 0 ? null : (
         <Part title={text.settings}>

@@ -5,8 +5,8 @@ import { systemWords } from "../../strings/systems.ts";
 import { DialogWithReason, type ReasonedActProps } from "../../ui/dialog-with-reason.tsx";
 
 const text = systemWords.one;
-const { least, most } = REASON;
-const asked = { label: text.reasonLabel, hint: text.reasonHint(least, most), fault: text.reasonFault(least, most), least, most };
+const { least, max } = REASON;
+const asked = { label: text.reasonLabel, hint: text.reasonHint(least, max), fault: text.reasonFault(least, max), least, max };
 
 /** An act with its reason: as long as the most demanding of the endpoints wants it. */
 export const ReasonedDialog = <T,>(props: ReasonedActProps<T>): ReactElement => (

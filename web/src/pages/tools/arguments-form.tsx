@@ -75,17 +75,17 @@ export const ArgumentsForm = ({
   value,
   onChange,
   own,
-  told,
+  reported,
 }: {
   readonly model: FormModel;
   readonly value: TryValue;
   readonly onChange: (value: TryValue) => void;
   readonly own: readonly FieldFault[];
-  readonly told: readonly { readonly path: string; readonly message: string }[];
+  readonly reported: readonly { readonly path: string; readonly message: string }[];
 }): ReactElement => {
   const shown: readonly Shown[] = [
     ...own.map((fault) => ({ path: fault.path, text: toolWords.faults[fault.code] })),
-    ...(own.length > 0 ? [] : told.map((fault) => ({ path: fault.path, text: fault.message }))),
+    ...(own.length > 0 ? [] : reported.map((fault) => ({ path: fault.path, text: fault.message }))),
   ];
   const asJson = model.kind === "raw" || value.mode === "json";
   const fields = model.kind === "fields" ? model.fields : [];

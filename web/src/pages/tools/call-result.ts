@@ -101,7 +101,7 @@ export const leftOutUnder = (
 const isPlain = (value: unknown): boolean => value === null || typeof value !== "object";
 const fitsCell = (value: unknown): boolean =>
   isPlain(value) || (Array.isArray(value) && value.length <= MOST_IN_CELL && value.every(isPlain));
-const MOST_COLUMNS = 12;
+const MAX_COLUMNS = 12;
 const MOST_IN_CELL = 8;
 
 /** Rows of plain values and short lists of them (a list, or the one list inside an object) as a table; `undefined` = show it as a tree. */
@@ -116,5 +116,5 @@ export const tableOf = (value: unknown): RowTable | undefined => {
   if (!list.every((row): row is Readonly<Record<string, unknown>> => isObject(row))) return undefined;
   if (!list.every((row) => Object.values(row).every(fitsCell))) return undefined;
   const columns = [...new Set(list.flatMap((row) => Object.keys(row)))];
-  return columns.length === 0 || columns.length > MOST_COLUMNS ? undefined : { columns, rows: list, at };
+  return columns.length === 0 || columns.length > MAX_COLUMNS ? undefined : { columns, rows: list, at };
 };

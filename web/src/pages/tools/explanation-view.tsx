@@ -12,15 +12,15 @@ import type { ExplainFor } from "./check-for.ts";
 
 const MissingSteps = lazyRouteComponent(async () => await import("./missing-steps.tsx"), "MissingSteps");
 
-type Door = ToolExplanation["doors"][number];
+type Step = ToolExplanation["doors"][number];
 
 /** Whether an earlier door failed for the same reason, so that all of it stands there. */
-const isSaid = (door: Door, doors: readonly Door[]): boolean =>
+const isSaid = (door: Step, doors: readonly Step[]): boolean =>
   door.outcome === "fail" &&
   doors.slice(0, doors.indexOf(door)).some(({ outcome, reason }) => outcome === "fail" && reason === door.reason);
 
 /** Nothing at all where a door has nothing to say: a card shows no title of what is empty. */
-const Because = ({ door, isAgain }: { readonly door: Door; readonly isAgain: boolean }): ReactElement => (
+const Because = ({ door, isAgain }: { readonly door: Step; readonly isAgain: boolean }): ReactElement => (
   <>
     {door.reason === undefined ? null : isAgain ? toolWords.asAbove : <Foreign text={words.reasons[door.reason] ?? door.reason} />}
     {door.edge === undefined ? null : (

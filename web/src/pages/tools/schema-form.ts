@@ -37,7 +37,7 @@ export interface FieldFault {
 
 export type Collected = { readonly value: Readonly<Record<string, unknown>> } | { readonly faults: readonly FieldFault[] };
 
-const MOST_FIELDS = 40;
+const MAX_FIELDS = 40;
 const COMBINERS = ["oneOf", "anyOf", "allOf", "not", "if", "$ref", "patternProperties", "dependentSchemas"];
 
 const textOf = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
@@ -108,7 +108,7 @@ export const formModel = (schema: unknown): FormModel => {
   const entries = Object.entries(properties ?? {});
   if (entries.length === 0)
     return schema["additionalProperties"] === false ? { kind: "fields", fields: [] } : { kind: "raw", reason: "none" };
-  if (entries.length > MOST_FIELDS) return { kind: "raw", reason: "large" };
+  if (entries.length > MAX_FIELDS) return { kind: "raw", reason: "large" };
   const required = Array.isArray(schema["required"]) ? schema["required"] : [];
   const fields = entries.map(([name, property]) => (isObject(property) ? fieldOf(name, property, required) : undefined));
   return fields.every((field) => field !== undefined) ? { kind: "fields", fields } : { kind: "raw", reason: "nested" };

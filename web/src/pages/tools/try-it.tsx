@@ -118,7 +118,13 @@ export const TryIt = ({ tool }: { readonly tool: ToolDescriptor }): ReactElement
         >
           <p className="sp-dim">{toolWords.tryLead}</p>
           {model.kind === "raw" ? <p className="sp-dim sp-small">{toolWords.rawReason[model.reason]}</p> : null}
-          <ArgumentsForm model={model} value={draft.value} onChange={change} own={own} told={isOfThese ? faultsOfCall(calling.data) : []} />
+          <ArgumentsForm
+            model={model}
+            value={draft.value}
+            onChange={change}
+            own={own}
+            reported={isOfThese ? faultsOfCall(calling.data) : []}
+          />
           <div className="sp-actions">
             <ActButton type="submit" isBusy={calling.isPending}>
               {toolWords.call}

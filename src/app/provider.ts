@@ -1,0 +1,34 @@
+import { webClientOf } from "#authn/client-secret.ts";
+import { openIssuerFetch } from "#authn/issuer-fetch.ts";
+import { remoteIssuer } from "#authn/issuer-keys.ts";
+import type { InstanceSecrets } from "#authn/seal.ts";
+import type { ServiceTls } from "#http/tls-files.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import type { StartPlan } from "./start/start-plan.ts";
+
+export type ProviderConnection = Awaited<ReturnType<typeof openProvider>>;
+
+/**
+ * The OpenID provider at which people sign in: chosen here, for everybody who asks it anything. Throws `StartFaults` when OIDC_CA_FILE
+ * cannot be used. Asks nothing yet: the provider may start later.
+ */
+export const openProvider = async (
+  { addresses: { issuer }, settings: { authn }, isProviderEmbedded: isEmbedded }: StartPlan,
+  parts: { readonly tls: ServiceTls; readonly secrets: InstanceSecrets; readonly metrics: Metrics },
+) => {
+  // Of the embedded provider the house is told what it is told of its other services.
+  const opened = await openIssuerFetch(authn.oidcCaFile, isEmbedded ? parts.tls.ca : undefined);
+  const ask = opened.send;
+  return {
+    issuer,
+    /** The house's own, served in this process or in another one of the house. */
+    isEmbedded,
+    /** How it is reached. */
+    ask,
+    /** Who this house is there. */
+    client: webClientOf(authn, parts.secrets),
+    /** Its keys, for whatever it signed. */
+    keys: remoteIssuer({ issuer, metrics: parts.metrics, fetch: ask }),
+    [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
+  };
+};

@@ -1,0 +1,77 @@
+import { join } from "node:path";
+import type { AgentClient } from "#authn/agent-clients.ts";
+import { deriveClientSecret, secretDigest } from "#authn/client-secret.ts";
+import { identityMappingOf } from "#authn/config.ts";
+import { createTokenExchange } from "#authn/exchange.ts";
+import { createLogoutTokenCheck } from "#authn/logout-token.ts";
+import { createOidcClient } from "#authn/oidc.ts";
+import type { InstanceSecrets } from "#authn/seal.ts";
+import { createUsedAssertions } from "#authn/used-assertions.ts";
+import { demoSignIns } from "#demo/sign-ins.ts";
+import { createGateway, type GatewayService } from "#gateway/service.ts";
+import { schemaActions } from "#pdp/bundle/schema-actions.ts";
+import { settlePersonBy } from "./settle-person-by.ts";
+import type { Opening } from "./opening.ts";
+
+/** The demo's agents as clients of the token exchange; their secrets are derived, nowhere kept. */
+const demoAgentClients = (secrets: InstanceSecrets): readonly AgentClient[] =>
+  demoSignIns.agents.map(({ clientId, agent }) => ({ clientId, agent, secretSha256: secretDigest(deriveClientSecret(secrets, clientId)) }));
+
+/** The one door for browsers and agents: sign-in client, token exchange, route table, raw front door. */
+export const openGateway = async (opening: Opening): Promise<GatewayService> => {
+  const { callers, common, firstPartyClients, listener, plan, provider, store, tls } = opening;
+  const { addresses, commandLine, settings } = plan;
+  const { authn } = settings;
+  const { audiences, environment, log, metrics, now, secrets } = common;
+  const { publicOrigin, ports } = addresses;
+  const gateway = opening.stack.use(
+    await createGateway({
+      ...common,
+      identity: callers.identityFor("gateway"),
+      redis: store.redis,
+      backlog: store.backlog,
+      config: settings.gateway,
+      publicOrigins: addresses.publicOrigins,
+      routesFile: plan.routesFile,
+      pdpConfigFile: plan.pdp.configFile,
+      webFolder: settings.gateway.webFolder ?? join(import.meta.dirname, "../../../web/dist"),
+      schemaActions,
+      verifierFor: callers.verifierForGateway,
+      jwks: () => callers.serviceKeys.jwks(),
+      oidc: createOidcClient({
+        issuer: provider.issuer,
+        ...provider.client,
+        scopes: authn.oidcScopes,
+        sendsResources: authn.oidcResourceIndicators ?? provider.isEmbedded,
+        mapping: identityMappingOf(authn),
+        settle: settlePersonBy(opening),
+        now,
+        metrics,
+        fetch: provider.ask,
+      }),
+      checkLogoutToken: createLogoutTokenCheck({ issuer: provider.keys, clientId: provider.client.clientId, now, metrics }),
+      tokenExchange: createTokenExchange({
+        clients: [...authn.agentClients, ...(commandLine.demo && environment !== "production" ? demoAgentClients(secrets) : [])],
+        findClient: callers.findClient,
+        check: callers.checkToken,
+        serviceKeys: callers.serviceKeys,
+        audiences: opening.everyAudience,
+        endpoint: `${publicOrigin}/oauth/token`,
+        isFirstUse: createUsedAssertions(store.database, now),
+        now,
+        metrics,
+        log,
+      }),
+      firstPartyClients,
+      // The gateway streams to services that run elsewhere with its own client; only those of this process are peers.
+      peers: opening.ownPeers,
+      serviceUrls: audiences,
+      internalAudiences: plan.internalAudiences,
+      tls: tls.own,
+      internalCa: tls.ca,
+    }),
+  );
+  opening.add("gateway", gateway);
+  await gateway.listen({ port: ports.gateway, hosts: listener.hosts });
+  return gateway;
+};

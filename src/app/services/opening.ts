@@ -1,0 +1,109 @@
+import { demoAllowedMounts, demoTenantSalt } from "#demo/secret.ts";
+import { CLI_CLIENT } from "#issuer/clients.ts";
+import { createNetworks } from "#gateway/config.ts";
+import type { ServiceCallers, ServiceKey } from "#app/callers.ts";
+import { createPeers } from "#app/peers.ts";
+import type { ProviderConnection } from "#app/provider.ts";
+import type { OpenedStore } from "#app/store.ts";
+import type { StartPlan } from "#app/start/start-plan.ts";
+import { listenService } from "#http/listen.ts";
+import type { Service } from "#http/service.ts";
+import type { ServiceTls } from "#http/tls-files.ts";
+import { openTrustingFetch } from "#http/trusting-fetch.ts";
+import { createPdpClient } from "#pdp-client/pdp-client.ts";
+import type { StartParts } from "#app/start-parts.ts";
+import { secretOwnerOf } from "#secrets/config.ts";
+import { kvServersOf } from "#secrets/providers/kvv2/kv-settings.ts";
+
+export interface ServicesParts extends StartParts {
+  readonly plan: StartPlan;
+  readonly store: OpenedStore;
+  readonly provider: ProviderConnection;
+  readonly callers: ServiceCallers;
+  readonly tls: ServiceTls;
+}
+
+/** What every service is opened with: what they share, a caller each, and the way in. */
+export const prepareOpening = (parts: ServicesParts) => {
+  const { plan, store, provider, callers, log, metrics, tracing, now, stack } = parts;
+  const { settings, addresses, commandLine } = plan;
+  const { environment, version, listenHosts: hosts } = settings.instance;
+  const { database, change, recorder, bus, secrets } = store;
+  const { publicOrigin, services: audiences, ports } = addresses;
+  const { own: tls, ca } = parts.tls;
+  const { send } = stack.use(openTrustingFetch(ca));
+  const { tenantId, allowedMounts, tenantSalt } = settings.secrets;
+  const { add, peers, ownPeers } = createPeers(addresses, { serve: commandLine.serve, tracing, send, log });
+  const listener = { hosts, tls };
+  return {
+    ...parts,
+    common: {
+      database,
+      change,
+      recorder,
+      bus,
+      secrets,
+      peers,
+      audiences,
+      publicOrigin,
+      log,
+      metrics,
+      tracing,
+      now,
+      environment,
+      version,
+      isScraperListed: createNetworks(settings.gateway.metricsAllow),
+    },
+    /** As set, and what the demo world adds where nothing is. */
+    secretsConfig: {
+      ...settings.secrets,
+      allowedMounts: allowedMounts ?? (commandLine.demo && tenantId === undefined ? demoAllowedMounts : undefined),
+      tenantSalt: tenantSalt ?? (commandLine.demo ? demoTenantSalt(secrets[0]) : undefined),
+    },
+    listener,
+    ownPeers,
+    firstPartyClients:
+      settings.authn.firstPartyClients.length > 0
+        ? settings.authn.firstPartyClients
+        : [provider.client.clientId, ...(environment === "production" ? [] : [CLI_CLIENT])],
+    /** All of this house that an access token may name; the first stands for all. */
+    everyAudience: [
+      publicOrigin,
+      `${publicOrigin}/mcp`,
+      audiences.pdp,
+      audiences.crud,
+      `${audiences.crud}/mcp`,
+      audiences.membership,
+      audiences.secrets,
+    ] as const,
+    add,
+    /** Who a service is towards the others, whom it lets in, and whom it asks for decisions. */
+    callerOf: (service: ServiceKey) => {
+      const identity = callers.identityFor(service);
+      return {
+        identity,
+        authenticate: callers.authenticateFor(service),
+        pdpClient: createPdpClient({
+          pdp: peers.pdp,
+          pdpAudience: audiences.pdp,
+          identity,
+          publicOrigin,
+          now,
+          timeoutMs: settings.gateway.pdpTimeoutMs,
+        }),
+      };
+    },
+    /** Known to its peers and on its port, until the house ends. */
+    listen: async (key: Exclude<ServiceKey, "gateway">, service: Service): Promise<void> => {
+      add(key, service);
+      const listening = await listenService(service.fetch, { port: ports[key], ...listener });
+      stack.defer(() => listening.close());
+    },
+  };
+};
+
+export type Opening = ReturnType<typeof prepareOpening>;
+
+/** Whose place a secret URI names, as `TENANT_ALLOWED_MOUNTS` has it. */
+export const secretOwnerIn = ({ secretsConfig, common: { environment }, plan }: Opening): ((uri: string) => string | undefined) =>
+  secretOwnerOf(secretsConfig, environment, kvServersOf(plan.settings, environment).servers);

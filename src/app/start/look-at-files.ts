@@ -1,0 +1,85 @@
+import { readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { readTls } from "#http/tls-files.ts";
+import { openIssuerFetch } from "#authn/issuer-fetch.ts";
+import { parseVault } from "#secrets/providers/yaml/vault-document.ts";
+import { readVaultFile } from "#secrets/providers/yaml/vault-file.ts";
+import type { DataFolderLocked } from "#store/data-folder-lock.ts";
+import { folderFault } from "#store/make-folder.ts";
+import { openRedis, RedisFault } from "#store/redis.ts";
+import { silentLog } from "#telemetry/log.ts";
+import { readKafkaOptions } from "#app/open-relay.ts";
+import { fault, note, ok, type Finding } from "./finding.ts";
+import type { StartPlan } from "./start-plan.ts";
+
+const DATA_FOLDER = 73;
+const UNAVAILABLE = 69;
+
+export const lookAtDataFolder = async (folder: string, held: DataFolderLocked | undefined): Promise<readonly Finding[]> => {
+  const refused = await folderFault(folder);
+  if (refused !== undefined) return [fault("data", refused.message, DATA_FOLDER)];
+  if (held !== undefined) return [fault("data", held.message, DATA_FOLDER)];
+  const stats = await stat(folder).catch(() => undefined);
+  if (stats === undefined) return [ok("data", `${folder} will be made`)];
+  return [
+    (stats.mode & 0o077) === 0 ? ok("data", folder) : note("data", `${folder} can be entered by other users; chmod 700 keeps it private`),
+  ];
+};
+
+/** What this process shows and whom it believes: each file readable, a key that of its certificate. Throws `StartFaults`. */
+export const lookAtTls = async ({ settings }: StartPlan): Promise<readonly Finding[]> => {
+  const { own } = await readTls(settings.http);
+  return own === undefined ? [] : [ok("settings", `TLS_CERT_FILE: ${settings.http.tlsCertFile}`)];
+};
+
+export const lookAtProvider = async ({ settings }: StartPlan): Promise<readonly Finding[]> => {
+  await (await openIssuerFetch(settings.authn.oidcCaFile))[Symbol.asyncDispose]();
+  return [];
+};
+
+/** The folder that is named for the web client; one that is not named is this program's own. */
+export const lookAtWebClient = async ({ settings, commandLine }: StartPlan): Promise<readonly Finding[]> => {
+  const folder = settings.gateway.webFolder;
+  if (folder === undefined || !commandLine.serve.has("gateway")) return [];
+  const page = join(folder, "index.html");
+  const isThere = (await stat(page).catch(() => undefined))?.isFile() === true;
+  return [isThere ? ok("settings", `WEB_DIST_DIR: ${folder}`) : fault("settings", `WEB_DIST_DIR: ${page} is not there`)];
+};
+
+/** Looks at the file as a start would, and changes nothing of it. */
+export const lookAtSecrets = async ({ settings, secretsFile: path }: StartPlan): Promise<readonly Finding[]> => {
+  const isOpen = settings.instance.environment !== "production";
+  try {
+    const bytes = await readVaultFile({ path, mayTighten: isOpen, onlyLooks: true, warn: () => undefined });
+    if (bytes !== undefined) {
+      parseVault(bytes.text);
+      return [ok("secrets", path)];
+    }
+  } catch (error) {
+    return [fault("secrets", `YAML_VAULT_PATH: ${path} ${(error as Error).message}`)];
+  }
+  return [isOpen ? ok("secrets", `${path} will be made`) : fault("secrets", `YAML_VAULT_PATH: ${path} is not there`)];
+};
+
+/** The files that Kafka is reached with; Kafka itself need not be there. Throws `StartFaults`. */
+export const lookAtKafka = async ({ settings }: StartPlan): Promise<readonly Finding[]> => {
+  const options = await readKafkaOptions(settings);
+  return options === undefined ? [] : [ok("settings", `KAFKA_BROKERS: ${options.brokers.join(", ")}`)];
+};
+
+export const lookAtRedis = async ({ settings, commandLine }: StartPlan): Promise<readonly Finding[]> => {
+  const { redisUrl: url, redisCaFile: caFile } = settings.store;
+  if (url === undefined || !commandLine.serve.has("gateway")) return [];
+  try {
+    if (caFile !== undefined) await readFile(caFile);
+  } catch (error) {
+    return [fault("settings", `REDIS_CA_FILE: ${caFile} cannot be read (${(error as NodeJS.ErrnoException).code ?? "unknown"}).`)];
+  }
+  try {
+    await (await openRedis({ url, log: silentLog, caFile }))[Symbol.asyncDispose]();
+    return [ok("redis", "answers")];
+  } catch (error) {
+    if (!(error instanceof RedisFault)) throw error;
+    return [fault("redis", `REDIS_URL: ${error.message}`, UNAVAILABLE)];
+  }
+};

@@ -1,0 +1,89 @@
+import { Problem } from "#contract/problem.ts";
+import { celInputs } from "#parsing/cel.ts";
+import { createYieldingOfLong, yielding } from "#http/yielding.ts";
+import { inputsOf } from "#crud/systems/expression.ts";
+import { valueAt } from "#crud/mcp/value-at.ts";
+import type { Invocation, Tool, UpstreamAnswer } from "#crud/mcp/tool.ts";
+import type { AuthorizedCall } from "./check-chain.ts";
+import { createRedact, type Redact } from "#crud/mcp/call/redact.ts";
+import type { Held } from "./reserve-budget.ts";
+import { createSecretReader } from "#crud/mcp/call/secret-reader.ts";
+import { countKept } from "./filter-output.ts";
+import type { CallParts } from "#crud/mcp/call/tool-call.ts";
+import { absentRow, UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
+
+export interface Invoked {
+  readonly upstream: UpstreamAnswer;
+  readonly secrets: NonNullable<UpstreamFault["secrets"]>;
+}
+
+type InvokeParts = Pick<CallParts, "secrets" | "secretsAudience" | "identity" | "callTimeoutMs" | "stopping" | "now">;
+
+/** The read that guards a write must show a row that the caller may see; else the write never starts. */
+const passGuard = async ({ tool, scope }: AuthorizedCall, invocation: Invocation): Promise<void> => {
+  const guard = tool.rules.rows?.guard;
+  if (guard === undefined) return;
+  const keeps = scope?.guardKeeps;
+  const read = guard.tool();
+  const prepared = celInputs(inputsOf(invocation));
+  const found = await read.connector({ ...invocation, arguments: guard.input(prepared) as Readonly<Record<string, unknown>> });
+  const rows = valueAt(found.value, read.rules.rows?.rows ?? []);
+  const candidates = Array.isArray(rows) ? (rows as unknown[]) : [rows];
+  if (keeps === undefined || !candidates.some(keeps)) throw absentRow();
+};
+
+/** The upstream's own word for it, whether or not the system's file has one. */
+const saysAbsent = ({ effect, status, problem }: UpstreamFault): boolean =>
+  effect === "failed" && (status === 404 || status === 410 || problem.code === "not_found");
+
+const asFault = (error: unknown, tool: Tool): UpstreamFault => {
+  if (error instanceof UpstreamFault) return tool.rules.rows !== undefined && saysAbsent(error) ? absentRow() : error;
+  // Refused while the request was made of the arguments.
+  if (error instanceof Problem) return new UpstreamFault(error, "not_sent");
+  return tool.rules.isReadOnly
+    ? new UpstreamFault(new Problem("upstream_error", { cause: error }), "failed")
+    : new UpstreamFault(new Problem("outcome_unknown", { cause: error }), "unknown");
+};
+
+const redactFault = async (fault: UpstreamFault, redact: Redact, used: UpstreamFault["secrets"]): Promise<UpstreamFault> => {
+  const { cause, ...shown } = fault.problem.options;
+  const problem = new Problem(fault.problem.code, { ...(await yielding(redact(shown), createYieldingOfLong())), cause });
+  return new UpstreamFault(problem, fault.effect, {
+    retryAfterMs: fault.retryAfterMs,
+    isFinal: fault.isFinal,
+    secrets: used,
+    status: fault.status,
+  });
+};
+
+/** Calls the upstream within the deadline. Credentials that come back in any spelling leave as `[redacted]`. Throws `UpstreamFault`. */
+export const invokeUpstream = async (decided: AuthorizedCall, held: Held | undefined, parts: InvokeParts): Promise<Invoked> => {
+  const { call, tool, given, scope, permit } = decided;
+  const secrets = createSecretReader(decided, held, parts);
+  const wanted = tool.rules.wantedRows === undefined ? undefined : given.value[tool.rules.wantedRows];
+  const invocation: Invocation = {
+    callId: call.callId,
+    correlationId: call.correlationId,
+    caller: call.caller,
+    delegationId: held?.delegationId,
+    decisionId: permit.decisionId,
+    toolName: tool.name,
+    viewName: call.view.name,
+    arguments: given.value,
+    signal: AbortSignal.any([call.signal, parts.stopping, AbortSignal.timeout(parts.callTimeoutMs)]),
+    secret: secrets.read,
+    conceal: secrets.conceal,
+    isEnough: typeof wanted === "number" ? (value: unknown) => countKept(value, tool, scope) >= wanted : undefined,
+    now: parts.now(),
+  };
+  try {
+    await passGuard(decided, invocation);
+    const upstream = await tool.connector(invocation);
+    const redact = createRedact(secrets.values());
+    const turn = createYieldingOfLong();
+    const [value, media] = [await yielding(redact(upstream.value), turn), await yielding(redact(upstream.media), turn)];
+    return { upstream: { ...upstream, value, media }, secrets: secrets.used() };
+  } catch (error) {
+    throw await redactFault(asFault(error, tool), createRedact(secrets.values()), secrets.used());
+  }
+};
