@@ -95,7 +95,7 @@ describe("the interop profile, served without membership on the embedded databas
   });
 });
 
-/** Modules of the suite's plans, with those that no plan lists any more; `docs/authzen.md` has the same numbers. */
+/** Modules of the suite's plans, with those that no plan lists any more; `docs/explanation/authzen.md` has the same numbers. */
 const modules = [
   ["evaluation", 34],
   ["evaluations", 27],

@@ -18,7 +18,7 @@ import { liveTheStory } from "./story.ts";
 import { startTestInstance } from "./test-instance.ts";
 import { fetchToken } from "./tokens.ts";
 
-/** What consumers are told that there is (docs/events.md). */
+/** What consumers are told that there is (docs/explanation/events.md). */
 const promised = [
   "secrets.read secrets.updated secrets.deleted secrets.undeleted secrets.destroyed secrets.rotated secrets.copied secrets.moved secrets.denied",
   "secrets.kv2.deleted secrets.kv2.undeleted secrets.kv2.destroyed secrets.yaml.removed",

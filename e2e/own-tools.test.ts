@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { until } from "#testing/until.ts";
 import { memoryServer, petKey, petstore, startOwnTools, wallClock } from "./own-tools.ts";
 
-/** As docs/bring-your-own-tools.md walks it. */
+/** As docs/howto/bring-your-own-tools.md walks it. */
 test("from a published document, and from a system written by hand, to an agent's governed call, without the demo and without a restart", async (t) => {
   const { upstream, config, ben, as, call, agent, ada, steps, give: giveAll, walk } = await startOwnTools(t);
   const looked = await config("POST", "/config/imports/openapi?provider=pets&instance=store", petstore);

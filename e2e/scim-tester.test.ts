@@ -26,7 +26,7 @@ client = SyncSCIMClient(Directory(base_url=sys.argv[1], headers={"Authorization"
 for result in check_server(client):
     print(result.status.name, result.title, (result.reason or "").replace(chr(10), " "), sep="|")
 `;
-/** What departs from the standard, as the tester says it; docs/scim.md says each. */
+/** What departs from the standard, as the tester says it; docs/howto/scim.md says each. */
 const known = [
   "ERROR|check_add_attribute|PATCH modify() returned unexpected value for 'members'",
   "ERROR|check_remove_attribute|PATCH modify() did not remove attribute 'active'",

@@ -36,7 +36,7 @@ const fetchToken = async ({ token, as, port }: Asking): Promise<string> => {
     const own = "Without the demo, and at an OpenID provider of your own, put an access token of an administrator in SALLYPORT_TOKEN";
     throw new Refusal(
       error.exitCode,
-      `No token is given, and none can be had for the demo's ${as}: ${error.message}\n${own} (docs/configuration-store.md).`,
+      `No token is given, and none can be had for the demo's ${as}: ${error.message}\n${own} (docs/explanation/configuration-store.md).`,
     );
   }
 };

@@ -1,5 +1,5 @@
 // `npm run bench -- [subject ..] [--keep] [options of the subject]`: figures of this machine, each beside a reference of the
-// same run. Prints Markdown; with --keep docs/bench.md gets it too.
+// same run. Prints Markdown; with --keep docs/reference/benchmarks.md gets it too.
 import type { ParseArgsOptionsConfig } from "node:util";
 import { benchGateway, gatewayOptions } from "./bench/gateway.ts";
 import { benchInstance } from "./bench/instance.ts";
@@ -44,9 +44,9 @@ const help = `npm run bench -- [SUBJECT ..] [--keep] [options of the subjects]
 Figures of this machine, each beside a reference of the same run, as Markdown. Without a subject: all of them.
 
 ${optionsText}
-  --keep    writes them to docs/bench.md too
+  --keep    writes them to docs/reference/benchmarks.md too
 
-docs/bench.md says what the options mean.
+docs/reference/benchmarks.md says what the options mean.
 `;
 const refuse = (message: string): never => {
   process.stderr.write(`${message}\n\n${help}`);

@@ -35,7 +35,7 @@ export const bannerLines = (parts: {
       ...(isEmpty
         ? [
             "  Nobody can sign in yet: that needs an OpenID provider (OIDC_ISSUER) and a first administrator, made while the house is stopped:",
-            "    npm run admin -- first --issuer URL --subject SUB --tenant NAME    (docs/first-administrator.md)",
+            "    npm run admin -- first --issuer URL --subject SUB --tenant NAME    (docs/howto/first-administrator.md)",
             `  Then open ${open}; MCP clients use ${open}/mcp`,
           ]
         : [`  Open ${open} and sign in; MCP clients use ${open}/mcp`]),

@@ -52,7 +52,7 @@ export const sortedNames = (value: object): readonly string[] => {
  * digits, as no double is written: two of different values never have the same text. What `JSON.stringify` leaves out is left out, and `toJSON` is asked,
  * as there; `undefined` for what is no value of JSON at all. Throws a TypeError for a number that is not finite, half a surrogate
  * pair or a bigint, and a RangeError for what is nested deeper than 1000, as a cycle is. Objects that stand for a number, a text or
- * a truth value are not known. Cost: one walk, about a microsecond for ten members; docs/decisions/canonical-json.md says why not a library.
+ * a truth value are not known. Cost: one walk, about a microsecond for ten members; docs/adr/0016-canonical-json.md says why not a library.
  */
 export const canonicalJson = (value: unknown): string | undefined => write(value, 0);
 

@@ -10,7 +10,7 @@ import { atOnce } from "./yielding.ts";
  * decide on the first and another execute the last; here that is refused. So is a number that no double holds, which `JSON.parse` makes
  * another one of; who asks for it with `keepsDigits` or `keepsUnfit` is given its text (`exact-numbers.ts`).
  * Cost: one pass over the text for the check, then `JSON.parse`, and one walk over the value. Libraries that do this build slow generic parsers;
- * see docs/decisions/strict-json.md.
+ * see docs/adr/0008-strict-json.md.
  */
 export interface StrictJsonLimits {
   /** Nesting of objects and arrays together. */

@@ -11,7 +11,7 @@ test("the list of the deployment's acts, the policies' schema and the page of do
   const schema = await textOf("../pdp/policies/schema.cedarschema");
   const [, group = ""] = /action\n((?: {2}"[^"]+",?\n)+)in \[Action::"deployment_act"/.exec(schema) ?? [];
   assert.deepEqual([...group.matchAll(/"([^"]+)"/g)].map(([, name]) => name).toSorted(), listed);
-  const rows = [...(await textOf("../../docs/policies.md")).matchAll(/^\| `([a-z.]+)\/([a-z_]+)` \| (.+) \|$/gm)];
+  const rows = [...(await textOf("../../docs/explanation/policies.md")).matchAll(/^\| `([a-z.]+)\/([a-z_]+)` \| (.+) \|$/gm)];
   const shown = rows.map(([, type, action, what]) => ({ type, action, what }));
   assert.deepEqual(shown, [...deploymentActs]);
   for (const key of listed) assert.ok(pairs.find((pair) => pair.key === key)?.of === "all", key);

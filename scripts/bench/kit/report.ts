@@ -26,7 +26,7 @@ export interface Section {
   readonly notes?: readonly string[];
 }
 
-const FILE = join(import.meta.dirname, "../../../docs/bench.md");
+const FILE = join(import.meta.dirname, "../../../docs/reference/benchmarks.md");
 
 const machine = (): string => {
   const [cpu] = cpus();
@@ -59,7 +59,7 @@ const textOf = (section: Section): string => {
 
 const marks = (subject: string) => ({ begin: `<!-- bench ${subject} -->`, end: `<!-- /bench ${subject} -->` });
 
-/** Prints a section and, with `keep`, puts it in place of the same subject's in docs/bench.md. */
+/** Prints a section and, with `keep`, puts it in place of the same subject's in docs/reference/benchmarks.md. */
 export const report = async (subject: string, section: Section, keep: boolean): Promise<void> => {
   const text = textOf(section);
   process.stdout.write(`${text}\n\n`);

@@ -223,10 +223,10 @@ test("the exposition is what Prometheus reads, without a complaint", async (t) =
   assert.match(await metrics.text(), /^# TYPE bff_active_sessions_total untyped\nbff_active_sessions_total \d+$/m);
 });
 
-test("what docs/metrics.md says to alert on, Prometheus takes, and it names metrics and labels that there are", async (t) => {
+test("what docs/howto/monitoring.md says to alert on, Prometheus takes, and it names metrics and labels that there are", async (t) => {
   const promtool = requireProgram(t, "promtool");
   if (promtool === undefined) return;
-  const text = await readFile(join(import.meta.dirname, "../../../docs/metrics.md"), "utf8");
+  const text = await readFile(join(import.meta.dirname, "../../../docs/howto/monitoring.md"), "utf8");
   const rules = [...text.matchAll(/^\| [^|]+ \| `([^`]+)` \|/gm)].map(([, expr = ""]) => expr).filter((expr) => expr.includes("rate("));
   assert.equal(rules.length, 5);
   const table: Readonly<Record<string, MetricRow>> = metricTable;

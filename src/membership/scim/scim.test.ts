@@ -503,7 +503,7 @@ test("no name that all objects have leads into what they share, in filters, path
   assert.deepEqual([removed.status, removed.body.emails], [200, undefined], JSON.stringify(removed.body));
 });
 
-/** `SCIM_USERS=5000` is the size that docs/scim.md speaks of. */
+/** `SCIM_USERS=5000` is the size that docs/howto/scim.md speaks of. */
 const USERS = Number(process.env["SCIM_USERS"] ?? 100);
 const A_GROUP = 25;
 

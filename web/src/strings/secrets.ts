@@ -13,7 +13,7 @@ export const secretWords = {
   toList: "All secrets",
   noMounts: "No place for secrets is set for your organisation.",
   noMountsNext:
-    "Whoever runs this house names one in TENANT_ALLOWED_MOUNTS: yaml://secret for the file, or a mount of an OpenBao or Vault server. docs/secrets.md shows how.",
+    "Whoever runs this house names one in TENANT_ALLOWED_MOUNTS: yaml://secret for the file, or a mount of an OpenBao or Vault server. docs/explanation/secrets.md shows how.",
   empty: "Nothing lies here that you may know of.",
   emptyWritable: "Nothing lies here that you may know of. Write the first secret.",
   emptyFound: "No path or key that you may know of holds this text.",

@@ -21,7 +21,7 @@ import { createIndexReader } from "./index-reader.ts";
 import { changeWorld, makeWorld, pickBy, requireEqual, spend, worldOf, type Reported } from "./index-reader.contract.ts";
 
 const dataScope = { unknownType: "tenants", refused: () => {} } as const;
-/** Each is compared at two versions of its own; docs/identity-graph.md has the command for thousands. */
+/** Each is compared at two versions of its own; docs/explanation/identity-graph.md has the command for thousands. */
 const WORLDS = Number(process.env["INDEX_WORLDS"] ?? 6);
 const FIRST = Number(process.env["INDEX_FIRST_WORLD"] ?? 0);
 /** A few worlds are asked everything. Of many each is asked every so many'th question, by chance: another world finds more than another question. */
