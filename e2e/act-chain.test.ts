@@ -53,7 +53,7 @@ const writeRoutes = async (folder: string, url: string): Promise<string> => {
   return file;
 };
 
-test("who acts for whom stays in the token: from the embedded issuer to a decision, to a service outside and to one of HOUSE_AUDIENCES", async (t) => {
+test("who acts for whom stays in the token: from the embedded issuer to a decision, to a service outside and to one of INTERNAL_AUDIENCES", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), "sallyport-act-"));
   cleanUp(t, () => rm(folder, { recursive: true, force: true }));
   const { url, seen } = await upstream(t);
@@ -63,7 +63,7 @@ test("who acts for whom stays in the token: from the embedded issuer to a decisi
     port,
     environment: {
       ROUTES_FILE: await writeRoutes(folder, url),
-      HOUSE_AUDIENCES: [...own, NEAR].join(","),
+      INTERNAL_AUDIENCES: [...own, NEAR].join(","),
       FIRST_PARTY_CLIENTS: "a-client-of-our-own",
     },
   });
@@ -106,7 +106,7 @@ test("who acts for whom stays in the token: from the embedded issuer to a decisi
   assert.equal((await get("/far", ben)).status, 200);
   assert.deepEqual([tokenAt("/far").sub, tokenAt("/far")["act"]], ["person:ben", undefined], "ben himself, with no agent");
 
-  // One that HOUSE_AUDIENCES names: the gateway's own word, for this one call.
+  // One that INTERNAL_AUDIENCES names: the gateway's own word, for this one call.
   assert.equal((await get("/near", token)).status, 200);
   const near = tokenAt("/near");
   assert.deepEqual([near.iss, near.aud, near.sub, near["act"]], [instance.origin, NEAR, "person:ben", { sub: AGENT }]);

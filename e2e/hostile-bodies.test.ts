@@ -16,7 +16,7 @@ before(async () => {
 });
 
 /** Where each listener reads a body of a caller who is known. */
-const doors: readonly (readonly [listener: string, port: number, path: string, who: keyof typeof tokens])[] = [
+const listeners: readonly (readonly [listener: string, port: number, path: string, who: keyof typeof tokens])[] = [
   ["gateway", 0, "/access/v1/evaluation", "ben"],
   ["pdp", 2, "/access/v1/evaluation", "pep"],
   ["pdp's batches", 2, "/access/v1/evaluations", "pep"],
@@ -38,7 +38,7 @@ const bodies: readonly (readonly [what: string, text: string, statuses: readonly
   ],
   ["a depth without end", "[".repeat(100_000), [400]],
 ];
-for (const [listener, offset, path, who] of doors)
+for (const [listener, offset, path, who] of listeners)
   for (const [what, text, statuses] of bodies)
     test(`${listener} answers ${what} shortly`, async () => {
       const response = await fetch(`http://localhost:${instance.port + offset}${path}`, {
@@ -78,7 +78,7 @@ const trickle = (port: number, head: string): Promise<string> =>
 test("no listener waits for a body that trickles in, whoever sends it and whoever reads it", { timeout: 60_000 }, async () => {
   const length = "Content-Length: 9000\r\n\r\n";
   const known = [
-    ...doors.map(([, offset, path, who]) => ({
+    ...listeners.map(([, offset, path, who]) => ({
       offset,
       path,
       more: `Authorization: Bearer ${tokens[who]}\r\nContent-Type: application/json\r\n`,
@@ -87,7 +87,7 @@ test("no listener waits for a body that trickles in, whoever sends it and whoeve
     { offset: 1, path: "/token", more: "Content-Type: application/x-www-form-urlencoded\r\n", status: /^HTTP\/1\.1 408 / },
     { offset: 0, path: "/oauth/token", more: "Content-Type: application/x-www-form-urlencoded\r\n", status: /^HTTP\/1\.1 408 / },
   ];
-  const strangers = doors.map(([, offset, path]) => ({
+  const strangers = listeners.map(([, offset, path]) => ({
     offset,
     path,
     more: "Content-Type: application/json\r\n",

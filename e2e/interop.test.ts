@@ -25,7 +25,7 @@ const runSets = (instance: TestInstance, folder: string, offset: number, environ
   runScript("interop.ts", ["--data", folder, "--pdp", `http://localhost:${instance.port + offset}`], environment);
 
 /** The decision point, and the gateway that passes an enforcement point through; how far their ports are from the first. */
-const doors = [
+const endpoints = [
   ["the decision point", 2],
   ["the gateway, which passes an enforcement point through", 0],
 ] as const;
@@ -46,7 +46,7 @@ describe("the interop profile, served without membership on the embedded databas
   const run = (folder: string, offset: number, more: Readonly<Record<string, string>> = { INTEROP_TOKEN: token }) =>
     runSets(instance, folder, offset, more);
 
-  for (const [where, offset] of doors)
+  for (const [where, offset] of endpoints)
     test(`every case passes at ${where}`, async () => {
       const { code, out } = await run(cases, offset);
       assert.equal(code, 0, out);
@@ -111,7 +111,7 @@ describe("the certification profile, as the documentation starts it", () => {
   before(async () => ({ instance, token } = await startProfile("interop-certification")));
   after(() => instance.stop());
 
-  for (const [where, offset] of doors) {
+  for (const [where, offset] of endpoints) {
     test(`every row of the scenario passes at ${where}`, async () => {
       const { code, out } = await runSets(instance, certification, offset, { INTEROP_TOKEN: token });
       assert.equal(code, 0, out);

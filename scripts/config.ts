@@ -22,7 +22,7 @@ npm run config -- explain TOOL --user NAME [--agent AGENT] [--view NAME]
   import           publishes a configuration folder, a tar archive of one, or one file of it (tools.yaml, <provider>.<instance>.yaml):
                    all or nothing; what the house has besides stays
   openapi          publishes operations of an OpenAPI document (JSON or YAML) as one system
-  explain          what each door would say to a call of the tool by that person, and what is left to be done; nothing is called
+  explain          what each check answers to a call of the tool by that person, and what is missing; nothing is called
 
   --out FILE       writes the system's file instead of publishing it
   --dry-run        only says what it would change
@@ -254,8 +254,8 @@ const explain = async (given: Given, tool: string): Promise<void> => {
   const query = queryOf({ tool, user_id: user.includes(":") ? user : `person:${user}`, agent_id: agent, view });
   const imported = (await (await ask(given, { method: "GET", path: `/mcp/tools/explain?${query}` })).json()) as ToolExplanation;
   say(`${imported.tool}  listed: ${imported.listed ? "yes" : "no"}  callable: ${imported.callable}`);
-  for (const { door, outcome, reason, remedy } of imported.doors)
-    say([`  ${door.padEnd(14)} ${outcome.padEnd(8)}`, reason, remedy].filter((part) => part !== undefined).join("  "));
+  for (const { step, outcome, reason, remedy } of imported.steps)
+    say([`  ${step.padEnd(14)} ${outcome.padEnd(8)}`, reason, remedy].filter((part) => part !== undefined).join("  "));
   for (const { step, who, how } of imported.missing) say(`  missing: ${step} (${who}): ${how}`);
   if (imported.callable === "no") process.exitCode = 1;
 };

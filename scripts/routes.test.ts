@@ -3,11 +3,11 @@ import { test } from "node:test";
 import type { Explanation } from "#contract/routes.ts";
 import { explanationText } from "./routes/explanation-text.ts";
 
-const refused = (door: "frame" | "canonical_form", code: string): Explanation => ({
+const refused = (step: "frame" | "canonical_form", code: string): Explanation => ({
   revision: "r",
   candidates: [],
   captures: {},
-  doors: [{ door, result: "refuse" }],
+  steps: [{ step, result: "refuse" }],
   answer: { outcome: "refused", status: 400, code },
 });
 

@@ -125,7 +125,7 @@ export const benchInstance = async (): Promise<Section> => {
           reference,
         ),
         figure(
-          "governed tool call, agent, all doors",
+          "governed tool call, agent, all steps",
           await time(() => post(`http://localhost:${instance.port}/api/crud/mcp/jsonrpc`, agent, call, called)),
           reference,
         ),

@@ -69,13 +69,13 @@ const timing = (metrics: string, name: string, having = ""): { readonly seconds:
 };
 
 /** The doors of a governed read that have a clock of their own, in the order they are passed. */
-const doors: readonly (readonly [what: string, metric: string, having?: string])[] = [
+const steps: readonly (readonly [what: string, metric: string, having?: string])[] = [
   ["decision, at the decision point", "pdp_decision_seconds"],
   ["of it facts", "pdp_facts_seconds"],
   ["of it its record", "pdp_record_seconds"],
   ["audit entry opened (committed)", "audit_append_seconds", 'phase="open"'],
   ["audit entry and event closed (committed)", "audit_append_seconds", 'phase="close"'],
-  ["from its first door until the store has answered, all but the closing", "secrets_operation_duration_seconds"],
+  ["from its first step until the store has answered, all but the closing", "secrets_operation_duration_seconds"],
 ];
 
 const measureGoverned = async (reads: number, writes: number): Promise<readonly Figure[]> => {
@@ -144,7 +144,7 @@ const measureGoverned = async (reads: number, writes: number): Promise<readonly 
     },
     figure("governed KVv2 read of a kept value, new decision each, one at a time", keptRead, plainRead),
     figure("governed KVv2 write, one at a time", governedWrite, plainWrite),
-    ...doors.map(([what, metric, having]): Figure => {
+    ...steps.map(([what, metric, having]): Figure => {
       const [was, is] = [timing(before, metric, having), timing(after, metric, having)];
       return part(what, ((is.seconds - was.seconds) / (is.count - was.count)) * 1000, "mean");
     }),

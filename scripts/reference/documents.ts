@@ -146,36 +146,36 @@ interface Field {
 }
 
 /** The member that tells the branches of a union apart. */
-const tellerOf = (branches: readonly Node[]): string | undefined =>
+const discriminatorOf = (branches: readonly Node[]): string | undefined =>
   branches.length < 2
     ? undefined
     : Object.keys(branches[0]?.properties ?? {}).find((name) => branches.every((branch) => branch.properties?.[name]?.const !== undefined));
 
 const inside = (path: string, node: Node, only: string): readonly Field[] => {
   const branches = branchesOf(node);
-  const teller = tellerOf(branches);
+  const discriminator = discriminatorOf(branches);
   const own = Object.entries(node.properties ?? {}).flatMap(([name, member]) =>
     fieldsOf(path === "" ? name : `${path}.${name}`, member, node.required?.includes(name) === true, only),
   );
-  const reported = teller === undefined ? [] : branches.map((branch) => branch.properties?.[teller] ?? {});
+  const reported = discriminator === undefined ? [] : branches.map((branch) => branch.properties?.[discriminator] ?? {});
   return [
     ...own,
     ...(isMap(node) && node.properties === undefined ? inside(`${path}.<name>`, node.additionalProperties, only) : []),
     ...(node.items === undefined ? [] : inside(`${path}[]`, node.items, only)),
-    ...(teller === undefined
+    ...(discriminator === undefined
       ? []
       : [
           {
-            path: `${path}.${teller}`,
+            path: `${path}.${discriminator}`,
             node: { ...reported[0], const: undefined, enum: reported.map((one) => one.const) },
             isRequired: true,
             only,
           },
         ]),
     ...branches.flatMap((branch) => {
-      if (teller === undefined) return inside(path, branch, only);
-      const { [teller]: word = {}, ...properties } = branch.properties ?? {};
-      return inside(path, { ...branch, properties }, code(`${teller}: ${String(word.const)}`));
+      if (discriminator === undefined) return inside(path, branch, only);
+      const { [discriminator]: word = {}, ...properties } = branch.properties ?? {};
+      return inside(path, { ...branch, properties }, code(`${discriminator}: ${String(word.const)}`));
     }),
   ];
 };

@@ -12,9 +12,9 @@ const answerText = ({ answer }: Explanation): string => {
 };
 
 /** Without a canonical form the request went no further than the door that would make it. */
-const noForm = ({ doors, answer }: Explanation): string => {
+const noForm = ({ steps, answer }: Explanation): string => {
   if (answer.code === "ambiguous_target") return "none: the target has more than one reading";
-  return `not looked for: refused before, at ${doors.at(-1)?.door ?? "the frame"}`;
+  return `not looked for: refused before, at ${steps.at(-1)?.step ?? "the frame"}`;
 };
 
 /** An explanation as a person reads it, one fact a line. */
@@ -34,8 +34,8 @@ export const explanationText = (method: string, target: string, explained: Expla
     ...Object.entries(explained.captures).map(([name, value]) => ["capture", `{${name}} = ${value}`] as const),
     ["mapping", mapping === undefined ? undefined : `${mapping.resource}/${mapping.action} from ${mapping.source}${place(mapping)}`],
     ["question", asked === undefined ? undefined : JSON.stringify(asked)],
-    ...explained.doors.map(
-      ({ door, result, detail }) => ["door", `${door.padEnd(14)} ${result}${detail === undefined ? "" : `: ${detail}`}`] as const,
+    ...explained.steps.map(
+      ({ step, result, detail }) => ["step", `${step.padEnd(14)} ${result}${detail === undefined ? "" : `: ${detail}`}`] as const,
     ),
     ["upstream", upstream === undefined ? undefined : `${upstream.service} ${upstream.path}, Authorization: ${upstream.credential}`],
     ["answer", answerText(explained)],

@@ -333,7 +333,7 @@ test("a person never gets the tenant of services, not even from the gateway's ke
 test("a token seen a moment ago is refused all the same once it has expired or its client has become an agent", async () => {
   let time = NOW.getTime();
   const agents = new Map<string, string>();
-  const door = createBearerVerifier({
+  const bearer = createBearerVerifier({
     audience: AUDIENCE,
     issuers: [{ issuer: ISSUER, keys: (head, token) => jwks(head, token) }],
     mapping: { subjectPrefix: "", subjectClaim: "sub", tenantClaim: "org", assurance: defaultAssuranceMap },
@@ -343,7 +343,7 @@ test("a token seen a moment ago is refused all the same once it has expired or i
     metrics,
   });
   const token = await sign({ ...base, exp: seconds + 20 });
-  const ask = () => door(new Request("http://x/", { headers: { authorization: `Bearer ${token}` } }));
+  const ask = () => bearer(new Request("http://x/", { headers: { authorization: `Bearer ${token}` } }));
   assert.equal((await ask()).agent, undefined);
   agents.set("web", "agent:late");
   assert.equal((await ask()).agent, "agent:late");
@@ -382,14 +382,14 @@ test("a linked subject is its person, in that person's tenant alone; where links
       assert.equal(said, expected[at], `${what}, linked only: ${isLinkedOnly}`);
     }
   const token = await sign({ ...base, sub: "service:own", client_id: "service:own", org: "*" });
-  const door = createBearerVerifier({
+  const bearer = createBearerVerifier({
     audience: AUDIENCE,
     issuers: [{ issuer: ISSUER, keys: (head, given) => jwks(head, given) }],
     mapping: { subjectPrefix: "", subjectClaim: "sub", tenantClaim: "org", assurance: defaultAssuranceMap, isLinkedOnly: true },
     serviceKeys: instance.serviceKeys,
     now,
   });
-  const { sub } = await door(new Request("http://x/", { headers: { authorization: `Bearer ${token}` } }));
+  const { sub } = await bearer(new Request("http://x/", { headers: { authorization: `Bearer ${token}` } }));
   assert.equal(sub, "service:own", "a service client is itself");
 });
 

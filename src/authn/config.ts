@@ -116,7 +116,7 @@ export const authnSettings = {
       "Client ids, besides agents, whose tokens may enter the tool endpoints. Unset: OIDC_CLIENT_ID, and the command line's in dev and test.",
     default: "",
   }),
-  internalAudiences: setting("HOUSE_AUDIENCES", commaList(), {
+  internalAudiences: setting("INTERNAL_AUDIENCES", commaList(), {
     description: "Audiences of the house's own services, which get signed identity tokens. Unset: the addresses of this house's services.",
     default: "",
   }),

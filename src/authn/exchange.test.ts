@@ -14,7 +14,7 @@ import { createUsedAssertions } from "./used-assertions.ts";
 
 const origin = testAudiences.gateway;
 const audiences = [origin, `${origin}/mcp`, testAudiences.crud, testAudiences.membership];
-const endpoint = `${origin}/oauth/token`;
+const tokenUrl = `${origin}/oauth/token`;
 let time = Date.parse("2026-11-21T10:00:00Z");
 const now = (): Date => new Date(time);
 const identity = testIdentity({ now });
@@ -31,7 +31,7 @@ const parts: TokenExchangeParts = {
     identity.verifierFor([origin, `${origin}/mcp`])(new Request(origin, { headers: { authorization: `Bearer ${token}` } })),
   serviceKeys: identity.serviceKeys,
   audiences,
-  endpoint,
+  endpoint: tokenUrl,
   now,
   metrics: createMetrics(),
   log: silentLog,
@@ -60,11 +60,11 @@ const form = async (change: Readonly<Record<string, string | readonly string[] |
 const post = (
   body: URLSearchParams | string,
   authorization: string | undefined = hr,
-  door = exchange,
+  endpoint = exchange,
   headers: Record<string, string> = {},
 ): Promise<Response> =>
-  door(
-    new Request(endpoint, {
+  endpoint(
+    new Request(tokenUrl, {
       method: "POST",
       body,
       headers: { ...(authorization === undefined ? {} : { authorization }), ...headers },
@@ -191,7 +191,7 @@ const badClients: Record<string, string | undefined> = {
 for (const [name, authorization] of Object.entries(badClients)) {
   test(`client refused: ${name}`, async () => {
     const headers: Record<string, string> = authorization === undefined ? {} : { authorization };
-    const response = await exchange(new Request(endpoint, { method: "POST", body: await form(), headers }));
+    const response = await exchange(new Request(tokenUrl, { method: "POST", body: await form(), headers }));
     assert.equal(response.status, 401);
     assert.match(response.headers.get("www-authenticate") ?? "", /^Basic /);
     assert.equal((await bodyOf(response))["error"], "invalid_client");
@@ -218,14 +218,14 @@ test("an issuer that does not answer is 503 with Retry-After, and a fault of our
 
 test("a client that holds a key proves itself by a signed assertion, each of them once", async (t) => {
   const database = await testDatabase(t, ["authn"]);
-  const door = createTokenExchange({ ...parts, isFirstUse: createUsedAssertions(database, now) });
+  const endpoint = createTokenExchange({ ...parts, isFirstUse: createUsedAssertions(database, now) });
   const assertion = (change: JWTPayload = {}, signer = key.privateKey): Promise<string> =>
-    new SignJWT({ iss: "bot", sub: "bot", aud: endpoint, jti: crypto.randomUUID(), iat: time / 1000, exp: time / 1000 + 60, ...change })
+    new SignJWT({ iss: "bot", sub: "bot", aud: tokenUrl, jti: crypto.randomUUID(), iat: time / 1000, exp: time / 1000 + 60, ...change })
       .setProtectedHeader({ alg: "ES256", kid })
       .sign(signer);
-  const send = async (given: string, to = door): Promise<Response> =>
+  const send = async (given: string, to = endpoint): Promise<Response> =>
     to(
-      new Request(endpoint, {
+      new Request(tokenUrl, {
         method: "POST",
         body: await form({ client_assertion: given, client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer" }),
       }),
@@ -256,7 +256,7 @@ test("time passes: the token of ten minutes ago is good for five more", async ()
 test("clients whose credentials the house keeps: agents exchange within their tenant, services ask in their own name, each at once and until it ends", async () => {
   const kept = new Map<string, RegisteredClient>();
   let isAway = false;
-  const door = createTokenExchange({
+  const endpoint = createTokenExchange({
     ...parts,
     findClient: async (clientId) => {
       if (isAway) throw new Problem("store_unavailable");
@@ -269,7 +269,7 @@ test("clients whose credentials the house keeps: agents exchange within their te
   const own = (more: Readonly<Record<string, string | readonly string[]>> = {}) =>
     form({ grant_type: "client_credentials", subject_token: undefined, subject_token_type: undefined, ...more });
   const said = async (body: URLSearchParams, id: string, proof = secret) => {
-    const answered = await bodyOf(await post(body, basic(id, proof), door));
+    const answered = await bodyOf(await post(body, basic(id, proof), endpoint));
     return answered["error"] ?? answered["access_token"] ?? "";
   };
   const claimsOf = async (...asked: Parameters<typeof said>): Promise<JWTPayload> => decodeJwt(await said(...asked));
@@ -290,7 +290,7 @@ test("clients whose credentials the house keeps: agents exchange within their te
   );
   assert.deepEqual(aud, audiences);
   const token = (
-    await bodyOf(await post(await own({ scope: "pip.read", resource: testAudiences.membership }), basic("service:hook", secret), door))
+    await bodyOf(await post(await own({ scope: "pip.read", resource: testAudiences.membership }), basic("service:hook", secret), endpoint))
   )["access_token"];
   const caller = await identity.verifierFor(testAudiences.membership)(
     new Request(origin, { headers: { authorization: `Bearer ${token}` } }),

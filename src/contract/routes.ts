@@ -48,7 +48,7 @@ export const explainCandidate = z.object({
 });
 
 export const explainStep = z.object({
-  door: z.enum([
+  step: z.enum([
     "frame",
     "canonical_form",
     "match",
@@ -110,7 +110,7 @@ export const explanation = z.object({
       credential: z.string(),
     })
     .optional(),
-  doors: z.array(explainStep),
+  steps: z.array(explainStep),
   answer: z.looseObject({
     /** `forwarded` and `handled` leave the status to what stands behind the doors. */
     outcome: z.enum(["forwarded", "handled", "answered", "refused"]),
@@ -128,7 +128,7 @@ export const explainRoute = endpoint("gateway", "POST", "/api/v1/routes/explain"
   agents: "never",
   decision: "gateway.routes/explain",
   problems: ["access_denied", "invalid_body", "csrf_failed", "decision_unavailable"],
-  summary: "Dry run: which row, mapping and upstream a request would take, which doors it would pass, and its answer.",
+  summary: "Dry run: which row, mapping and upstream a request would take, which checks it would pass, and its answer.",
 });
 
 export const routesReloaded = z.object({

@@ -166,11 +166,11 @@ export const execute = endpoint("crud", "POST", "/execute", {
     "unknown_tool",
   ],
   limits: ["overloaded"],
-  summary: "One call of one tool without JSON-RPC, through every door; a refusal is a problem, a failure of the upstream an answer.",
+  summary: "One call of one tool without JSON-RPC, through every step of the pipeline; a refusal is a problem, a failure of the upstream an answer.",
 });
 
 export const explainedStep = z.object({
-  door: z.string(),
+  step: z.string(),
   outcome: z.enum(["pass", "fail", "depends", "skipped"]),
   reason: z.string().optional(),
   edge: z.object({ kind: z.string(), from: z.string(), to: z.string() }).optional(),
@@ -209,7 +209,7 @@ export const toolExplanation = z.object({
   listed: z.boolean(),
   callable: z.enum(["yes", "no", "depends"]),
   revision: z.string(),
-  doors: z.array(explainedStep),
+  steps: z.array(explainedStep),
   missing: z.array(missingStep),
 });
 export type ToolExplanation = z.infer<typeof toolExplanation>;

@@ -29,8 +29,8 @@ interface Explained {
   readonly listed: boolean;
   readonly callable: string;
   readonly missing: { readonly step: string; readonly who: string; readonly how: string; readonly on?: string }[];
-  readonly doors: {
-    readonly door: string;
+  readonly steps: {
+    readonly step: string;
     readonly outcome: string;
     readonly reason?: string;
     readonly remedy?: string;
@@ -49,7 +49,7 @@ test("why a tool is or is not there is answered by the doors themselves", async 
   const fine = await explain("tool=people.demo.list_employees");
   assert.deepEqual([fine.tool, fine.listed, fine.callable], ["people.demo.list_employees", true, "depends"]);
   assert.deepEqual(
-    fine.doors.map((door) => [door.door, door.outcome]),
+    fine.steps.map((step) => [step.step, step.outcome]),
     [
       ["scope", "pass"],
       ["view", "pass"],
@@ -73,8 +73,8 @@ test("why a tool is or is not there is answered by the doors themselves", async 
   // What the delegation would not pay for now is listed all the same: it may be paid for in an hour.
   instance.membership.reserve = "outside_hours";
   const late = await explain("tool=people.demo.list_employees");
-  const { remedy, ...door } = late.doors.find(({ door: name }) => name === "reserve") ?? {};
-  assert.deepEqual([late.listed, late.callable, door], [true, "no", { door: "reserve", outcome: "fail", reason: "outside_hours" }]);
+  const { remedy, ...step } = late.steps.find(({ step: name }) => name === "reserve") ?? {};
+  assert.deepEqual([late.listed, late.callable, step], [true, "no", { step: "reserve", outcome: "fail", reason: "outside_hours" }]);
   assert.match(String(remedy), /hours/);
   instance.membership.reserve = "ok";
   assert.equal(instance.membership.reservations.size, 0, "asking holds nothing");
@@ -83,21 +83,21 @@ test("why a tool is or is not there is answered by the doors themselves", async 
   instance.verdicts.set("tool:tools/list people.demo.update_salary", "capability_missing");
   const missing = await explain("tool=people_demo_update_salary");
   assert.deepEqual([missing.listed, missing.callable], [false, "no"]);
-  const delegation = missing.doors.find((door) => door.door === "delegation");
+  const delegation = missing.steps.find((step) => step.step === "delegation");
   assert.deepEqual(
     [delegation?.reason, delegation?.edge],
     ["capability_missing", { kind: "HAS_CAPABILITY", from: "agent:hr-assistant", to: "people.demo.update_salary" }],
   );
-  const decide = missing.doors.find((door) => door.door === "decide");
+  const decide = missing.steps.find((step) => step.step === "decide");
   assert.deepEqual([decide?.outcome, decide?.reason], ["fail", "capability_missing"]);
   assert.match(decide?.decision_id ?? "", /^d_/);
   assert.match(decide?.remedy ?? "", /delegation/);
 
   instance.membership.capabilities = [];
   const ended = await explain("tool=people.demo.list_employees");
-  assert.equal(ended.doors.find((door) => door.door === "delegation")?.reason, "delegation_inactive");
+  assert.equal(ended.steps.find((step) => step.step === "delegation")?.reason, "delegation_inactive");
   assert.equal(
-    (await explain("tool=people.demo.list_employees&view=memory", {})).doors.find((door) => door.door === "view")?.outcome,
+    (await explain("tool=people.demo.list_employees&view=memory", {})).steps.find((step) => step.step === "view")?.outcome,
     "fail",
   );
   assert.equal((await instance.request("/mcp/tools/explain?tool=no.such.tool")).status, 404);
@@ -108,7 +108,7 @@ test("why a tool is or is not there is answered by the doors themselves", async 
 test("a credential that no call would get is named, with who can mend it, to who may know of it", async (t) => {
   const instance = await crudInstance(t);
   const uri = "yaml://secret/people/demo#api_key";
-  for (const [status, verdict, steps] of [
+  for (const [status, verdict, expected] of [
     ["ok", true, []],
     ["secret_not_found", true, [`secret an administrator (role:administrator) ${uri}`]],
     ["ok", false, [`secret_use an administrator (role:administrator) ${uri}`]],
@@ -120,14 +120,14 @@ test("a credential that no call would get is named, with who can mend it, to who
     instance.secrets.status = status;
     instance.verdicts.set("secret:use", verdict);
     const response = await instance.request("/mcp/tools/explain?tool=people.demo.get_employee", { as: agent });
-    const { callable, missing, doors } = (await response.json()) as Explained;
+    const { callable, missing, steps } = (await response.json()) as Explained;
     const ofSecrets = missing.filter(({ step }) => step.startsWith("secret"));
     assert.deepEqual(
       ofSecrets.map(({ step, who, on }) => `${step} ${who} ${on}`),
-      steps,
+      expected,
     );
-    const isFine = steps.length === 0;
-    assert.deepEqual([callable === "no", doors.at(-1)?.door, doors.at(-1)?.outcome], [!isFine, "credential", isFine ? "pass" : "fail"]);
+    const isFine = expected.length === 0;
+    assert.deepEqual([callable === "no", steps.at(-1)?.step, steps.at(-1)?.outcome], [!isFine, "credential", isFine ? "pass" : "fail"]);
     assert.ok(status !== "secret_authz_failed" || !JSON.stringify(ofSecrets).includes("yaml:"));
     for (const { step, how } of ofSecrets)
       assert.ok(step !== "secret_use" || /PUT \/api\/membership\/nodes\/\{id\} with If-None-Match/.test(how));
@@ -198,7 +198,7 @@ test("whoever is of another tenant is explained as if nobody of that name were t
       .replaceAll(by, "by");
   };
   const outcomes = (text: string): Readonly<Record<string, string>> =>
-    Object.fromEntries((JSON.parse(text) as Explained).doors.map(({ door, outcome }) => [door, outcome]));
+    Object.fromEntries((JSON.parse(text) as Explained).steps.map(({ step, outcome }) => [step, outcome]));
   const own = outcomes(await explain("person:ada", "tenant:acme", "person:ben", "agent:hr-assistant"));
   assert.deepEqual([own["delegation"], own["chain"], own["reserve"]], ["pass", "pass", "pass"]);
 

@@ -29,7 +29,7 @@ const toolType = ({ phase, outcome }: Leaf): string => {
   return outcome === "denied" || outcome === "refused" ? "tool.refused" : "tool.called";
 };
 
-const tellers: Partial<Record<AuditCategory, (leaf: Leaf) => Reported | undefined>> = {
+const mappings: Partial<Record<AuditCategory, (leaf: Leaf) => Reported | undefined>> = {
   tool_call: (leaf) => ({
     type: toolType(leaf),
     key: leaf.actor.delegation_id ?? leaf.actor.subject_ref,
@@ -75,7 +75,7 @@ const declared = (type: string, data: Readonly<Record<string, unknown>>): Readon
 
 /** Events that an entry of the audit log is at the same time, made of its text, with its id. Cost: one parse of it. */
 export const eventsOf = (tenant: string, category: AuditCategory, text: string): readonly EventDraft[] => {
-  const tell = tellers[category];
+  const tell = mappings[category];
   if (tell === undefined) return [];
   const leaf = JSON.parse(text) as Leaf;
   const reported = tell(leaf);

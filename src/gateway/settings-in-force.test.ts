@@ -116,7 +116,7 @@ for (const [internalAudiences, credential] of [
   [["https://another.example"], "none"],
   [undefined, "none"],
 ] as const)
-  test(`with HOUSE_AUDIENCES ${internalAudiences?.join() ?? "unset"} a service elsewhere gets ${credential === "house" ? "our token" : "no token"}`, async (t) => {
+  test(`with INTERNAL_AUDIENCES ${internalAudiences?.join() ?? "unset"} a service elsewhere gets ${credential === "house" ? "our token" : "no token"}`, async (t) => {
     const far = await serverUpstream(t);
     const made = await testGateway(t, {
       database: await database(),

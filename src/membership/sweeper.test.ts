@@ -161,9 +161,9 @@ test("that most of the limits are used up, and all of them, is told once each ti
     const before = (await world.published()).length;
     await world.sql(`update membership.meter set ${used} where delegation_id = 'delegation:ben-hr'`);
     // Two processes saw it move.
-    const tellers = [1, 2].map(() => createBudgetNotifier({ change: world.change, log: silentLog }));
-    for (const notifier of tellers) notifier.moved("delegation:ben-hr");
-    for (const notifier of tellers) await notifier.stop();
+    const notifiers = [1, 2].map(() => createBudgetNotifier({ change: world.change, log: silentLog }));
+    for (const notifier of notifiers) notifier.moved("delegation:ben-hr");
+    for (const notifier of notifiers) await notifier.stop();
     return (await world.published())
       .slice(before)
       .filter(({ type }) => type !== "budget.moved")

@@ -108,7 +108,7 @@ const ofEveryResource = made<{ readonly question: Question; readonly standing: S
   restricted: ({ standing }) => standing.restricted,
   controlled: ({ standing }) => standing.controlled,
   step_up: ({ standing }) => standing.stepUp,
-  house: ({ question }) => isBuiltInTool(question.pair, question.resourceId),
+  built_in: ({ question }) => isBuiltInTool(question.pair, question.resourceId),
   // What a policy set that was activated earlier calls it.
   health: ({ question }) => isBuiltInTool(question.pair, question.resourceId),
 });

@@ -49,37 +49,37 @@ export const createCedar = (parts: CedarParts): DecisionPoint => {
     if ("refused" in placed) return placed.refused;
     const { ask, question } = placed;
     const remembering = parts.cache?.over(engine, question, { version, graphVersion });
-    const ruling = evaluate(remembering?.engine ?? engine, question);
-    const ruled = { ...verdictOf(ask, question, engine, ruling), ...(remembering?.wasHit() === true ? { cached: true } : {}) };
-    if (!ask.vouched.approval && !ruling.requestable) return ruled;
+    const evaluation = evaluate(remembering?.engine ?? engine, question);
+    const ruled = { ...verdictOf(ask, question, engine, evaluation), ...(remembering?.wasHit() === true ? { cached: true } : {}) };
+    if (!ask.vouched.approval && !evaluation.requestable) return ruled;
     const bound = parts.approvals?.bind(ask, question, { version, engine });
     const binding = bound?.binding;
     const approval = binding === undefined ? undefined : await approvals?.find({ ask, question, binding, policyVersion: version });
     if (ask.vouched.approval && (approval === undefined || approval.id !== ask.vouched.approvalId))
       return { ...ruled, decision: false, reason: "approval_invalid", obligations: [], policies: [], errors: [], requestable: false };
-    if (approval !== undefined && ruling.requestable) {
+    if (approval !== undefined && evaluation.requestable) {
       const lifted = withInputs(question, { approved: true });
       const verdict = verdictOf(ask, lifted, engine, evaluate(engine, lifted));
       if (!verdict.decision) return verdict;
       approvals?.use(approval);
       return { ...verdict, approval };
     }
-    const template = ruling.template === undefined ? undefined : engine.bundle.templates.get(ruling.template);
-    if (ruling.template === undefined || template === undefined || bound === undefined) return ruled;
+    const template = evaluation.template === undefined ? undefined : engine.bundle.templates.get(evaluation.template);
+    if (evaluation.template === undefined || template === undefined || bound === undefined) return ruled;
     // What nobody could be shown nobody is asked to approve.
     if (bound.call === null) return ruled;
     const call = bound.call === undefined ? {} : { call: bound.call };
-    return { ...ruled, request: { name: ruling.template, template, binding: bound.binding, ...call } };
+    return { ...ruled, request: { name: evaluation.template, template, binding: bound.binding, ...call } };
   };
 
-  const verdictOf = (ask: Ask, question: Question, engine: Engine, ruling: Evaluation): Verdict => {
-    if (ruling.errors.length > 0) metrics.count("pdp_policy_errors_total", {}, ruling.errors.length);
+  const verdictOf = (ask: Ask, question: Question, engine: Engine, evaluation: Evaluation): Verdict => {
+    if (evaluation.errors.length > 0) metrics.count("pdp_policy_errors_total", {}, evaluation.errors.length);
     return {
       ask,
-      ...answerOf(ruling, engine, question, ask.supported),
-      policies: ruling.policies,
-      errors: ruling.errors,
-      requestable: ruling.requestable,
+      ...answerOf(evaluation, engine, question, ask.supported),
+      policies: evaluation.policies,
+      errors: evaluation.errors,
+      requestable: evaluation.requestable,
       tenant: question.tenant,
       facts: question.facts,
       inputs: question.inputs,

@@ -39,7 +39,7 @@ export const pdpSettings = {
     description: "Whether foreign enforcement points get decision id and reason, or the bare decision and its obligations.",
     default: "coarse",
   }),
-  internalClients: setting("PDP_HOUSE_CLIENTS", commaList(), {
+  internalClients: setting("PDP_INTERNAL_CLIENTS", commaList(), {
     description: "Services of the house that may speak of any tenant, vouch for circumstances and are not limited in rate.",
     default: "gateway,crud,membership,secrets",
   }),

@@ -98,12 +98,12 @@ test("more assurance, approval and limits never permit less, so a list never sho
 test("a denial called step-up or approval is lifted by exactly that", () => {
   fc.assert(
     fc.property(question, (asked) => {
-      const ruling = evaluate(engine, asked);
-      assert.equal(ruling.permit, ruling.reason === undefined);
-      if (ruling.requestable) assert.equal(engine.judge({ ...asked, inputs: { ...asked.inputs, approved: true } }).permit, true);
-      if (ruling.reason === "step_up_required") {
+      const evaluation = evaluate(engine, asked);
+      assert.equal(evaluation.permit, evaluation.reason === undefined);
+      if (evaluation.requestable) assert.equal(engine.judge({ ...asked, inputs: { ...asked.inputs, approved: true } }).permit, true);
+      if (evaluation.reason === "step_up_required") {
         assert.equal(engine.judge({ ...asked, inputs: { ...asked.inputs, mfa: true, approved: true } }).permit, true);
-        assert.deepEqual(ruling.obligations, ["mfa"]);
+        assert.deepEqual(evaluation.obligations, ["mfa"]);
       }
     }),
     { numRuns: 400 },

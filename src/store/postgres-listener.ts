@@ -8,7 +8,7 @@ interface Hearer {
 }
 
 /** Whether the other end is still there shows only when it is asked: it has nothing to say of itself. */
-const PULSE_MS = 2_000;
+const CHECK_MS = 2_000;
 const ANSWER_MS = 2_000;
 const SHORTEST_MS = 200;
 const MAX_MS = 5_000;
@@ -42,7 +42,7 @@ const watch = (client: pg.Client, log: StoreLog): void => {
         log.warn("store_listen_lost", { cause });
         void client.end().catch(() => undefined);
       });
-    }, PULSE_MS).unref();
+    }, CHECK_MS).unref();
   };
   client.once("end", () => {
     isOver = true;
@@ -56,7 +56,7 @@ const watch = (client: pg.Client, log: StoreLog): void => {
  * first channel and again, after 0.2 to 5 s, whenever the connection is lost. What is notified in between is not heard: a notification
  * is a hint, and whoever needs the truth reads it from its table.
  */
-export const createPostgresEar = (options: { readonly url: string; readonly log: StoreLog }) => {
+export const createPostgresListener = (options: { readonly url: string; readonly log: StoreLog }) => {
   const hearers = new Map<string, Set<Hearer>>();
   let connected: Promise<pg.Client> | undefined;
   /** The client whose loss matters; one that never came up is dealt with by whoever asked for it. */

@@ -38,7 +38,7 @@ const columnsOn = (wire: Wire): Map<string, readonly Column[]> => {
  * it, and there is only one fault. (The driver's own pipeline sends a Sync after each: what follows a `begin` that failed
  * would be committed by itself.) Outside a transaction they are one.
  */
-export class Flight implements pg.Submittable {
+export class Pipeline implements pg.Submittable {
   /** Read by the driver: the longest wait for the whole. */
   readonly query_timeout: number;
   /** Called by the driver, which may put another in its place. */

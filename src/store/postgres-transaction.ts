@@ -1,11 +1,11 @@
 import { statement, type SqlValue, type Statement, type Transaction } from "./database.ts";
-import type { Flight, Step } from "./postgres-pipeline.ts";
+import type { Pipeline, Step } from "./postgres-pipeline.ts";
 import { rolledBack, transactionOver } from "./transaction.ts";
 import { decodeRows, encodeValue } from "./values.ts";
 
 /** A flight that ended, and why if it failed. */
 export interface Flown {
-  readonly flight: Flight;
+  readonly pipeline: Pipeline;
   readonly fault?: unknown;
 }
 
@@ -48,12 +48,12 @@ export const createPostgresTransaction = (parts: {
   const requireRunning = (): void => {
     if (isOver) throw transactionOver();
   };
-  const flyAll = async (steps: readonly Step[]): Promise<Flight> => {
+  const sendAll = async (steps: readonly Step[]): Promise<Pipeline> => {
     if (steps[0] !== opening) requireOpen();
-    const flown = await parts.fly(steps);
-    isOpen ||= flown.flight.done > 0;
-    if ("fault" in flown) throw flown.fault;
-    return flown.flight;
+    const sent = await parts.fly(steps);
+    isOpen ||= sent.pipeline.done > 0;
+    if ("fault" in sent) throw sent.fault;
+    return sent.pipeline;
   };
   const takeHeld = (): readonly Step[] => {
     const steps = held;
@@ -67,7 +67,7 @@ export const createPostgresTransaction = (parts: {
         requireRunning();
         const step = { statement: wanted, values: values.map(encodeValue) };
         const steps = [...takeHeld(), step];
-        const { columns, rows } = await inTurn(() => flyAll(steps));
+        const { columns, rows } = await inTurn(() => sendAll(steps));
         return decodeRows<Row>(columns, rows);
       },
       post: (wanted, values = []) => {
@@ -78,7 +78,7 @@ export const createPostgresTransaction = (parts: {
         requireRunning();
         const steps = takeHeld();
         await inTurn(async () => {
-          if (steps.length > 0) await flyAll(steps);
+          if (steps.length > 0) await sendAll(steps);
           requireOpen();
           await parts.script(text);
         });
@@ -90,7 +90,7 @@ export const createPostgresTransaction = (parts: {
       // Nothing was asked: nothing was begun.
       if (steps.length === 1 && steps[0] === opening) return;
       await inTurn(async () => {
-        if (steps.length > 0) await flyAll(steps);
+        if (steps.length > 0) await sendAll(steps);
         requireOpen();
         if ((await parts.end("commit")) === "ROLLBACK") throw rolledBack();
       });

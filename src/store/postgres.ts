@@ -1,9 +1,9 @@
 import pg from "pg";
 import { Problem } from "#contract/problem.ts";
 import { statement, type Database, type Sql, type StoreLog, type Transaction } from "./database.ts";
-import { createPostgresEar } from "./postgres-listener.ts";
+import { createPostgresListener } from "./postgres-listener.ts";
 import { createDeadline, type Deadline } from "./deadline.ts";
-import { Flight, type Step } from "./postgres-pipeline.ts";
+import { Pipeline, type Step } from "./postgres-pipeline.ts";
 import { createPostgresTransaction, type Flown } from "./postgres-transaction.ts";
 import { isLateAnswer, isSilent, isStalePlan, isUnavailable, ServerSilent, SqlFault, storeUnavailable } from "./sql-fault.ts";
 import { beginText, createNestingGuard, withFreshPlan, withRetries } from "./transaction.ts";
@@ -96,13 +96,15 @@ export const createPostgres = async (options: PostgresOptions): Promise<Database
   const fly = async (client: pg.PoolClient, steps: readonly Step[], patience: Deadline): Promise<Flown> => {
     const longest = Math.min(...steps.map(({ statement }) => statement.withinMs ?? maxMs), maxMs);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const flight = new Flight(steps.flatMap(timed), patience.left(longest), (error) => (error === undefined ? resolve() : reject(error)));
-    client.query(flight);
+    const pipeline = new Pipeline(steps.flatMap(timed), patience.left(longest), (error) =>
+      error === undefined ? resolve() : reject(error),
+    );
+    client.query(pipeline);
     try {
       await promise;
-      return { flight };
+      return { pipeline };
     } catch (error) {
-      return { flight, fault: received(client, faultOf(error, flight.name)) };
+      return { pipeline, fault: received(client, faultOf(error, pipeline.name)) };
     }
   };
   const scriptOn = async (client: pg.PoolClient, text: string, longest?: number): Promise<string> => {
@@ -160,12 +162,12 @@ export const createPostgres = async (options: PostgresOptions): Promise<Database
     }, patience);
 
   const runAlone = async <Row>(step: Step, patience: Deadline): Promise<readonly Row[]> => {
-    const flight = await withClient(async (client) => {
-      const flown = await fly(client, [step], patience);
-      if ("fault" in flown) throw flown.fault;
-      return flown.flight;
+    const pipeline = await withClient(async (client) => {
+      const sent = await fly(client, [step], patience);
+      if ("fault" in sent) throw sent.fault;
+      return sent.pipeline;
     }, patience);
-    return decodeRows<Row>(flight.columns, flight.rows);
+    return decodeRows<Row>(pipeline.columns, pipeline.rows);
   };
 
   const run: Sql["run"] = async (statement, values = []) => {
@@ -175,7 +177,7 @@ export const createPostgres = async (options: PostgresOptions): Promise<Database
     return withFreshPlan(() => runAlone(step, patience));
   };
 
-  const ear = createPostgresEar({ url: options.listenUrl ?? options.url, log: options.log });
+  const listener = createPostgresListener({ url: options.listenUrl ?? options.url, log: options.log });
   const database: Database = {
     kind: "postgres",
     run,
@@ -189,12 +191,12 @@ export const createPostgres = async (options: PostgresOptions): Promise<Database
       const patience = createDeadline(choices?.withinMs);
       return withRetries(() => once(work, begin, patience));
     },
-    listen: (channel, received, regained) => ear.listen(channel, received, regained),
-    isListening: () => ear.isConnected(),
+    listen: (channel, received, regained) => listener.listen(channel, received, regained),
+    isListening: () => listener.isConnected(),
     notify: async (channel, payload) => void (await run({ name: "store.notify", text: "select pg_notify($1, $2)" }, [channel, payload])),
     ready: async () => void (await run({ name: "store.ready", text: "select 1", withinMs: READY_MS })),
     [Symbol.asyncDispose]: async () => {
-      closing ??= Promise.all([ear.close(), pool.end()]).then(() => undefined);
+      closing ??= Promise.all([listener.close(), pool.end()]).then(() => undefined);
       await closing;
     },
   };

@@ -130,7 +130,7 @@ export const openRedis = async (options: RedisOptions): Promise<Redis> => {
   };
 
   const client = makeClient("commands");
-  let ear: Promise<Client> | undefined;
+  let subscriber: Promise<Client> | undefined;
   let hearing: Client | undefined;
   let isClosed = false;
 
@@ -156,8 +156,8 @@ export const openRedis = async (options: RedisOptions): Promise<Redis> => {
   };
 
   const regain = new Set<() => void>();
-  const openEar = (): Promise<Client> => {
-    ear ??= (async () => {
+  const openListener = (): Promise<Client> => {
+    subscriber ??= (async () => {
       const made = makeClient("changes");
       await open(made);
       made.on("ready", () => {
@@ -166,10 +166,10 @@ export const openRedis = async (options: RedisOptions): Promise<Redis> => {
       hearing = made;
       return made;
     })().catch((error: unknown) => {
-      ear = undefined;
+      subscriber = undefined;
       throw error;
     });
-    return ear;
+    return subscriber;
   };
 
   await open(client);
@@ -188,7 +188,7 @@ export const openRedis = async (options: RedisOptions): Promise<Redis> => {
     subscribe: async (channel, received, regained) => {
       const listener = (message: string): void => received(message);
       const back = (): void => regained?.();
-      const listening = await openEar();
+      const listening = await openListener();
       await listening.subscribe(channel, listener).catch((cause: unknown) => {
         throw new RedisFault(textOf(cause));
       });
@@ -205,7 +205,7 @@ export const openRedis = async (options: RedisOptions): Promise<Redis> => {
       if (isClosed) return;
       isClosed = true;
       client.destroy();
-      (await ear?.catch(() => undefined))?.destroy();
+      (await subscriber?.catch(() => undefined))?.destroy();
     },
   };
 };

@@ -85,7 +85,7 @@ export const metricTable = {
   membership_import_lines_total: counter(["result"], "Lines of imports: written, tried, refused."),
   membership_reservations_total: counter(["result"], "Reservations by result."),
   mcp_calls_total: counter(["dialect", "outcome"], "Tool calls."),
-  mcp_door_duration_seconds: timing(["door"], "Time of one door of the tool-call corridor."),
+  mcp_step_duration_seconds: timing(["step"], "Time of one step of the tool-call pipeline."),
   mcp_list_duration_seconds: timing(["dialect", "cached"], "Time of a tool list."),
   mcp_catalogue_tools: gauge(["state"], "Tools in the catalogue."),
   mcp_upstream_up: gauge(["system"], "1 if an MCP system answers."),

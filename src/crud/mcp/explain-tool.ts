@@ -19,7 +19,7 @@ import { scopes } from "./tool-service.ts";
 import type { Tool } from "./tool.ts";
 import type { View } from "./views.ts";
 
-type Step = ToolExplanation["doors"][number];
+type Step = ToolExplanation["steps"][number];
 
 export interface ExplainParts extends CallParts {
   /** Secrets that a system of the tenant names, and networks that it leads to and does not allow. */
@@ -58,22 +58,22 @@ const remedies: Readonly<Record<string, string>> = {
   insufficient_scope: `Use a token with the scopes ${scopes.list} and ${scopes.call}.`,
 };
 
-const fail = (door: string, reason: string, more: Partial<Step> = {}): Step => ({
-  door,
+const fail = (step: string, reason: string, more: Partial<Step> = {}): Step => ({
+  step,
   outcome: "fail",
   reason,
   ...(remedies[reason] === undefined ? {} : { remedy: remedies[reason] }),
   ...more,
 });
 
-const pass = (door: string, more: Partial<Step> = {}): Step => ({ door, outcome: "pass", ...more });
+const pass = (step: string, more: Partial<Step> = {}): Step => ({ step, outcome: "pass", ...more });
 
-const scopeDoor = (ask: ExplainAsk): Step => {
-  if (!ask.isSelf) return { door: "scope", outcome: "depends", reason: "on the token" };
+const scopeStep = (ask: ExplainAsk): Step => {
+  if (!ask.isSelf) return { step: "scope", outcome: "depends", reason: "on the token" };
   return ask.subject.scopes.has(scopes.call) ? pass("scope") : fail("scope", "insufficient_scope");
 };
 
-const stateDoor = ({ subject: caller, view }: ExplainAsk, tool: Tool, parts: Pick<CallParts, "kills">): Step => {
+const stateStep = ({ subject: caller, view }: ExplainAsk, tool: Tool, parts: Pick<CallParts, "kills">): Step => {
   try {
     requireServing({ caller, view, tool }, parts.kills);
     return pass("state");
@@ -89,9 +89,9 @@ const stateDoor = ({ subject: caller, view }: ExplainAsk, tool: Tool, parts: Pic
   }
 };
 
-const delegationDoor = (tool: Tool, reach: Reach): Step => {
+const delegationStep = (tool: Tool, reach: Reach): Step => {
   if (tool.isBuiltIn || reach.hops.length === 0)
-    return { door: "delegation", outcome: "skipped", reason: tool.isBuiltIn ? "built in" : "no agent" };
+    return { step: "delegation", outcome: "skipped", reason: tool.isBuiltIn ? "built in" : "no agent" };
   if (reach.capabilities?.has(tool.name) === true) return pass("delegation");
   const last = reach.hops.at(-1);
   const isLive = (reach.capabilities?.size ?? 0) > 0;
@@ -106,21 +106,21 @@ const delegationDoor = (tool: Tool, reach: Reach): Step => {
 
 /** What is decided only with a call's own arguments and sign-in. */
 const openSteps = (tool: Tool): readonly Step[] => [
-  { door: "arguments", outcome: "depends", reason: "on the call's arguments" },
+  { step: "arguments", outcome: "depends", reason: "on the call's arguments" },
   ...tool.rules.mappings.map((mapping) => ({
-    door: "mapping",
+    step: "mapping",
     outcome: "depends" as const,
     reason: `${mapping.pairs.join(", ")} ${mapping.pairs.length === 1 ? "is" : "are"} decided with the arguments`,
   })),
   ...(tool.rules.stepUp === undefined
     ? []
-    : [{ door: "step-up", outcome: "depends" as const, reason: "step_up_required", remedy: remedies["step_up_required"] }]),
+    : [{ step: "step-up", outcome: "depends" as const, reason: "step_up_required", remedy: remedies["step_up_required"] }]),
 ];
 
 /** Whether the delegation would pay for a call at this moment. */
 const reserveStep = async (tool: Tool, reach: Reach, parts: CallParts, correlationId: string): Promise<Step> => {
-  if (reach.hops.length === 0 || tool.isBuiltIn) return { door: "reserve", outcome: "skipped", reason: "no agent" };
-  if (reach.capabilities?.has(tool.name) !== true) return { door: "reserve", outcome: "skipped", reason: "no delegation reaches it" };
+  if (reach.hops.length === 0 || tool.isBuiltIn) return { step: "reserve", outcome: "skipped", reason: "no agent" };
+  if (reach.capabilities?.has(tool.name) !== true) return { step: "reserve", outcome: "skipped", reason: "no delegation reaches it" };
   try {
     await requireCapacity(reach.hops, tool, parts, correlationId);
     return pass("reserve");
@@ -165,13 +165,13 @@ export const explainSteps = async (ask: ExplainAsk, parts: ExplainParts): Promis
   const root = snapshot.views.get("");
   if (tool === undefined || root === undefined || !(tool.isBuiltIn || isInView(tool, root, subject.tenant)))
     throw new Problem("unknown_tool");
-  const doors: Step[] = [scopeDoor(ask)];
+  const steps: Step[] = [scopeStep(ask)];
   const inView = isInView(tool, view, subject.tenant);
-  doors.push(inView ? pass("view") : fail("view", "unknown_tool"), stateDoor(ask, tool, parts));
+  steps.push(inView ? pass("view") : fail("view", "unknown_tool"), stateStep(ask, tool, parts));
   const reach = tool.isBuiltIn ? { hops: [], capabilities: undefined } : await gatherReach(subject, parts, correlationId);
-  doors.push(delegationDoor(tool, reach));
+  steps.push(delegationStep(tool, reach));
   const decided = await parts.pdpClient.decide(subject, toolAsk(tool, "tools/list", { could: true, view: view.name }), correlationId);
-  doors.push(
+  steps.push(
     decided.decision
       ? pass("decide", { decision_id: decided.decisionId })
       : fail("decide", codeOf(decided.reason), { decision_id: decided.decisionId }),
@@ -185,24 +185,24 @@ export const explainSteps = async (ask: ExplainAsk, parts: ExplainParts): Promis
         return fail("chain", problem.code, { edge: { kind: "REQUIRES", from: tool.name, to: tool.rules.app ?? "" } });
       },
     );
-    doors.push(chain);
+    steps.push(chain);
   }
   const { secrets = [], unlisted = [] } =
     (tool.isBuiltIn ? undefined : parts.systemOf(`${tool.provider}.${tool.instance}`, subject.tenant)) ?? {};
   const standings = await secretStandings(parts, { caller: ask.viewer, correlationId, tool: tool.name }, secrets);
-  doors.push(...openSteps(tool), await reserveStep(tool, reach, parts, correlationId));
-  if (unlisted.length > 0) doors.push(fail("network", "upstream_error", { remedy: "What is missing names the line of its system." }));
-  doors.push(...credentialStep(standings));
+  steps.push(...openSteps(tool), await reserveStep(tool, reach, parts, correlationId));
+  if (unlisted.length > 0) steps.push(fail("network", "upstream_error", { remedy: "What is missing names the line of its system." }));
+  steps.push(...credentialStep(standings));
   const killed = parts.kills.of({ caller: subject, view, tool });
-  const hasFailed = doors.some((door) => door.outcome === "fail");
-  const isListed = inView && doors.every((door) => door.outcome !== "fail" || isOfCallsAlone.has(door.door));
+  const hasFailed = steps.some((step) => step.outcome === "fail");
+  const isListed = inView && steps.every((step) => step.outcome !== "fail" || isOfCallsAlone.has(step.step));
   return {
     tool: tool.name,
     about: aboutOf(tool, killed),
     listed: tool.isBuiltIn ? inView : isListed,
-    callable: hasFailed ? "no" : doors.some((door) => door.outcome === "depends" && door.door !== "arguments") ? "depends" : "yes",
+    callable: hasFailed ? "no" : steps.some((step) => step.outcome === "depends" && step.step !== "arguments") ? "depends" : "yes",
     revision: snapshot.revision,
-    doors,
+    steps,
     missing: [...(await missingSteps({ subject, tool, reach, killed, unlisted, standings, correlationId }, parts))],
   };
 };

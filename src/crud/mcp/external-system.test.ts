@@ -145,10 +145,10 @@ test("a definition that is not the approved one is quarantined: not listed, not 
   const explained = (await (await instance.request("/mcp/tools/explain?tool=memory.demo.read_graph")).json()) as {
     listed: boolean;
     callable: string;
-    doors: { door: string; reason?: string }[];
+    steps: { step: string; reason?: string }[];
   };
   assert.deepEqual([explained.listed, explained.callable], [false, "no"]);
-  assert.equal(explained.doors.find((door) => door.door === "state")?.reason, "tool_quarantined");
+  assert.equal(explained.steps.find((step) => step.step === "state")?.reason, "tool_quarantined");
 });
 
 test("with quarantineNew nothing is served before it was approved", async (t) => {

@@ -109,10 +109,10 @@ test("what is switched off is listed and called by nobody of the tenant, on ever
   upstream.answer = answerNow;
 
   const explained = await instance.request("/mcp/tools/explain?tool=slow.one.wait", { as: ada });
-  const { about, doors, missing } = (await explained.json()) as ToolExplanation;
+  const { about, steps, missing } = (await explained.json()) as ToolExplanation;
   assert.deepEqual(about.switched_off, { scope: "tool:slow.one.wait", by: "person:ada", reason: "leaks", until: null });
   assert.deepEqual(
-    doors.filter(({ door }) => door === "state").map(({ reason, remedy }) => [reason, remedy]),
+    steps.filter(({ step }) => step === "state").map(({ reason, remedy }) => [reason, remedy]),
     [["tool_disabled", "person:ada has switched tool:slow.one.wait off: leaks. An administrator can lift it."]],
   );
   assert.deepEqual(missing[0], {

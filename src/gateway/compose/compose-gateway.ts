@@ -113,13 +113,13 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
   const { sessionScopes } = config;
   const recogniser = createRecogniser({ ...parts, sessions, cookies, origins, sessionScopes, firstPartyClients });
   const reveal = createRevealGuard(config.uiSecretReveal ?? parts.environment !== "production");
-  const doors: Steps = { origins, isTrustedProxy, rate, recogniser, csrf, pdpClient, decide, reveal };
+  const steps: Steps = { origins, isTrustedProxy, rate, recogniser, csrf, pdpClient, decide, reveal };
 
   // What stands behind them.
   const crud = routes.peerOf("crud");
   const answersCrud = (signal: AbortSignal) => ask(crud, crudHealth, { signal }).then(() => undefined);
   const webClient = createWebClient({
-    ...doors,
+    ...steps,
     files: createBuiltFiles(parts.webFolder),
     modulesOf: async (principal, correlationId) => {
       const token = await parts.identity.onBehalfOf(parts.audiences.crud, principal);
@@ -132,7 +132,7 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
       throw error instanceof Problem && error.code === "unauthenticated" ? recogniser.unknownSession() : error;
     });
   const explain = createExplainRoute({
-    ...doors,
+    ...steps,
     table: () => routes.table,
     builtIns: () => builtIns,
     webClient,
@@ -164,9 +164,9 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
         events: config.configEventsTimeoutSeconds,
       },
     });
-    return createServeRoute({ ...doors, tracing, proxy, relay, rawStreams: streams.raw, requireLiving, isInForce, inside });
+    return createServeRoute({ ...steps, tracing, proxy, relay, rawStreams: streams.raw, requireLiving, isInForce, inside });
   });
-  const builtIns: BuiltIns = createOwnPaths(parts, { ...doors, routes, sessions: opened, webClient, isDraining: () => isDraining });
+  const builtIns: BuiltIns = createOwnPaths(parts, { ...steps, routes, sessions: opened, webClient, isDraining: () => isDraining });
 
   const background = createBackground(parts);
   stack.defer(() => background.stop());
@@ -175,7 +175,7 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
 
   const kept = stack.move();
   return {
-    pipeline: createPipeline({ ...parts, ...doors, tracing, builtIns, holdRoutes: () => routes.hold(), serveRouteOf, webClient, load }),
+    pipeline: createPipeline({ ...parts, ...steps, tracing, builtIns, holdRoutes: () => routes.hold(), serveRouteOf, webClient, load }),
     reload,
     load,
     connections,

@@ -41,7 +41,7 @@ const eventsOf = async (sql: Sql, delegationId: string): Promise<EventDraft[]> =
   const row = await readDelegation(sql, wholeGraph, delegationId);
   if (row === undefined) return [];
   const watchers = await listWatchers(sql, row.person_id, row.agent_id);
-  const told = {
+  const common = {
     tenant: row.tenant_id,
     stream: "config" as const,
     kind: "budget",
@@ -49,9 +49,10 @@ const eventsOf = async (sql: Sql, delegationId: string): Promise<EventDraft[]> =
     visibleTo: watchers,
     data: metersOf(row),
   };
-  const events: EventDraft[] = [{ ...told, type: "budget.moved" }];
-  if (row.used_up === row.told || (await sql.run(MARK, [delegationId, row.used_up])).length === 0 || row.used_up < row.told) return events;
-  events.push({ ...told, type: "budget.threshold", data: { ...told.data, percent: row.used_up } });
+  const events: EventDraft[] = [{ ...common, type: "budget.moved" }];
+  if (row.used_up === row.told || (await sql.run(MARK, [delegationId, row.used_up])).length === 0 || row.used_up < row.told)
+    return events;
+  events.push({ ...common, type: "budget.threshold", data: { ...common.data, percent: row.used_up } });
   if (row.used_up === 100)
     events.push(delegationEvent({ op: "exhausted", after: delegationView(row), tenantId: row.tenant_id, watchers }, randomUUID()));
   return events;

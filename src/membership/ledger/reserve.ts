@@ -33,7 +33,7 @@ interface HeldRow {
   readonly schemas: Record<string, unknown>[] | null;
 }
 
-const room = (meter: string): string =>
+const capacity = (meter: string): string =>
   `${meter}.used_micro + ${meter}.held_micro + ${meter}.lent_micro + $7 <= ${meter}.limit_micro
    and ${meter}.used_steps + ${meter}.held_steps + ${meter}.lent_steps + $6 <= ${meter}.limit_steps and not ${meter}.is_wrong`;
 const covers = (delegation: string): string => `(${delegation}.capabilities is null or $4 = any(${delegation}.capabilities))`;
@@ -108,7 +108,7 @@ const RESERVE = statement<HeldRow>(
      select m.delegation_id from membership.meter m
      where m.delegation_id = coalesce($5::text, (
        select d.id from membership.delegation d join membership.meter m on m.delegation_id = d.id
-       where d.delegator_id = $2 and d.agent_id = $3 and ${live("d")} and ${covers("d")} and ${handedOn("d")} and ${isOf("d")} and ${room("m")}
+       where d.delegator_id = $2 and d.agent_id = $3 and ${live("d")} and ${covers("d")} and ${handedOn("d")} and ${isOf("d")} and ${capacity("m")}
          and ${heldBack("d.id")} is null
        order by d.expires_at nulls last, d.id limit 1))
      for update),
@@ -131,7 +131,7 @@ const RESERVE = statement<HeldRow>(
      for share of p, pu, pa, pc),
    m as (
      update membership.meter m set held_steps = m.held_steps + $6, held_micro = m.held_micro + $7
-     from d where m.delegation_id = d.id and cardinality(d.path) - 1 = (select count(*) from p) and ${room("m")}
+     from d where m.delegation_id = d.id and cardinality(d.path) - 1 = (select count(*) from p) and ${capacity("m")}
      returning m.delegation_id, m.limit_steps - m.used_steps - m.held_steps - m.lent_steps as left_steps,
        m.limit_micro - m.used_micro - m.held_micro - m.lent_micro as left_micro),
    r as (
@@ -155,7 +155,7 @@ interface WhyRow {
   readonly capable: boolean;
   readonly steps_left: bigint;
   readonly micro_left: bigint;
-  readonly has_room: boolean;
+  readonly has_capacity: boolean;
   readonly is_wrong: boolean;
   readonly held_back: keyof typeof heldBackCodes | null;
   readonly hours: readonly Hours[] | null;
@@ -178,13 +178,13 @@ const WHY = statement<WhyRow>(
          select 1 from membership.edge c join membership.node t on t.id = c.dst and t.state = 'approved' and (c.digest is null or c.digest = t.digest)
          where c.src = $3 and c.dst = $4 and c.kind = 'HAS_CAPABILITY' and ${unexpired("c")}) as capable,
        m.limit_steps - m.used_steps - m.held_steps - m.lent_steps as steps_left,
-       m.limit_micro - m.used_micro - m.held_micro - m.lent_micro as micro_left, ${room("m")} as has_room, m.is_wrong, ${heldBack("d.id")} as held_back,
+       m.limit_micro - m.used_micro - m.held_micro - m.lent_micro as micro_left, ${capacity("m")} as has_capacity, m.is_wrong, ${heldBack("d.id")} as held_back,
        ${hoursOf("d.path")} as hours, d.expires_at
      from membership.delegation d join membership.meter m on m.delegation_id = d.id
        join membership.node u on u.id = d.delegator_id join membership.node a on a.id = d.agent_id
      where d.delegator_id = $2 and d.agent_id = $3 and ($5::text is null or d.id = $5) and ${isOf("d")} and ${visible("d")}
-     order by live desc, covered desc, has_room desc, held_back nulls first, d.expires_at nulls last, d.id limit 1)
-   select best.id, best.status, best.live, best.covered, best.capable, best.steps_left, best.micro_left, best.has_room, best.is_wrong, best.held_back, best.hours,
+     order by live desc, covered desc, has_capacity desc, held_back nulls first, d.expires_at nulls last, d.id limit 1)
+   select best.id, best.status, best.live, best.covered, best.capable, best.steps_left, best.micro_left, best.has_capacity, best.is_wrong, best.held_back, best.hours,
      (select json_build_object('id', id, 'delegation_id', delegation_id, 'left_steps', left_steps::text, 'left_micro', left_micro::text,
        'ends_at', to_char(ends_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'schemas', ${schemasOf("prior.path")}) from prior) as held,
      (select same from prior) as same
@@ -212,7 +212,7 @@ const refusalOf = (row: WhyRow, ask: ReserveAsk): Problem => {
   if (!row.live) return new Problem("delegation_inactive", { status: 409, members });
   if (!row.covered || !row.capable) return new Problem("capability_missing", { status: 409, members });
   if (row.is_wrong) throw new Problem("ledger_inconsistent", { members });
-  if (row.has_room && row.held_back !== null)
+  if (row.has_capacity && row.held_back !== null)
     return new Problem(heldBackCodes[row.held_back], {
       status: 409,
       members,
@@ -265,7 +265,7 @@ export const reserve = async (sql: Sql, scope: TenantScope, ask: ReserveAsk): Pr
       return { reply: replyOf(why.held), isNew: false };
     }
     // There was room a moment later: another delegation of the pair, or one that was released. Ask again.
-    const mayGoOn = why.id !== null && why.live && why.covered && why.capable && why.has_room && why.held_back === null;
+    const mayGoOn = why.id !== null && why.live && why.covered && why.capable && why.has_capacity && why.held_back === null;
     if (!mayGoOn) throw refusalOf(why, ask);
     if (attempt === MAX_TRIES) throw new Problem("busy", { detail: "Too many calls at once." });
   }

@@ -23,11 +23,11 @@ forEachDatabase("the first administrator is made once, whole, in an empty house"
     id: `person:oidc:${subject}`,
     tenant: `tenant:${name}`,
   });
-  const edges = await sql<{ told: string }>(
+  const edges = await sql<{ role: string }>(
     "select src || ' ' || dst as told from membership.edge where kind in ('MEMBER_OF', 'BELONGS_TO') order by 1",
   );
   assert.deepEqual(
-    edges.map(({ told }) => told),
+    edges.map(({ role }) => role),
     [
       `account:oidc:${subject} tenant:${name}`,
       `person:oidc:${subject} account:oidc:${subject}`,
@@ -73,8 +73,8 @@ test("who was named wrongly and never came is put right by another word, until s
   const draft = (subject: string, more: { readonly at?: string; readonly in?: string; readonly again?: boolean } = {}) =>
     appointFirst(write, { issuer: more.at ?? issuer, subject, tenant: more.in ?? tenant }, { ...by, again: more.again });
   const administrators = async () =>
-    (await sql<{ told: string }>("select src || ' ' || dst as told from membership.edge where dst like 'role:%' order by 1")).map(
-      ({ told }) => told,
+    (await sql<{ role: string }>("select src || ' ' || dst as told from membership.edge where dst like 'role:%' order by 1")).map(
+      ({ role }) => role,
     );
   const who = createPersonOf(database, () => new Date());
   assert.deepEqual(await draft("ada", { at: `${issuer}/`, again: true }), { personId: "person:oidc:ada" }, "of an empty house as ever");
@@ -106,12 +106,12 @@ test("who was named wrongly and never came is put right by another word, until s
 });
 
 test("an issuer is the one that is configured, character by character", () => {
-  for (const [given, configured, told] of [
+  for (const [given, configured, role] of [
     [issuer, undefined, /^undefined$/],
     [issuer, issuer, /^undefined$/],
     [`${issuer}/`, issuer, /OIDC_ISSUER: https:\/\/login\.example\. /],
   ] as const)
-    assert.match(String(otherIssuer(given, configured)), told);
+    assert.match(String(otherIssuer(given, configured)), role);
 });
 
 test("BOOTSTRAP_ADMIN is issuer, subject and tenant, and nothing else", () => {

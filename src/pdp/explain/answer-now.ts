@@ -52,11 +52,11 @@ export const answerNow = (recorded: Recorded, present: Present, parts: NowParts)
   if (reason !== undefined || known === undefined) return refused(reason ?? "unknown_action");
   if (readsNotKept(recorded, known, engine, parts.emptyContext)) return undefined;
   const asked = withInputs(known, { approved: present.approved });
-  const ruling = evaluate(engine, asked);
+  const evaluation = evaluate(engine, asked);
   const isSteady = fadedInputs(item.inputs).every((faded) => {
     const other = evaluate(engine, withInputs(asked, faded));
-    return other.permit === ruling.permit && other.reason === ruling.reason;
+    return other.permit === evaluation.permit && other.reason === evaluation.reason;
   });
   if (!isSteady) return undefined;
-  return { decision: ruling.permit, reason: ruling.reason };
+  return { decision: evaluation.permit, reason: evaluation.reason };
 };

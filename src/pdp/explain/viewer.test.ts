@@ -63,7 +63,7 @@ for (const [way, files] of Object.entries(ways)) {
       { "idempotency-key": "cleo-1" },
     );
     const { task } = await readJson<AccessRequestReply>(asked, 202);
-    const doors: readonly (readonly [path: string, body?: object])[] = [
+    const paths: readonly (readonly [path: string, body?: object])[] = [
       [`/access/v1/decisions/${id}`],
       [`/access/v1/decisions/${id}?remedy=true`],
       [`/access/v1/decisions/${id}/replay`, {}],
@@ -71,7 +71,7 @@ for (const [way, files] of Object.entries(ways)) {
       ["/access/v1/decisions?subject=person:cleo"],
       ["/access/v1/what-if", { subject_id: "person:cleo", changes: { facts: { mfa: true } } }],
     ];
-    for (const [path, body] of doors) {
+    for (const [path, body] of paths) {
       await assertChallenge(world, await as("ada", path, body), path);
       assert.equal((await as("ada", path, body, "strong")).status, 200, path);
     }

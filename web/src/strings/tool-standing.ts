@@ -3,7 +3,7 @@ import { formatCount } from "./format.ts";
 /** What the page of a tool says of how it stands; loaded with that part of it. */
 export const standingWords = {
   notMine: "Not among your tools",
-  notMineSentence: "It is not there, or a door keeps it from you: which one stands below.",
+  notMineSentence: "It does not exist, or a check refuses it to you. The checks below say which.",
   notYet: "You cannot call it yourself yet",
   notYetSentence: "What keeps it from you, and what is still missing, stands below.",
   title: "Where it stands",

@@ -161,7 +161,7 @@ const withCall = (error: unknown, call: ToolCall, decisionId?: string): Problem 
   });
 };
 
-type Timed = <T>(door: string, work: () => Promise<T> | T) => Promise<T>;
+type Timed = <T>(step: string, work: () => Promise<T> | T) => Promise<T>;
 
 /** What a door is called in a trace. */
 const spanNames: Readonly<Record<string, string>> = {
@@ -179,14 +179,14 @@ const spanNames: Readonly<Record<string, string>> = {
 /** Times and traces each door. */
 const timedBy =
   ({ metrics, tracing = noTracing }: Pick<CallParts, "metrics" | "tracing">): Timed =>
-  async (door, work) => {
+  async (step, work) => {
     const started = performance.now();
-    const name = spanNames[door];
+    const name = spanNames[step];
     try {
       // The last door has two spans of its own: the money's and the record's.
       if (name === undefined) return await work();
-      return await tracing.span(name, { kind: door === "invoke" ? "client" : "internal" }, async () => work());
+      return await tracing.span(name, { kind: step === "invoke" ? "client" : "internal" }, async () => work());
     } finally {
-      metrics.observe("mcp_door_duration_seconds", { door }, (performance.now() - started) / 1000);
+      metrics.observe("mcp_step_duration_seconds", { step }, (performance.now() - started) / 1000);
     }
   };

@@ -10,7 +10,7 @@ import { agent, crudInstance, type CrudInstance, type RpcBody } from "#testing/c
  */
 
 interface Case {
-  readonly door: string;
+  readonly step: string;
   readonly set?: (instance: CrudInstance) => void;
   readonly name?: string;
   readonly args?: unknown;
@@ -32,9 +32,9 @@ const none = { as: { ...agent } };
 const foreign = "e3";
 
 const cases: readonly Case[] = [
-  { door: "view: unknown", ...none, name: "no.such.tool", code: "unknown_tool", contract: [200, -32601], standard: -32602 },
+  { step: "view: unknown", ...none, name: "no.such.tool", code: "unknown_tool", contract: [200, -32601], standard: -32602 },
   {
-    door: "view: of another tenant",
+    step: "view: of another tenant",
     as: { sub: "person:eve", tenant: "tenant:globex" },
     name: "memory.demo.read_graph",
     code: "unknown_tool",
@@ -42,7 +42,7 @@ const cases: readonly Case[] = [
     standard: -32602,
   },
   {
-    door: "arguments",
+    step: "arguments",
     ...none,
     name: "people.demo.get_employee",
     args: { id: 7 },
@@ -52,7 +52,7 @@ const cases: readonly Case[] = [
     entry: "refused",
   },
   {
-    door: "arguments: unknown member",
+    step: "arguments: unknown member",
     ...none,
     name: "people.demo.get_employee",
     args: { id: "e1", salary: 1 },
@@ -62,7 +62,7 @@ const cases: readonly Case[] = [
     entry: "refused",
   },
   {
-    door: "delegation: membership is down",
+    step: "delegation: membership is down",
     ...none,
     ...employee,
     set: (instance) => {
@@ -76,7 +76,7 @@ const cases: readonly Case[] = [
   ...(
     ["delegation_inactive", "delegation_required", "capability_missing", "not_granted", "subject_unresolved", "approval_required"] as const
   ).map((reason): Case => ({
-    door: `decide: ${reason}`,
+    step: `decide: ${reason}`,
     ...none,
     ...employee,
     set: (instance) => instance.verdicts.set("tool:tools/call", reason),
@@ -86,7 +86,7 @@ const cases: readonly Case[] = [
     entry: "denied",
   })),
   {
-    door: "decide: the tool's own mapping",
+    step: "decide: the tool's own mapping",
     ...none,
     ...employee,
     set: (instance) => instance.verdicts.set("employee:list", "not_granted"),
@@ -96,7 +96,7 @@ const cases: readonly Case[] = [
     entry: "denied",
   },
   {
-    door: "decide: step-up",
+    step: "decide: step-up",
     ...none,
     name: "people.demo.update_salary",
     args: { id: "e1", salary: 90000 },
@@ -107,7 +107,7 @@ const cases: readonly Case[] = [
     entry: "denied",
   },
   {
-    door: "decide: step-up that the file alone demands",
+    step: "decide: step-up that the file alone demands",
     ...none,
     name: "people.demo.update_salary",
     args: { id: "e1", salary: 90000 },
@@ -117,7 +117,7 @@ const cases: readonly Case[] = [
     entry: "denied",
   },
   {
-    door: "decide: an obligation that cannot be met",
+    step: "decide: an obligation that cannot be met",
     ...none,
     ...employee,
     set: (instance) => instance.obligations.push({ id: "notify", type: "notification" }),
@@ -127,7 +127,7 @@ const cases: readonly Case[] = [
     entry: "denied",
   },
   {
-    door: "decide: the decision point is down",
+    step: "decide: the decision point is down",
     ...none,
     ...employee,
     set: (instance) => instance.verdicts.set("tool:tools/call", "down"),
@@ -137,7 +137,7 @@ const cases: readonly Case[] = [
     entry: "refused",
   },
   {
-    door: "chain: a scope short",
+    step: "chain: a scope short",
     ...none,
     name: "people.demo.get_employee",
     args: { id: "e1" },
@@ -150,7 +150,7 @@ const cases: readonly Case[] = [
     entry: "denied",
   },
   ...(["budget_exhausted", "steps_exhausted", "delegation_inactive", "capability_missing"] as const).map((code): Case => ({
-    door: `reserve: ${code}`,
+    step: `reserve: ${code}`,
     ...none,
     ...employee,
     set: (instance) => {
@@ -166,8 +166,8 @@ const cases: readonly Case[] = [
       ["arguments that the delegation does not cover", [{}, { properties: { id: { enum: ["e9"] } } }]],
       ["a schema of the delegation that cannot be read", [{ $ref: "https://elsewhere.example/s" }]],
     ] as const
-  ).map(([door, schemas]): Case => ({
-    door: `reserve: ${door}`,
+  ).map(([step, schemas]): Case => ({
+    step: `reserve: ${step}`,
     ...none,
     ...employee,
     set: (instance) => {
@@ -179,7 +179,7 @@ const cases: readonly Case[] = [
     entry: "denied",
   })),
   {
-    door: "audit",
+    step: "audit",
     ...none,
     ...employee,
     set: (instance) => {
@@ -190,7 +190,7 @@ const cases: readonly Case[] = [
     standard: -32603,
   },
   {
-    door: "rows: a filter that is not understood",
+    step: "rows: a filter that is not understood",
     ...none,
     ...employee,
     set: (instance) => {
@@ -202,7 +202,7 @@ const cases: readonly Case[] = [
     entry: "refused",
   },
   {
-    door: "rows: a column that the tool does not map",
+    step: "rows: a column that the tool does not map",
     ...none,
     ...employee,
     set: (instance) => {
@@ -214,7 +214,7 @@ const cases: readonly Case[] = [
     entry: "refused",
   },
   {
-    door: "invoke: no credential",
+    step: "invoke: no credential",
     ...none,
     ...employee,
     set: (instance) => {
@@ -226,7 +226,7 @@ const cases: readonly Case[] = [
     entry: "error",
   },
   {
-    door: "invoke: secrets are down",
+    step: "invoke: secrets are down",
     ...none,
     ...employee,
     set: (instance) => {
@@ -238,7 +238,7 @@ const cases: readonly Case[] = [
     entry: "error",
   },
   {
-    door: "invoke: the upstream refuses the credential",
+    step: "invoke: the upstream refuses the credential",
     ...none,
     ...employee,
     set: (instance) => {
@@ -252,7 +252,7 @@ const cases: readonly Case[] = [
     settled: [{ usd: 0, steps: 1, outcome: "failed" }],
   },
   {
-    door: "shape: a row of another tenant",
+    step: "shape: a row of another tenant",
     ...none,
     name: "people.demo.get_employee",
     args: { id: foreign },
@@ -264,7 +264,7 @@ const cases: readonly Case[] = [
     settled: [{ usd: 0, steps: 1, outcome: "failed" }],
   },
   {
-    door: "guard: a write to a row of another tenant",
+    step: "guard: a write to a row of another tenant",
     as: { ...agent, acr: "strong" },
     name: "people.demo.update_salary",
     args: { id: foreign, salary: 1 },
@@ -344,7 +344,7 @@ describe("each door refuses with its code, before anything is sent or charged", 
   };
 
   for (const one of cases) {
-    test(`${one.door}: the contract's dialect`, async () => {
+    test(`${one.step}: the contract's dialect`, async () => {
       reset();
       one.set?.(instance);
       const before = { requests: instance.people.requests, changes: instance.people.changes };
@@ -367,7 +367,7 @@ describe("each door refuses with its code, before anything is sent or charged", 
       requireUntouched(one, before);
     });
 
-    test(`${one.door}: standard MCP`, async () => {
+    test(`${one.step}: standard MCP`, async () => {
       reset();
       one.set?.(instance);
       const before = { requests: instance.people.requests, changes: instance.people.changes };
@@ -384,7 +384,7 @@ describe("each door refuses with its code, before anything is sent or charged", 
   }
 
   for (const one of cases) {
-    test(`${one.door}: /execute`, async () => {
+    test(`${one.step}: /execute`, async () => {
       reset();
       one.set?.(instance);
       const before = { requests: instance.people.requests, changes: instance.people.changes };

@@ -300,12 +300,12 @@ for (const one of [...cases, ...forwardCases])
         [answer.status, answer.code, answer["reason"], answer["allow"]],
         [met.answer.status, met.problem?.code, met.problem?.reason, met.answer.headers.get("allow")],
       );
-      if (one.status >= 400) assert.equal(body.doors.at(-1)?.result, "refuse", JSON.stringify(body.doors));
+      if (one.status >= 400) assert.equal(body.steps.at(-1)?.result, "refuse", JSON.stringify(body.steps));
       if (answer.status === 401) assert.equal(answer["www_authenticate"], met.answer.headers.get("www-authenticate"));
     } else {
       assert.equal(answer.outcome, "forwarded");
       assert.equal(body.upstream?.path, `${met.upstream.path}${met.upstream.query}`);
-      assert.ok(body.doors.every((door) => door.result !== "refuse"));
+      assert.ok(body.steps.every((step) => step.result !== "refuse"));
     }
     assert.deepEqual(question(body.authzen_request), question(met.asked));
     assert.equal(body.row?.id, one.row);
@@ -342,7 +342,7 @@ test("row and mapping are named with file and line, and the rows that lost with 
   const refused = await explain({ method: "POST", target: "/api/forms/7" });
   assert.deepEqual(refused.body.candidates.map(({ id, why }) => [id, why])[0], ["form", "does not take POST"]);
   assert.deepEqual(
-    form.body.doors.map(({ door }) => door),
+    form.body.steps.map(({ step }) => step),
     "frame canonical_form match method credential encoded_marks recognise csrf reveal decide upstream".split(" "),
   );
 });
@@ -360,7 +360,7 @@ test("the rows of another application are named by themselves, with those that l
     ],
   );
   assert.deepEqual(
-    body.doors.map(({ door }) => door),
+    body.steps.map(({ step }) => step),
     "frame canonical_form match encoded_marks recognise csrf decide".split(" "),
   );
   const own = await explain({ method: "GET", target: "/wiki/7" });

@@ -115,7 +115,7 @@ export const createExplainRoute = (parts: ExplainParts): ExplainRoute => {
     if (kind !== "none") {
       if (!brings(credentialOf(ask, viewer), "session")) await parts.recogniser.session(inbound);
       const assumed = route.row.csrf === "origin" ? "the origin of that site's own page" : "the headers and origin of that site's own page";
-      found.doors.push({ door: "csrf", result: "assumed", detail: assumed });
+      found.steps.push({ step: "csrf", result: "assumed", detail: assumed });
       await decide({ inbound, route, captures, principal: principalOf(ask, viewer, parts.sessionScopes) }, found, enter);
     }
     return { outcome: "answered", status: 200 };
@@ -144,13 +144,13 @@ export const createExplainRoute = (parts: ExplainParts): ExplainRoute => {
         throw offerBearer(error, rows, { inbound, captured: hit.captured, firstOrigin: parts.origins.first });
       });
     if (kind === "bearer") guardBearer(route, inbound.target.path, principal, parts.firstPartyClients);
-    if (kind === "session") found.doors.push({ door: "csrf", result: "assumed", detail: "the headers and origin of this site's own page" });
+    if (kind === "session") found.steps.push({ step: "csrf", result: "assumed", detail: "the headers and origin of this site's own page" });
     enter("reveal");
     parts.reveal.guard(inbound, { kind });
     await decide({ inbound, route, captures, principal }, found, enter);
     if (route.target.kind !== "service") return { outcome: "handled", by: "gateway" };
     if (inbound.body !== undefined)
-      found.doors.push({ door: "content_type", result: "assumed", detail: `one of ${route.row.content_types.join(", ")}` });
+      found.steps.push({ step: "content_type", result: "assumed", detail: `one of ${route.row.content_types.join(", ")}` });
     enter("upstream");
     const path = upstreamPath(route, captures);
     const { service } = route.target;
@@ -197,9 +197,9 @@ export const createExplainRoute = (parts: ExplainParts): ExplainRoute => {
   };
 
   return async (ask, viewer) => {
-    const found: Findings = { doors: [] };
-    const enter: Enter = (door, detail) => {
-      found.doors.push({ door, result: "pass", detail });
+    const found: Findings = { steps: [] };
+    const enter: Enter = (step, detail) => {
+      found.steps.push({ step, result: "pass", detail });
     };
     let answer: Explanation["answer"];
     try {
@@ -208,8 +208,8 @@ export const createExplainRoute = (parts: ExplainParts): ExplainRoute => {
       const problem = asProblem(error);
       if (problem.code === "internal") throw error;
       answer = refusalView(ask.host === undefined ? problem : verifyVerdictOf(error));
-      const last = found.doors.pop();
-      if (last !== undefined) found.doors.push({ ...last, result: "refuse" });
+      const last = found.steps.pop();
+      if (last !== undefined) found.steps.push({ ...last, result: "refuse" });
     }
     const { revision = parts.table().revision, candidates = [], captures = {}, ...rest } = found;
     return { revision, candidates, captures, ...rest, answer };

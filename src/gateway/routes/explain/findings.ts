@@ -15,9 +15,9 @@ export interface ExplainViewer {
 export type Credential = NonNullable<ExplainRequest["credential"]>;
 
 /** What is found out on the way; a refusal ends the way and keeps all that was found. */
-export type Findings = { -readonly [Member in keyof Explanation]?: Explanation[Member] } & { doors: ExplainStep[] };
+export type Findings = { -readonly [Member in keyof Explanation]?: Explanation[Member] } & { steps: ExplainStep[] };
 
-export type Enter = (door: ExplainStep["door"], detail?: string) => void;
+export type Enter = (step: ExplainStep["step"], detail?: string) => void;
 
 /** A request whose row is known, and who it would come from. */
 export interface DecidedRequest {

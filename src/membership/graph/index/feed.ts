@@ -126,7 +126,7 @@ export const createFeed = async (parts: FeedParts): Promise<Feed> => {
   /** What the head says is applied, from the rows themselves where the log does not lead there. */
   const look = async (): Promise<void> => {
     const sent = performance.now();
-    const staleMs = pulse.stalenessMs();
+    const staleMs = poller.stalenessMs();
     if (Number.isFinite(staleMs)) metrics.set("membership_index_staleness_seconds", {}, staleMs / 1000);
     const [head] = await database.run(HEAD);
     if (head === undefined) throw new Error("the graph has no head");
@@ -146,18 +146,18 @@ export const createFeed = async (parts: FeedParts): Promise<Feed> => {
     graph.operator = head.operator;
     if (head.rules !== place.rules) await readRules(graph, place, head.rules);
     metrics.set("membership_index_lag_versions", {}, 0);
-    pulse.confirm(sent);
+    poller.confirm(sent);
     for (const tell of waiting) tell();
   };
   const failed = (cause: unknown): void => log.warn("graph_index_fault", { cause });
-  const pulse: Poller = createPoller({ everyMs: parts.pollMs, boundMs: parts.boundMs, idleMs: IDLE_MS, look, failed });
+  const poller: Poller = createPoller({ everyMs: parts.pollMs, boundMs: parts.boundMs, idleMs: IDLE_MS, look, failed });
 
   const stopListening = await database.listen(
     CHANNEL,
     (version) => {
-      if (/^[0-9]{1,18}$/.test(version) && BigInt(version) > place.version) pulse.hurry();
+      if (/^[0-9]{1,18}$/.test(version) && BigInt(version) > place.version) poller.hurry();
     },
-    () => pulse.hurry(),
+    () => poller.hurry(),
   );
   let hinted = 0n;
   let isHinting = false;
@@ -181,25 +181,25 @@ export const createFeed = async (parts: FeedParts): Promise<Feed> => {
     const timer = setTimeout(() => resolve(false), withinMs);
     waiting.add(check);
     check();
-    pulse.hurry();
+    poller.hurry();
     return promise.finally(() => {
       clearTimeout(timer);
       waiting.delete(check);
     });
   };
   const why = (): FallbackReason | undefined =>
-    graph === undefined ? "building" : !place.isWhole ? "loading" : pulse.isFresh() ? undefined : "stale";
+    graph === undefined ? "building" : !place.isWhole ? "loading" : poller.isFresh() ? undefined : "stale";
   const fallbacks: Partial<Record<FallbackReason, number>> = {};
   const refused = (reason: FallbackReason): FallbackReason => {
     metrics.count("membership_fallback_total", { reason });
     fallbacks[reason] = (fallbacks[reason] ?? 0) + 1;
     return reason;
   };
-  pulse.hurry();
+  poller.hurry();
 
   return {
     look: () => {
-      pulse.asked();
+      poller.asked();
       const reason = why();
       if (graph === undefined || reason !== undefined) return refused(reason ?? "building");
       return { graph, version: place.version, now: performance.now() + clock };
@@ -207,19 +207,19 @@ export const createFeed = async (parts: FeedParts): Promise<Feed> => {
     reached,
     written: async (version) => {
       void hint(version);
-      if (!(await reached(version, OWN_WRITE_MS))) pulse.doubt();
+      if (!(await reached(version, OWN_WRITE_MS))) poller.doubt();
     },
     state: () => ({
       state: why() ?? "ready",
       version: place.version,
-      stalenessMs: Math.round(pulse.stalenessMs()),
+      stalenessMs: Math.round(poller.stalenessMs()),
       bytes: graph?.bytes ?? 0,
       fallbacks: { ...fallbacks },
     }),
     [Symbol.asyncDispose]: async () => {
       isStopped = true;
       ending.abort();
-      await pulse[Symbol.asyncDispose]();
+      await poller[Symbol.asyncDispose]();
       await stopListening().catch(() => undefined);
     },
   };

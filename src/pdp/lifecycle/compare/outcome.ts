@@ -25,8 +25,8 @@ export const outcomeOf = (decided: Pick<StoredItem, "decision" | "reason" | "obl
 export const outcomeBy = (engine: Engine, question: Question, supported: Ask["supported"]): Outcome => {
   if (!engine.bundle.schema.actions.has(question.pair.key))
     return { decision: false, reason: "unknown_action", obligations: [], policies: [] };
-  const ruling = evaluate(engine, question);
-  return outcomeOf({ ...answerOf(ruling, engine, question, supported), policies: ruling.policies });
+  const evaluation = evaluate(engine, question);
+  return outcomeOf({ ...answerOf(evaluation, engine, question, supported), policies: evaluation.policies });
 };
 
 /** What differs; empty = the same answer, whichever policies made it. */

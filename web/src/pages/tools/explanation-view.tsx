@@ -12,30 +12,30 @@ import type { ExplainFor } from "./check-for.ts";
 
 const MissingSteps = lazyRouteComponent(async () => await import("./missing-steps.tsx"), "MissingSteps");
 
-type Step = ToolExplanation["doors"][number];
+type Step = ToolExplanation["steps"][number];
 
 /** Whether an earlier door failed for the same reason, so that all of it stands there. */
-const isSaid = (door: Step, doors: readonly Step[]): boolean =>
-  door.outcome === "fail" &&
-  doors.slice(0, doors.indexOf(door)).some(({ outcome, reason }) => outcome === "fail" && reason === door.reason);
+const isSaid = (step: Step, steps: readonly Step[]): boolean =>
+  step.outcome === "fail" &&
+  steps.slice(0, steps.indexOf(step)).some(({ outcome, reason }) => outcome === "fail" && reason === step.reason);
 
 /** Nothing at all where a door has nothing to say: a card shows no title of what is empty. */
-const Because = ({ door, isAgain }: { readonly door: Step; readonly isAgain: boolean }): ReactElement => (
+const Because = ({ step, isAgain }: { readonly step: Step; readonly isAgain: boolean }): ReactElement => (
   <>
-    {door.reason === undefined ? null : isAgain ? toolWords.asAbove : <Foreign text={words.reasons[door.reason] ?? door.reason} />}
-    {door.edge === undefined ? null : (
+    {step.reason === undefined ? null : isAgain ? toolWords.asAbove : <Foreign text={words.reasons[step.reason] ?? step.reason} />}
+    {step.edge === undefined ? null : (
       <div className="sp-small">
-        <Foreign text={`${door.edge.from} ${door.edge.kind} ${door.edge.to}`} isCode />
+        <Foreign text={`${step.edge.from} ${step.edge.kind} ${step.edge.to}`} isCode />
       </div>
     )}
-    {door.policy_id === undefined ? null : (
+    {step.policy_id === undefined ? null : (
       <div className="sp-small">
-        <Foreign text={door.policy_id} isCode />
+        <Foreign text={step.policy_id} isCode />
       </div>
     )}
-    {door.decision_id === undefined ? null : (
+    {step.decision_id === undefined ? null : (
       <div className="sp-small">
-        <DecisionLink id={door.decision_id} />
+        <DecisionLink id={step.decision_id} />
       </div>
     )}
   </>
@@ -71,22 +71,22 @@ export const ExplanationView = ({
     )}
     <Rows
       caption={toolWords.checkTitle}
-      rows={explanation.doors}
-      keyOf={(door) => door.door}
+      rows={explanation.steps}
+      keyOf={(step) => step.step}
       columns={[
-        { key: "door", title: toolWords.door, cell: (door) => <Foreign text={door.door} /> },
-        { key: "outcome", title: toolWords.outcome, cell: (door) => <Verdict of={door.outcome} /> },
+        { key: "step", title: toolWords.step, cell: (step) => <Foreign text={step.step} /> },
+        { key: "outcome", title: toolWords.outcome, cell: (step) => <Verdict of={step.outcome} /> },
         {
           key: "because",
           title: toolWords.because,
           wraps: true,
-          cell: (door) => <Because door={door} isAgain={isSaid(door, explanation.doors)} />,
+          cell: (step) => <Because step={step} isAgain={isSaid(step, explanation.steps)} />,
         },
         {
           key: "remedy",
           title: toolWords.remedy,
           wraps: true,
-          cell: (door) => (door.remedy === undefined || isSaid(door, explanation.doors) ? null : <Foreign text={door.remedy} />),
+          cell: (step) => (step.remedy === undefined || isSaid(step, explanation.steps) ? null : <Foreign text={step.remedy} />),
         },
       ]}
     />
