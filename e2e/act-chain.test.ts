@@ -123,7 +123,7 @@ test("who acts for whom stays in the token: from the embedded issuer to a decisi
   const refused = await listTools(reporter.access_token ?? "");
   assert.match(refused.body, /"code":"delegation_inactive"/, "ben's delegation to that one was revoked");
 
-  // What an agent holds goes to no further agent, and a person's client of another house enters no tool endpoint.
+  // What an agent holds goes to no further agent, and a person's client of another instance enters no tool endpoint.
   for (const endpoint of [`${issuer}/token`, `${instance.origin}/oauth/token`])
     assert.equal((await exchange(endpoint, token, "agent:reporter")).error, "invalid_grant", endpoint);
   assert.match((await listTools(ben)).body, /unknown_client/);

@@ -11,7 +11,7 @@ import { sharedInstance } from "./shared-instance.ts";
 import { signIn, signInPerson, type Person } from "./sign-in.ts";
 import type { TestInstance } from "./test-instance.ts";
 
-/** Of the house, each with the row or part of the gateway that its requests are counted under. */
+/** Of Sallyport, each with the row or part of the gateway that its requests are counted under. */
 const readable = {
   "/api/v1/sessions": "sessions.list",
   "/auth/session": "auth.session",
@@ -110,7 +110,7 @@ const openSite = async (t: { after: (close: () => unknown) => void }): Promise<n
   return (server.address() as AddressInfo).port;
 };
 
-describe("a page of another site, in a browser that is signed in at the house", () => {
+describe("a page of another site, in a browser that is signed in at Sallyport", () => {
   const closing: (() => unknown)[] = [];
   let instance: TestInstance;
   let browser: Browser;
@@ -162,7 +162,7 @@ describe("a page of another site, in a browser that is signed in at the house", 
     return page;
   };
 
-  test("the same words of the house's own page read and listen: the tries below are real ones", async () => {
+  test("the same words of Sallyport's own page read and listen: the tries below are real ones", async () => {
     for (const path of Object.keys(readable)) {
       const said = await own.evaluate(
         `fetch(${JSON.stringify(path)}).then(async (answer) => [answer.status, (await answer.text()).length > 2])`,
@@ -235,9 +235,9 @@ describe("a page of another site, in a browser that is signed in at the house", 
     ] as const) {
       const page = await visit("127.0.0.1");
       await page.evaluate(
-        `document.body.insertAdjacentHTML("beforeend", ${JSON.stringify(`<a href="${instance.origin}${path}">To the house</a>`)})`,
+        `document.body.insertAdjacentHTML("beforeend", ${JSON.stringify(`<a href="${instance.origin}${path}">To Sallyport</a>`)})`,
       );
-      await page.getByRole("link", { name: "To the house" }).click();
+      await page.getByRole("link", { name: "To Sallyport" }).click();
       await lands(page);
       assert.equal(page.url(), `${instance.origin}${path}`);
       await page.close();

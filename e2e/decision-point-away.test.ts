@@ -22,7 +22,7 @@ test("the decision point is away: what it decides is 503, all else serves on; it
     for (const instance of running.values()) await instance.kill();
   });
   const start = async (serve: string): Promise<void> => {
-    running.set(serve, await startTestInstance({ port, data: join(folder, "house"), serve, environment }));
+    running.set(serve, await startTestInstance({ port, data: join(folder, "data"), serve, environment }));
   };
   await start("issuer,membership,secrets,crud");
   await start("pdp");

@@ -44,7 +44,7 @@ test("from an empty folder to an agent's permitted call, without the demo, at a 
   const { instance, come, signIn, call, as, exchange } = await startOwnInstance(t, { port, data, provider, environment });
   assert.match(instance.output(), /bootstrap_admin_ignored/);
   const held = await appoint("mallory");
-  assert.deepEqual([held.code, /Stop the house first/.test(held.err)], [73, true], held.err);
+  assert.deepEqual([held.code, /Stop Sallyport first/.test(held.err)], [73, true], held.err);
 
   const ada = await signIn("ada-1");
   const who = async (person: typeof ada) => (await call(person.headers, "GET", "/auth/session")).body.subject?.id;

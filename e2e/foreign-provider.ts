@@ -60,8 +60,8 @@ export const startForeignProvider = async (
 ): Promise<ForeignProvider> => {
   const { Provider } = await loadProviderLibrary();
   const { privateKey } = await generateKeyPair("RS256", { extractable: true });
-  const clientId = "the-house";
-  const clientSecret = "foreign-client-secret-of-the-house";
+  const clientId = "sallyport-client";
+  const clientSecret = "foreign-client-secret-of-sallyport-client";
   const server: Server = tls === undefined ? createServer() : createTlsServer({ cert: tls.cert, key: tls.key });
   const send = tls?.send ?? ((url: string, init?: RequestInit) => fetch(url, init));
   await once(server.listen(0, "127.0.0.1"), "listening");

@@ -52,7 +52,7 @@ test("the todo and API gateway scenarios pass over Cerbos after a change of the 
     assert.match(out, /^api-gateway\.yaml +26 +26 +pass$/m);
     assert.match(out, /^all +91 +91 +pass$/m);
   }
-  // It was Cerbos that decided: without it nothing that the house does not know by itself is answered.
+  // It was Cerbos that decided: without it nothing that Sallyport does not know by itself is answered.
   await cerbos.kill();
   const { code, out } = await run(2);
   assert.equal(code, 1, out);

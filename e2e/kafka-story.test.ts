@@ -32,7 +32,7 @@ const promised = [
   "config.published config.deleted config.rolled_back config.degraded config.repaired config.reloaded",
 ].flatMap((line) => line.split(" "));
 
-test("what a house lives through is read off Kafka by a consumer of another make, each as its served schema says, with nothing that is secret", async (t) => {
+test("what an instance lives through is read off Kafka by a consumer of another make, each as its served schema says, with nothing that is secret", async (t) => {
   const library = requireProgram(t, "confluent-kafka");
   if (library === undefined) return;
   const broker = await startMockBroker(t, dirname(dirname(library)));
@@ -109,7 +109,7 @@ test("what a house lives through is read off Kafka by a consumer of another make
     const response = await fetch(`${instance.origin}/api/v1/events/outbox?state=${state}`, {
       headers: { authorization: `Bearer ${operator}` },
     });
-    assert.equal(response.status, 200, "who runs the house sees what waits");
+    assert.equal(response.status, 200, "the operator sees what waits");
     return ((await response.json()) as { items: { readonly type: string; readonly tenant: string }[] }).items;
   };
   await until(

@@ -12,7 +12,7 @@ import { sessionOf } from "./sign-in.ts";
 import type { TestInstance } from "./test-instance.ts";
 import { fetchToken } from "./tokens.ts";
 
-/** Settings of a house whose persons' tokens are renewed at each request, and whose delegations end soon after their time. */
+/** Settings of an instance whose persons' tokens are renewed at each request, and whose delegations end soon after their time. */
 export const livedSettings = {
   REFRESH_AHEAD_S: "3600",
   DELEGATION_SWEEP_MS: "200",
@@ -22,7 +22,7 @@ const offsets = { gateway: 0, pdp: 2, crud: 3, membership: 4 } as const;
 
 /**
  * One act of each sort that takes more than a story: policies, kill switches, limits, routes, definitions, the life of a delegation and of
- * a session, a call of which nobody can tell what came of it. For a house with the demo and `livedSettings`, on a copy of the configuration
+ * a session, a call of which nobody can tell what came of it. For an instance with the demo and `livedSettings`, on a copy of the configuration
  * folder that holds this routes file.
  */
 export const liveOtherActs = async (t: TestContext, { port, origin }: TestInstance, routesFile: string): Promise<void> => {

@@ -8,7 +8,7 @@ import { matrixFile } from "#testing/decision-matrix.ts";
 import { sharedInstance } from "./shared-instance.ts";
 import { fetchToken, type TokenAsk } from "./tokens.ts";
 
-/** Rows that a client can ask itself: where a service of the house vouches for something, no client can say it. */
+/** Rows that a client can ask itself: where a service of Sallyport vouches for something, no client can say it. */
 const isClients = (row: Row): boolean => row.could !== true && row.assigned !== true && row.props === undefined;
 
 const cellOf = ({ decision, context }: EvaluationReply): string =>

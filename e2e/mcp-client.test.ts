@@ -19,7 +19,7 @@ const peopleTools = ["people.demo.get_employee", "people.demo.list_employees", "
 
 let instance: TestInstance;
 before(async () => {
-  // Persons' own tokens come from a client that this house does not know as one of its own.
+  // Persons' own tokens come from a client that this deployment does not know as one of its own.
   instance = await startTestInstance({ environment: { FIRST_PARTY_CLIENTS: "a-client-of-our-own" } });
 });
 after(async () => {

@@ -1,6 +1,6 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 
-/** A stock MCP client of the official SDK at the house's standard endpoint. `era` picks how it opens. */
+/** A stock MCP client of the official SDK at Sallyport's standard endpoint. `era` picks how it opens. */
 export const connectMcp = async (origin: string, token: string, era: "legacy" | "modern", path = "/mcp"): Promise<Client> => {
   const client = new Client(
     { name: "story", version: "1.0.0" },

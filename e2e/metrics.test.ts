@@ -8,7 +8,7 @@ import { signInPerson } from "./sign-in.ts";
 import { startTestInstance } from "./test-instance.ts";
 import { fetchToken } from "./tokens.ts";
 
-test("a house with a Redis counts what it asks it, and shows sign-ins and ends at once", async (t) => {
+test("an instance with a Redis counts what it asks it, and shows sign-ins and ends at once", async (t) => {
   const program = requireProgram(t, "redis-server");
   if (program === undefined) return;
   const redis = await startRedisServer(t, program);
@@ -62,7 +62,7 @@ test("of tokens only those count that the gateway was sent, not those that its s
       const response = await fetch(`${instance.origin}${path}`, { headers: { cookie: ben.cookie } });
       assert.equal(response.status, 200, await response.text());
     }
-  assert.deepEqual(await checked(), before, "a session brings no token, however many the house makes for it");
+  assert.deepEqual(await checked(), before, "a session brings no token, however many Sallyport makes for it");
   for (const [bearer, status] of [
     [token, 200],
     [`${token.slice(0, token.lastIndexOf("."))}.${"A".repeat(86)}`, 401],

@@ -147,7 +147,7 @@ for (const [at, person] of people.entries())
     await signIn(page, instance.origin, person);
     const navigation = page.getByRole("navigation", { name: "Main" });
     await page.getByRole("heading", { name: /^Hello, / }).waitFor();
-    // The sign-in page is the issuer's; from here on there is the house alone.
+    // The sign-in page is the issuer's; from here on there is Sallyport alone.
     foreign.length = 0;
     const shown = screens.filter(([, , may]) => may[at] === "Y");
     for (const [link] of shown) await navigation.getByRole("link", { name: link, exact: true }).waitFor();

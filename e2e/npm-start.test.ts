@@ -16,7 +16,7 @@ const commands = {
   "run.mjs": [process.execPath, join(root, "scripts/run.mjs"), "start"],
 } as const;
 
-/** A house as a person starts it. Whoever is started is `child`; what it started in turn holds its output open until it ends. */
+/** An instance as a person starts it. Whoever is started is `child`; what it started in turn holds its output open until it ends. */
 const start = async (t: TestContext, by: keyof typeof commands, environment: Readonly<Record<string, string>> = {}) => {
   const data = await mkdtemp(join(tmpdir(), "sallyport-npm-"));
   const [file, ...args] = commands[by];
@@ -39,17 +39,17 @@ const start = async (t: TestContext, by: keyof typeof commands, environment: Rea
   return { child, ended, port, data, output: () => output };
 };
 
-test("whatever ends npm start ends the house with it", { skip: process.platform === "win32", timeout: 120_000 }, async (t) => {
+test("whatever ends npm start ends Sallyport with it", { skip: process.platform === "win32", timeout: 120_000 }, async (t) => {
   for (const by of ["npm", "run.mjs"] as const)
     for (const signal of ["SIGTERM", "SIGINT", "SIGHUP", "SIGKILL"] as const)
       await t.test(`${signal} to ${by}`, async (row) => {
-        // A house that waits for a database which says nothing: its connection breaks when it ends, and not before.
+        // An instance that waits for a database which says nothing: its connection breaks when it ends, and not before.
         const silent = createServer().listen(0, "127.0.0.1");
         row.after(() => silent.close());
         await once(silent, "listening");
         const { port } = silent.address() as AddressInfo;
         const asked = once(silent, "connection") as Promise<[Socket]>;
-        const instance = await start(row, by, { DATABASE_URL: `postgres://sally:word@127.0.0.1:${port}/house` });
+        const instance = await start(row, by, { DATABASE_URL: `postgres://sally:word@127.0.0.1:${port}/sallyport` });
         const [connection] = await asked;
         connection.on("error", () => undefined).resume();
         instance.child.kill(signal);
@@ -60,7 +60,7 @@ test("whatever ends npm start ends the house with it", { skip: process.platform 
 });
 
 test(
-  "Ctrl-C in the terminal of npm start lets the house finish what is under way",
+  "Ctrl-C in the terminal of npm start lets Sallyport finish what is under way",
   { skip: process.platform === "win32", timeout: 120_000 },
   async (t) => {
     const instance = await start(t, "npm");

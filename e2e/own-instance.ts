@@ -9,7 +9,7 @@ import { startTestInstance } from "./test-instance.ts";
 type Provider = Awaited<ReturnType<typeof startForeignProvider>>;
 type Person = Awaited<ReturnType<typeof sessionOf>>;
 
-/** A house without the demo, whose persons come from a provider of its own. */
+/** An instance without the demo, whose persons come from a provider of its own. */
 export const startOwnInstance = async (
   t: TestContext,
   {

@@ -63,7 +63,7 @@ test("an administrator imports a document and writes a system in the browser, an
   await look("import-connect");
   await write(page.getByLabel("Address of the system"), `${upstream.url}/v2`);
   await write(page.getByLabel("Networks that may be dialled"), "127.0.0.1/32");
-  await choose(page.getByLabel("How the house signs in there"), "API key");
+  await choose(page.getByLabel("How Sallyport signs in there"), "API key");
   await write(page.getByLabel("Its name"), petKey.name);
   await write(page.getByRole("combobox", { name: "Key", exact: true }), petKey.value);
   await page.keyboard.press("Enter");

@@ -53,7 +53,7 @@ quarantineNew: true
 defaults: { timeout: PT10S, dataScope: none }
 `;
 
-/** A house without the demo: Ada is its administrator, Ben a member who controls `agent:helper`, and something answers where tools lead. */
+/** An instance without the demo: Ada is its administrator, Ben a member who controls `agent:helper`, and something answers where tools lead. */
 export const startOwnTools = async (t: TestContext) => {
   const data = await makeDataFolder();
   cleanUp(t, () => rm(data, { recursive: true, force: true }));

@@ -18,7 +18,7 @@ const AUDIENCE = "https://reports.example";
 
 interface World {
   readonly environment: Readonly<Record<string, string>>;
-  /** The cookie of ben, signed in at the house. */
+  /** The cookie of ben, signed in at Sallyport. */
   readonly signIn: (origin: string) => Promise<string>;
 }
 

@@ -6,7 +6,7 @@ import type { TestContext } from "node:test";
 import { cleanUp } from "#testing/clean-up.ts";
 import { freshDatabase, type TestServer } from "#testing/postgres-database.ts";
 
-/** What several houses stand on together, and what outlives each of them. */
+/** What several instances stand on together, and what outlives each of them. */
 export interface PostgresGround {
   readonly databaseUrl: string;
   /** Removed with the test. */

@@ -77,7 +77,7 @@ test("the registry and the searches are reached through the gateway, each by who
   assert.equal(
     (await send("eve", "GET", "/mcp/services/mcp:acme.github")).status,
     403,
-    "registry/view is for staff of the house's own tenant",
+    "registry/view is for staff of Sallyport's own tenant",
   );
   const found = await send("ben", "GET", "/identity_nodes/fulltext-search?q=bakre");
   assert.deepEqual([found.status, found.body.nodes[0]?.id], [200, "person:ben"], JSON.stringify(found.body));

@@ -32,7 +32,7 @@ export interface StoreUnderTest {
   readonly silenceMs: number;
 }
 
-/** What has to go on without any session: rows that take a token or nobody, and what the house says of itself. */
+/** What has to go on without any session: rows that take a token or nobody, and what Sallyport says of itself. */
 const withoutSession = [
   "/api/bearer",
   "/api/open",

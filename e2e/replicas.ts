@@ -14,7 +14,7 @@ import { startForeignProvider, type ForeignProvider } from "./foreign-provider.t
 import { findFreePorts } from "#testing/free-port.ts";
 import { startTestInstance, type TestInstance } from "./test-instance.ts";
 
-/** An upstream outside the house, with one endless stream; it answers all else at once. */
+/** An upstream outside Sallyport, with one endless stream; it answers all else at once. */
 const openUpstream = async (t: Pick<TestContext, "after">): Promise<string> => {
   const open = new Set<ServerResponse>();
   const server = createHttpServer((request, response) => {
@@ -96,7 +96,7 @@ export const ask = async (gateway: TestInstance, path: string, init: RequestInit
 
 /**
  * Two real gateway processes over one PostgreSQL and, with `REDIS_URL` among the settings, one Redis; people sign in at a
- * provider that is not the house's own. `undefined`: there is no PostgreSQL here.
+ * provider that is not Sallyport's own. `undefined`: there is no PostgreSQL here.
  */
 export const startReplicas = async (
   t: Pick<TestContext, "after">,

@@ -32,7 +32,7 @@ const remembered = statement<{ readonly count: bigint }>(
 
 const DELEGATION = "delegation:ben-hr";
 const AGENT = "agent:hr-assistant";
-/** Answers of each house before a change, and to asks that began after it. */
+/** Answers of each instance before a change, and to asks that began after it. */
 const ENOUGH = 12;
 const LANES = 3;
 /** A machine with other work is slow, and no fault. */
@@ -52,7 +52,7 @@ const send = async <T>(url: string, token: string, body: unknown, headers: Reado
   return { status: response.status, body: (await response.json()) as Reply<T>["body"] };
 };
 
-/** Something asked of one of the houses; times are of this process's own clock, which only grows. */
+/** Something asked of one of the instances; times are of this process's own clock, which only grows. */
 interface Asked {
   readonly at: 0 | 1;
   readonly begun: number;
@@ -70,7 +70,7 @@ interface Called extends Asked {
 }
 
 /**
- * Asks both houses, again and again in several lanes, changes something once both have permitted enough, and goes on until
+ * Asks both instances, again and again in several lanes, changes something once both have permitted enough, and goes on until
  * both have answered enough asks that began after the change was acknowledged. However slow the machine is, such an ask began
  * later than the change was known: no clock has to be right, and nothing is bounded by one.
  */
@@ -126,7 +126,7 @@ const askAcross = async <A extends Asked, R>(
 
 const server = testServer();
 
-describe("two houses on one PostgreSQL", () => {
+describe("two instances on one PostgreSQL", () => {
   const closing: (() => unknown)[] = [];
   let two: TwoInstances;
   let missing: string | undefined;
@@ -152,9 +152,9 @@ describe("two houses on one PostgreSQL", () => {
   const instanceAt = (at: 0 | 1): TestInstance => two.instances[at];
   const membership = (path: string, body: unknown, headers: Readonly<Record<string, string>> = {}) =>
     send<{ readonly graph_version: number }>(`http://localhost:${instanceAt(0).port + 4}/api/v1/delegations${path}`, ben, body, headers);
-  /** Through the first house; resolves to the graph's version once it is acknowledged. */
+  /** Through the first instance; resolves to the graph's version once it is acknowledged. */
   const change = async (verb: "pause" | "resume"): Promise<number> => {
-    // A house that stands still may hold a lock until the database takes it away.
+    // An instance that stands still may hold a lock until the database takes it away.
     const { status, body } = await until(
       () => membership(`/${DELEGATION}/${verb}`, { reason: "A short stop" }, { "if-match": "*" }),
       (reply) => reply.status !== 503,
@@ -194,45 +194,48 @@ describe("two houses on one PostgreSQL", () => {
     });
   };
 
-  real("what one house remembers ends with the graph it was true of: no ask after a change's answer is permitted by either", async (t) => {
-    for (let round = 1; round <= 3; round++) {
+  real(
+    "what one instance remembers ends with the graph it was true of: no ask after a change's answer is permitted by either",
+    async (t) => {
+      for (let round = 1; round <= 3; round++) {
+        await warm();
+        const {
+          result: version,
+          asked,
+          afterwards,
+          permits,
+          lastPermit,
+        } = await askAcross(
+          Array.from({ length: LANES }, () => evaluate),
+          () => change("pause"),
+        );
+        assert.deepEqual(
+          asked.filter(({ status }) => status !== 200),
+          [],
+        );
+        assert.deepEqual(
+          afterwards.filter(({ permitted }) => permitted),
+          [],
+          "permitted, though the change had been acknowledged before it was asked",
+        );
+        // What the answers say of themselves: each was decided on the graph before the change, or on that after it.
+        const records = await recordsOf(asked);
+        assert.deepEqual(
+          records.filter((one) => one.permitted !== one.version < version),
+          [],
+        );
+        for (const at of [0, 1])
+          assert.ok(records.filter((one) => one.permitted && one.cached && one.at === at).length >= ENOUGH - 1, "from memory, in both");
+        t.diagnostic(
+          `round ${round}: ${permits.length} permits, ${afterwards.length} denials after the answer; the last permit ended ${lastPermit.toFixed(1)} ms after it`,
+        );
+        await change("resume");
+      }
       await warm();
-      const {
-        result: version,
-        asked,
-        afterwards,
-        permits,
-        lastPermit,
-      } = await askAcross(
-        Array.from({ length: LANES }, () => evaluate),
-        () => change("pause"),
-      );
-      assert.deepEqual(
-        asked.filter(({ status }) => status !== 200),
-        [],
-      );
-      assert.deepEqual(
-        afterwards.filter(({ permitted }) => permitted),
-        [],
-        "permitted, though the change had been acknowledged before it was asked",
-      );
-      // What the answers say of themselves: each was decided on the graph before the change, or on that after it.
-      const records = await recordsOf(asked);
-      assert.deepEqual(
-        records.filter((one) => one.permitted !== one.version < version),
-        [],
-      );
-      for (const at of [0, 1])
-        assert.ok(records.filter((one) => one.permitted && one.cached && one.at === at).length >= ENOUGH - 1, "from memory, in both");
-      t.diagnostic(
-        `round ${round}: ${permits.length} permits, ${afterwards.length} denials after the answer; the last permit ended ${lastPermit.toFixed(1)} ms after it`,
-      );
-      await change("resume");
-    }
-    await warm();
-  });
+    },
+  );
 
-  real("a house whose database stands still permits nothing from memory; moving again it denies what was taken meanwhile", async () => {
+  real("an instance whose database stands still permits nothing from memory; moving again it denies what was taken meanwhile", async () => {
     await warm();
     two.queries.freeze();
     try {
@@ -261,7 +264,7 @@ describe("two houses on one PostgreSQL", () => {
     await warm();
   });
 
-  real("a house that hears of no change looks by itself, and what it has seen holds", async () => {
+  real("an instance that hears of no change looks by itself, and what it has seen holds", async () => {
     await warm();
     two.notifications.freeze();
     try {

@@ -21,7 +21,7 @@ const fine =
 /** A fault of the row's shape, one of its meaning, one of its words. */
 const broken = `${fine.replace("id: extra", "id: Extra")}${fine.replace('upstream_path: "/{id}"', 'upstream_path: "/{name}"').replace("action: view", "action: burn")}`;
 
-describe("the route table of a running house", () => {
+describe("the route table of a running instance", () => {
   let instance: TestInstance;
   let folder: string;
   let file: string;

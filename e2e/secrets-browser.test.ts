@@ -17,7 +17,7 @@ const PURPOSE = "To compare it with the mailer";
 const still = { reducedMotion: "reduce" } as const;
 const KV = "vaulta+kv2://kv-a/team/mailer";
 
-/** Lets the house read and write, and list nothing. */
+/** Lets Sallyport read and write, and list nothing. */
 const tokenWithoutList = async (store: OpenBao): Promise<string> => {
   await store.ask("POST", "sys/policies/acl/listless", { policy: 'path "kv-b/*" { capabilities = ["read", "create", "update"] }' });
   const { data } = await store.ask("POST", "auth/token/create", { policies: ["listless"] });
@@ -187,7 +187,7 @@ test("by keyboard: find, write, rotate, see a value, copy, move and delete in th
   await press(button(acts, "Check now"));
   await acts.getByText("Last changed").waitFor();
   assert.match(await acts.innerText(), /by\s+person:ada/);
-  assertNowhere(instance.output(), "and no value is in the house's log");
+  assertNowhere(instance.output(), "and no value is in Sallyport's log");
   assert.deepEqual(faults, []);
   await close();
 });
@@ -331,7 +331,7 @@ test("axe finds nothing serious on the pages of secrets, light and dark, wide an
   await close();
 });
 
-test("a store that is away, or lets the house list nothing, says so in its own place and hides no other", async (t) => {
+test("a store that is away, or lets Sallyport list nothing, says so in its own place and hides no other", async (t) => {
   requireProgram(t, "bao");
   if (bao === undefined) return;
   const { page, faults, close } = await openPage(browser, still);

@@ -8,7 +8,7 @@ atEndOfProcess(async () => {
 });
 
 /**
- * One house of the demo for all files of a process that ask for it. They ask, or are refused: whatever they do is nothing to the others.
+ * One instance of the demo for all files of a process that ask for it. They ask, or are refused: whatever they do is nothing to the others.
  * Files that import this share a process (`scripts/tests/batches.ts`).
  */
 export const sharedInstance = (): Promise<TestInstance> => (instance ??= startTestInstance());

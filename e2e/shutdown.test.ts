@@ -103,7 +103,7 @@ test("a stop under load with open streams fails no request that was accepted, an
     assert.deepEqual([...new Set(lane.statuses)], [200]);
     assert.equal(lane.saidClose, true, "and the last answer said that it is the last");
   }
-  assert.ok(lanes.reduce((sum, { statuses }) => sum + statuses.length, 0) > before, "requests went on while the house drained");
+  assert.ok(lanes.reduce((sum, { statuses }) => sum + statuses.length, 0) > before, "requests went on while Sallyport drained");
 });
 
 for (const [era, versionNegotiation] of [

@@ -63,7 +63,7 @@ const readSlowly = async (t: TestContext, port: number, cookie: string): Promise
 };
 
 /**
- * Ports of clients whose connection the house still holds: rows of the kernel's own table whose near end is the house's
+ * Ports of clients whose connection Sallyport still holds: rows of the kernel's own table whose near end is Sallyport's
  * port and belongs to a process. (What a client of a byte a second sees of its end comes only behind what it has not read.)
  */
 const heldPorts = async (port: number): Promise<ReadonlySet<number>> => {
@@ -104,7 +104,7 @@ routes:
       ...ground.environment,
       ROUTES_FILE: join(folder, "routes.yaml"),
       OIDC_ISSUER: ISSUER,
-      OIDC_CLIENT_ID: "the-house",
+      OIDC_CLIENT_ID: "sallyport-client",
       OIDC_CLIENT_SECRET: "of-nobody",
     },
   });

@@ -60,7 +60,7 @@ test("a folder whose keys are lost is not gone on with, and one whose keys are p
   const keys = join(data, "keys");
   await cp(keys, `${keys}.kept`, { recursive: true });
   for (const [name, says] of [
-    ["house", /keys\/house is missing/],
+    ["instance", /keys\/instance is missing/],
     ["audit-kek", /audit log was written under another key than that of .*audit-kek/],
   ] as const) {
     await rm(join(keys, name));
@@ -90,7 +90,7 @@ test("a wrong SESSION_SECRETS beside an existing database is refused, and a rota
   await refuse(`${old}`);
 });
 
-test("without the demo the house starts clean: no sign-ins are told, its page says so, and nothing of the demo is there", async () => {
+test("without the demo Sallyport starts clean: no sign-ins are told, its page says so, and nothing of the demo is there", async () => {
   const instance = await startTestInstance({ arguments: ["--no-demo"] });
   try {
     const output = instance.output();
@@ -109,7 +109,7 @@ test("without the demo the house starts clean: no sign-ins are told, its page sa
     assert.match(page, /No demo sign-ins are loaded/);
     assert.equal(await fetch(`http://127.0.0.1:${instance.port + 10}/`).catch(() => undefined), undefined, "no demo upstream");
     const { tools, degraded } = (await (await fetch(`http://localhost:${instance.port + 3}/health`)).json()) as Record<string, number>;
-    assert.deepEqual([tools, degraded], [3, 0], "health and the house's own two");
+    assert.deepEqual([tools, degraded], [3, 0], "health and Sallyport's own two");
   } finally {
     assert.equal(await instance.stop(), 0);
   }
@@ -117,7 +117,7 @@ test("without the demo the house starts clean: no sign-ins are told, its page sa
 
 test("the log leads a newcomer to the page, the sign-ins and the second factor", async () => {
   const instance = await demoInstance();
-  // Line by line: the house counts as started with the first of them.
+  // Line by line: Sallyport counts as started with the first of them.
   const output = await until(instance.output, (said) => said.includes("An agent's token:"));
   assert.match(output, new RegExp(`Open http://localhost:${instance.port} and sign in`));
   for (const name of ["ada", "ben", "cleo", "dan", "eve"]) assert.match(output, new RegExp(`\\b${name}\\b`));
@@ -150,7 +150,7 @@ test("production refuses the defaults that only development may have", async () 
   for (const name of ["OIDC_ISSUER", "SESSION_SECRETS", "PUBLIC_ORIGINS"]) assert.match(output, new RegExp(name));
 });
 
-test("without ENVIRONMENT a house that decides starts, and one that permits everything is refused for that alone", async () => {
+test("without ENVIRONMENT an instance that decides starts, and one that permits everything is refused for that alone", async () => {
   const folder = await newFolder();
   const config = join(folder, "config");
   await cp(join(import.meta.dirname, "../config"), config, { recursive: true });
@@ -184,7 +184,7 @@ test("without ENVIRONMENT a house that decides starts, and one that permits ever
   assert.deepEqual(faults, [`${file}#/enable_authorization: may be false in dev and test alone`]);
 });
 
-test("a system that does not load is said at start, in the words of the doctor, and the house serves the rest", async () => {
+test("a system that does not load is said at start, in the words of the doctor, and Sallyport serves the rest", async () => {
   const config = join(await newFolder(), "config");
   await cp(join(import.meta.dirname, "../config"), config, { recursive: true });
   const file = join(config, "pdp.yaml");
@@ -193,7 +193,7 @@ test("a system that does not load is said at start, in the words of the doctor, 
   const instance = await startTestInstance({ arguments: ["--config", config] });
   const said = instance.output().split("\n");
   assert.equal(await instance.stop(), 0);
-  assert.ok(said.includes("systems/bad.demo.yaml:2:1 /colour: is not known here; the house starts without the system bad.demo"));
+  assert.ok(said.includes("systems/bad.demo.yaml:2:1 /colour: is not known here; Sallyport starts without the system bad.demo"));
 });
 
 test("a misspelt option is refused with the list of options", async () => {
@@ -212,7 +212,7 @@ test("a data folder or a PostgreSQL that cannot be had is refused in one sentenc
   await mkdir(join(broken, "pg"), { recursive: true });
   await writeFile(join(broken, "pg/base"), "");
   const free = await findFreePorts();
-  const away = { DATABASE_URL: `postgres://sally:canary-word@127.0.0.1:${free}/house` };
+  const away = { DATABASE_URL: `postgres://sally:canary-word@127.0.0.1:${free}/sallyport` };
   for (const [data, environment, exitCode, says] of [
     [file, {}, 73, `The folder ${file} cannot be made: ${file} is no folder.`],
     [join(file, "below"), {}, 73, `The folder ${join(file, "below")} cannot be made: ${file} is no folder.`],
@@ -241,7 +241,7 @@ test("a signal ends a start that waits for somebody who says nothing", { timeout
   await once(silent, "listening");
   const { port } = silent.address() as AddressInfo;
   const asked = once(silent, "connection") as Promise<[Socket]>;
-  const ended = run(["--data", await newFolder()], { DATABASE_URL: `postgres://sally:word@127.0.0.1:${port}/house` }, (child) => {
+  const ended = run(["--data", await newFolder()], { DATABASE_URL: `postgres://sally:word@127.0.0.1:${port}/sallyport` }, (child) => {
     void asked.then(() => child.kill("SIGTERM"));
   });
   const { code, output } = await ended;

@@ -47,7 +47,7 @@ export const liveTheStory = async (port: number): Promise<void> => {
     capabilities: [...peopleTools, search],
     budget_usd: 1,
     max_steps: 40,
-    purpose: "Story of the house",
+    purpose: "Story of Sallyport",
   };
   const preview = await ask(peer, whatIfDelegation, { ...to(port, 4), headers, body: draft });
   assert.deepEqual(preview.tools.added, [search]);

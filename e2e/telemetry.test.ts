@@ -26,7 +26,7 @@ const statusFrom = (localAddress: string, url: string, headers: Readonly<Record<
     asked.on("error", reject).end();
   });
 
-/** What a person and an agent do in a house, with a trace of their own that nobody asked for. */
+/** What a person and an agent do in an instance, with a trace of their own that nobody asked for. */
 const live = async (port: number, origin: string): Promise<{ readonly secrets: readonly string[] }> => {
   const stranger = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
   const ben = await signInPerson(origin, "ben");
@@ -108,7 +108,7 @@ test("a collector hears of requests and tool calls as one trace each, and of the
   for (const name of five) assert.ok(collector.metrics.has(name), `${name} among ${[...collector.metrics.keys()].join(", ")}`);
   const sent = Buffer.concat(collector.raw).toString("latin1");
   for (const word of [...secrets, "in-the-query", "person:ben", "Another Browser", "localhost"])
-    assert.ok(word !== "" && !sent.includes(word), `${word} left the house`);
+    assert.ok(word !== "" && !sent.includes(word), `${word} left Sallyport`);
 });
 
 test("TELEMETRY_ENABLED=false sends nothing, and a collector that is dead changes nothing", async (t) => {

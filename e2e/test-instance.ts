@@ -24,7 +24,7 @@ export interface TestInstance {
 
 export interface TestInstanceOptions {
   readonly port?: number;
-  /** Kept when given, so that a house can be started again on it; otherwise a fresh one, removed at the end. */
+  /** Kept when given, so that an instance can be started again on it; otherwise a fresh one, removed at the end. */
   readonly data?: string;
   readonly serve?: string;
   /** `undefined`: not set at all. */
@@ -38,11 +38,11 @@ export const awayKafka = { KAFKA_BROKERS: "127.0.0.1:1", KAFKA_TLS: "false" } as
 const waitUntilReady = async (child: ChildProcess, port: number, output: () => string): Promise<void> => {
   const deadline = performance.now() + 120_000;
   while (performance.now() < deadline) {
-    if (child.exitCode !== null) throw new Error(`the house ended with ${child.exitCode}:\n${output()}`);
+    if (child.exitCode !== null) throw new Error(`Sallyport ended with ${child.exitCode}:\n${output()}`);
     if (output().includes("Sallyport is ready")) return;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  throw new Error(`the house on port ${port} was not ready in time:\n${output()}`);
+  throw new Error(`Sallyport on port ${port} was not ready in time:\n${output()}`);
 };
 
 /** As a first start leaves a data folder, but for what no migration makes. Tests of the first start itself name a folder of their own, which stays empty. */

@@ -6,7 +6,7 @@ export interface TokenAsk extends Omit<Ask, "port" | "data" | "aud" | "acr"> {
   readonly aud?: string;
 }
 
-/** What `npm run token` prints, without a process for each: the token, for the house on this port. `environment`: as the house's, beside our own. */
+/** What `npm run token` prints, without a process for each: the token, for Sallyport on this port. `environment`: as Sallyport's, beside our own. */
 export const fetchToken = async (
   port: number,
   { aud, data = ".sallyport", ...ask }: TokenAsk,
@@ -14,5 +14,5 @@ export const fetchToken = async (
 ): Promise<string> =>
   requestToken({ ...ask, port: String(port), data, ...(aud === undefined ? {} : { aud: [aud] }) }, { ...process.env, ...environment });
 
-/** The secret with which this agent or service client of the demo proves itself to the house on that data folder. */
+/** The secret with which this agent or service client of the demo proves itself to Sallyport on that data folder. */
 export const fetchSecret = (data: string, clientId: string): Promise<string> => clientSecret(clientId, data);

@@ -6,7 +6,7 @@ import { openWire, type Wire } from "#testing/wire.ts";
 import { layPostgresGround } from "./postgres-ground.ts";
 import { startTestInstance, type TestInstance } from "./test-instance.ts";
 
-/** Two whole houses, a process each, over one PostgreSQL. */
+/** Two whole instances, a process each, over one PostgreSQL. */
 export interface TwoInstances {
   readonly instances: readonly [TestInstance, TestInstance];
   /** The database itself, past both of them. */

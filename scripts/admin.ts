@@ -1,4 +1,4 @@
-// `npm run admin -- first`: makes the first administrator of an empty house.
+// `npm run admin -- first`: makes the first administrator of an empty instance.
 import { randomUUID } from "node:crypto";
 import { userInfo } from "node:os";
 import { parseArgs } from "node:util";
@@ -14,7 +14,7 @@ import { refused, USAGE, runOnDatabase, writeAlone } from "./on-database.ts";
 
 const help = `npm run admin -- first --issuer URL --subject SUB --tenant NAME [--name NAME] [--again] [--data DIR]
 
-Makes the first administrator of a house that has no tenant yet: the tenant, a person with an account, the link of the person to who signs in
+Makes the first administrator of an instance that has no tenant yet: the tenant, a person with an account, the link of the person to who signs in
 at the OpenID provider, and the roles administrator and platform. It is done once; afterwards administrators do everything themselves.
 
   --issuer URL    the provider's address, as it names itself: OIDC_ISSUER, character by character, with which it is compared where that is set
@@ -23,9 +23,9 @@ at the OpenID provider, and the roles administrator and platform. It is done onc
   --name NAME     of the person; default: the subject
   --again         puts this one in the place of the first administrator who was named wrongly: while that one has never signed in, and nobody
                   else is administrator
-  --data DIR      data folder of the house, default .sallyport; made if it is not there
+  --data DIR      data folder of Sallyport, default .sallyport; made if it is not there
 
-The database is DATABASE_URL where it is set, else the data folder, whose house has to be stopped first. Nobody's right is asked: whoever may
+The database is DATABASE_URL where it is set, else the data folder, whose instance has to be stopped first. Nobody's right is asked: whoever may
 open the database may do this.
 `;
 
@@ -60,7 +60,7 @@ await runOnDatabase(async () => {
   const other = otherIssuer(read.first.issuer, oidcIssuer);
   if (other !== undefined) throw new Refusal(USAGE, `--issuer ${other}`);
   await using database = await openDatabase(data, { isMade: true });
-  // The house may never have been started on it.
+  // Sallyport may never have been started on it.
   await migrate(database, migratedModules);
   const write = writeAlone(database);
   await seedBuiltIns(write);
@@ -79,10 +79,10 @@ await runOnDatabase(async () => {
     );
   const { personId, instead = personId } = done;
   const lines = [
-    `${personId} is the administrator of ${read.first.tenant}. Start the house and sign in.`,
+    `${personId} is the administrator of ${read.first.tenant}. Start Sallyport and sign in.`,
     ...(instead === personId ? [] : [`${instead} is not any more: it is left without the roles, and without a link.`]),
     ...(oidcIssuer === undefined
-      ? [`OIDC_ISSUER is not set here, so nothing was compared: the house must be started with OIDC_ISSUER=${read.first.issuer}`]
+      ? [`OIDC_ISSUER is not set here, so nothing was compared: Sallyport must be started with OIDC_ISSUER=${read.first.issuer}`]
       : []),
   ];
   process.stderr.write(`${lines.join("\n")}\n`);

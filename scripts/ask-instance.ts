@@ -5,7 +5,7 @@ import { requestToken } from "./demo-token.ts";
 import { reachInstance } from "./instance-fetch.ts";
 import { Refusal } from "./refusal.ts";
 
-/** How a command finds the running house and says who asks. */
+/** How a command finds the running instance and says who asks. */
 export interface Asking {
   /** The gateway's. */
   readonly port: string;
@@ -48,7 +48,7 @@ const exitCodeOf = (status: number, code: string | undefined): number => {
   return status >= 500 ? 69 : 65;
 };
 
-/** Asks a service of the running house, `above` the gateway's port. Throws `Refusal` with the house's own words for whatever is no success. */
+/** Asks a service of the running instance, `above` the gateway's port. Throws `Refusal` with Sallyport's own words for whatever is no success. */
 export const askInstance = async (
   asking: Asking,
   above: number,
@@ -71,7 +71,7 @@ export const askInstance = async (
       signal: AbortSignal.timeout(150_000),
     });
   } catch {
-    throw new Refusal(69, `Nobody answers at ${origin}. Start the house with \`npm start\`, or name it with --port or --origin.`);
+    throw new Refusal(69, `Nobody answers at ${origin}. Start Sallyport with \`npm start\`, or name it with --port or --origin.`);
   }
   if (answer.ok) return answer;
   const read = (await answer.json().catch(() => ({}))) as { code?: string; title?: string; detail?: string; errors?: Fault[] };

@@ -13,7 +13,7 @@ const folderOf = async (t: TestContext): Promise<string> => {
   cleanUp(t, () => rm(folder, { recursive: true, force: true }));
   return folder;
 };
-/** A served house, and the command as an administrator of it runs it. */
+/** A served instance, and the command as an administrator of it runs it. */
 const commandOn = async (t: TestContext, ...more: Parameters<typeof crudInstance>[1][]) => {
   const instance = await crudInstance(t, { realEvents: true, tenants: ["tenant:acme"], ...more[0] });
   const { port, close } = await instance.listen();
@@ -27,7 +27,7 @@ const commandOn = async (t: TestContext, ...more: Parameters<typeof crudInstance
   };
 };
 
-test("a house's configuration goes to a folder and an archive, and from there into another house", async (t) => {
+test("an instance's configuration goes to a folder and an archive, and from there into another instance", async (t) => {
   const folder = await folderOf(t);
   const [dir, tar] = [join(folder, "out"), join(folder, "out.tar")];
   const from = await commandOn(t);
@@ -162,7 +162,7 @@ test("what is asked for wrongly, by nobody, or of nobody is refused with its rea
     const { code: ended, err } = await run(...given);
     assert.deepEqual([ended, says.test(err)], [code, true], `${given.join(" ")}: ${err}`);
   }
-  // Nobody serves there, and so it is of a house without the demo.
+  // Nobody serves there, and so it is of an instance without the demo.
   const untold = await runScript("config.ts", ["export", "x", "--port", `${await findFreePorts()}`], { SALLYPORT_TOKEN: "" });
   assert.deepEqual([untold.code, /none can be had for the demo's ada.*\n.*SALLYPORT_TOKEN/.test(untold.err)], [69, true], untold.err);
   const away = await runScript("config.ts", ["export", "x", "--token", "t", "--origin", "http://127.0.0.1:1"]);

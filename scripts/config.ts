@@ -1,5 +1,5 @@
-// `npm run config`: a running house's systems and tools document from and to a folder, an OpenAPI document as a system, and
-// why somebody can or cannot call a tool. All of it is the house's own endpoints; this only packs, asks and prints.
+// `npm run config`: a running instance's systems and tools document from and to a folder, an OpenAPI document as a system, and
+// why somebody can or cannot call a tool. All of it is Sallyport's own endpoints; this only packs, asks and prints.
 import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join, posix, relative, resolve, sep } from "node:path";
 import { parseArgs } from "node:util";
@@ -17,10 +17,10 @@ npm run config -- import DIR|FILE [--dry-run] [--reason TEXT] [--if-match ETAG]
 npm run config -- openapi FILE --provider P --instance I [--pick tag:users] [--base-url URL] [--allow NETWORK] [--auth JSON] [--dry-run] [--out FILE]
 npm run config -- explain TOOL --user NAME [--agent AGENT] [--view NAME]
 
-  export           systems and tools document of the running house, byte for byte, as a configuration folder or as a tar archive of one;
-                   files of the folder that the house does not have stay
+  export           systems and tools document of the running instance, byte for byte, as a configuration folder or as a tar archive of one;
+                   files of the folder that Sallyport does not have stay
   import           publishes a configuration folder, a tar archive of one, or one file of it (tools.yaml, <provider>.<instance>.yaml):
-                   all or nothing; what the house has besides stays
+                   all or nothing; what Sallyport has besides stays
   openapi          publishes operations of an OpenAPI document (JSON or YAML) as one system
   explain          what each check answers to a call of the tool by that person, and what is missing; nothing is called
 
@@ -38,8 +38,8 @@ npm run config -- explain TOOL --user NAME [--agent AGENT] [--view NAME]
   --port N         the gateway's port, default 8080; the tool service listens on the third after it
   --origin URL     the tool service instead
 
-Ends with 0; 1 where the answer is no (a dry run that would be refused, a tool that cannot be called); 64 usage, 65 refused by the house,
-66 no such file, 69 no house answers, 73 a file cannot be written, 77 not permitted.
+Ends with 0; 1 where the answer is no (a dry run that would be refused, a tool that cannot be called); 64 usage, 65 refused by Sallyport,
+66 no such file, 69 no instance answers, 73 a file cannot be written, 77 not permitted.
 `;
 
 const TAR = "application/x-tar";

@@ -14,7 +14,7 @@ export const USAGE = 64;
 const UNAVAILABLE = 69;
 const REFUSED = 77;
 
-/** Whose token is wanted of the house whose gateway is at this port: a demo person's, an agent's for them, or a service client's. */
+/** Whose token is wanted of Sallyport whose gateway is at this port: a demo person's, an agent's for them, or a service client's. */
 export interface TokenAsk {
   readonly port: string;
   readonly user?: string | undefined;
@@ -24,7 +24,7 @@ export interface TokenAsk {
   readonly scope?: string | undefined;
   readonly aud?: readonly string[] | undefined;
   readonly password?: string | undefined;
-  /** The house's data folder, of which a client's secret is made. */
+  /** Sallyport's data folder, of which a client's secret is made. */
   readonly data: string;
 }
 
@@ -33,16 +33,16 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** The one-time code of the demo's second factor at this moment. */
 export const codeNow = (): string => new TOTP({ secret: Secret.fromBase32(demoTotpSecret) }).generate();
 
-/** Derived as the house itself derives it: who may read the data folder's key may know it. Throws `Refusal`. */
+/** Derived as Sallyport itself derives it: who may read the data folder's key may know it. Throws `Refusal`. */
 export const clientSecret = async (clientId: string, data: string, environment: Environment = process.env): Promise<string> => {
   if (![...demoSignIns.agents, ...demoSignIns.services].some((row) => row.clientId === clientId))
     throw new Refusal(USAGE, `${clientId} is no client of the demo.`);
   const given = (environment["SESSION_SECRETS"] ?? "").split(",").flatMap((item) => parseSecret(item.trim()) ?? []);
   const dataFolder = resolve(environment["SALLYPORT_INVOKED_FROM"] ?? ".", data);
-  if (given.length === 0 && !existsSync(join(dataFolder, "keys", "house")))
+  if (given.length === 0 && !existsSync(join(dataFolder, "keys", "instance")))
     throw new Refusal(
       UNAVAILABLE,
-      `No house was started in ${dataFolder} yet. Start it with \`npm start\`, or name its data folder with --data.`,
+      `No instance was started in ${dataFolder} yet. Start it with \`npm start\`, or name its data folder with --data.`,
     );
   return deriveClientSecret(await readInstanceSecrets({ given, dataFolder, environment: "dev", isSealed: async () => true }), clientId);
 };
@@ -74,7 +74,7 @@ const askAt = async (send: Send, url: string, form?: URLSearchParams, authorizat
   } catch {
     throw new Refusal(
       UNAVAILABLE,
-      `No house answers at ${new URL(url).origin}. Start it with \`npm start\`, or name its gateway's port with --port.`,
+      `No instance answers at ${new URL(url).origin}. Start it with \`npm start\`, or name its gateway's port with --port.`,
     );
   }
 };
@@ -85,7 +85,7 @@ interface TokenReply {
   readonly error_description?: string;
 }
 
-/** As the client itself, with the secret that the house's data folder makes. Nobody else vouches for a service. */
+/** As the client itself, with the secret that Sallyport's data folder makes. Nobody else vouches for a service. */
 const askAsClient = async (
   send: Send,
   endpoint: string,
@@ -106,7 +106,7 @@ const askAsClient = async (
   return askAt(send, endpoint, form, `Basic ${basic}`);
 };
 
-/** The access token that the embedded issuer of the running house gives; `environment` is the house's own. Throws `Refusal`. */
+/** The access token that the embedded issuer of the running instance gives; `environment` is Sallyport's own. Throws `Refusal`. */
 export const requestToken = async (given: TokenAsk, environment: Environment = process.env): Promise<string> => {
   if (!/^[0-9]{1,5}$/.test(given.port) || Number(given.port) > 65_534) throw new Refusal(USAGE, "--port must be a port number.");
   const { scheme, send } = await reachInstance(environment);
@@ -119,7 +119,7 @@ export const requestToken = async (given: TokenAsk, environment: Environment = p
   if (found.issuer !== issuer || found.token_endpoint === undefined || !found.grant_types_supported?.includes(DEMO_GRANT))
     throw new Refusal(
       UNAVAILABLE,
-      `${issuer} is not the embedded issuer of a development house: take a token from your own OpenID provider.`,
+      `${issuer} is not the embedded issuer of a development instance: take a token from your own OpenID provider.`,
     );
   const answer = await (given.client === undefined
     ? askAt(send, found.token_endpoint, formOf(given, given.user ?? ""))
@@ -127,6 +127,6 @@ export const requestToken = async (given: TokenAsk, environment: Environment = p
   const body = (await answer.json().catch(() => ({}))) as TokenReply;
   if (answer.ok && body.access_token !== undefined) return body.access_token;
   if (body.error === "invalid_client")
-    throw new Refusal(REFUSED, "The secret of this data folder is not the house's: name the house's own with --data.");
+    throw new Refusal(REFUSED, "The secret of this data folder is not Sallyport's: name Sallyport's own with --data.");
   throw new Refusal(REFUSED, `Refused: ${body.error_description ?? body.error ?? `status ${answer.status}`}`);
 };

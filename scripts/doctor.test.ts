@@ -97,7 +97,7 @@ suite("npm run doctor", () => {
     assert.match(faultsOf(findings).join("\n"), /Node 20\.20\.2 is too old/);
   });
 
-  test("a taken port is a fault that names it, or a note while a house runs on this folder, which is the fault", async (t) => {
+  test("a taken port is a fault that names it, or a note while an instance runs on this folder, which is the fault", async (t) => {
     const at = place(t);
     const server = createServer();
     await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
@@ -126,7 +126,7 @@ suite("npm run doctor", () => {
     const faults = faultsOf(findings).join("\n");
     const warnings = findings.filter(({ status }) => status === "warn").map(({ text }) => text);
     assert.ok(
-      warnings.includes("demo/systems/people.demo.yaml:2:1 /colour: is not known here; the house starts without the system people.demo"),
+      warnings.includes("demo/systems/people.demo.yaml:2:1 /colour: is not known here; Sallyport starts without the system people.demo"),
     );
     assert.doesNotMatch(faults, /people\.demo/, "a system that does not load stops no start");
     assert.match(faults, /config .*routes\.yaml:3:\d+ /);
@@ -144,7 +144,7 @@ suite("npm run doctor", () => {
 
   test("a PostgreSQL that is away is a fault in the words of a start, without the password", async (t) => {
     const at = place(t);
-    const faults = faultsOf(await at.look({ DATABASE_URL: "postgres://sally:canary@127.0.0.1:1/house" })).join("\n");
+    const faults = faultsOf(await at.look({ DATABASE_URL: "postgres://sally:canary@127.0.0.1:1/sallyport" })).join("\n");
     assert.match(faults, /^database DATABASE_URL: PostgreSQL at 127\.0\.0\.1:1 is not available: nothing listens there\./m);
     assert.doesNotMatch(faults, /canary/);
   });

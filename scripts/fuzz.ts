@@ -20,7 +20,7 @@ const USAGE = 64;
 const { values } = requireOptions(
   `npm run fuzz [-- --only SERVICES] [--seed N] [--examples N]
 
-Starts a house of its own and sends it generated requests from every document in docs/reference/openapi with Schemathesis.
+Starts an instance of its own and sends it generated requests from every document in docs/reference/openapi with Schemathesis.
 What is answered must be documented: status, content type, body; bad input is refused, good input taken, no credential ignored.
 
   --only SERVICES  these documents alone, e.g. pdp,secrets

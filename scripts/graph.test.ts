@@ -68,7 +68,7 @@ test("what the graph refuses of a file the command names by its line; a file giv
   assert.match(steps.at(-2) ?? "", /^2 lines: 0 written/, "the line of progress is gone before the last word");
 });
 
-test("a graph is made up, imported, exported and imported again, by a command on the stopped house's folder", async (t) => {
+test("a graph is made up, imported, exported and imported again, by a command on the stopped instance's folder", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), "sallyport-graph-"));
   t.after(() => rm(folder, { recursive: true, force: true }));
   const at = (name: string): string => join(folder, name);
@@ -83,7 +83,7 @@ test("a graph is made up, imported, exported and imported again, by a command on
   await layDatabase(at("data"), graphModules);
   const database = await openFolder(at("data"));
   const locked = await run("import", at("made.ndjson"), ...data);
-  assert.deepEqual([locked.code, /Stop the house first/.test(locked.said)], [73, true], locked.said);
+  assert.deepEqual([locked.code, /Stop Sallyport first/.test(locked.said)], [73, true], locked.said);
   await database[Symbol.asyncDispose]();
 
   await writeFile(at("bad.ndjson"), `${text}{"edge":{"kind":"MEMBER_OF","src":"group:g0","dst":"group:never"}}\n`);
@@ -102,7 +102,7 @@ test("a graph is made up, imported, exported and imported again, by a command on
   assert.equal(one.code, 0, one.said);
   assert.match((await readFile(at("one.csv"), "utf8")).split("\n")[0] ?? "", /^id,kind,name,/);
 
-  // What Kafka hears of is kept for it where the house has one, and only there.
+  // What Kafka hears of is kept for it where Sallyport has one, and only there.
   const [line = "", ...others] = text.split("\n").filter((one) => one.includes('"kind":"Group"'));
   const { node } = JSON.parse(line) as { node: { name: string } };
   assert.ok(others.length > 0, line);

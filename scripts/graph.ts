@@ -24,19 +24,19 @@ import     writes a whole file as one version of the graph, or nothing of it; ev
 export     writes the graph to a file, in the order of ids; delegations, which are acts of persons, are not among it
 generate   makes up a graph; the same seed makes the same bytes. Scale 1: 227,840 nodes, 560,650 edges
 
-The database is DATABASE_URL where it is set, else the data folder, whose house has to be stopped first. No service has to run and nobody's
+The database is DATABASE_URL where it is set, else the data folder, whose instance has to be stopped first. No service has to run and nobody's
 right is asked: whoever may open the database may do this. The change log names you. Who holds a role changes by a file only through groups
 that an administrator marked (provisions_roles), as by one that is sent to the service; to put back an export, say --roles.
 
   --tenant T       only this tenant's part, as its administrator would; default: all of the graph, with what is shared
   --csv WHAT       the file is a CSV of nodes or of edges; default: NDJSON
   --on-conflict C  what is there already is changed (upsert, the default), left alone (skip), or a fault (fail)
-  --roles          the file may say who holds which role: of an export of a house, whose roles are to be as they were
+  --roles          the file may say who holds which role: of an export of an instance, whose roles are to be as they were
   --dry-run        only tries it
   --reason TEXT    why, for the change log
   --scale S        of generate: how many times the standard graph; --persons N says the same by its persons
   --hostile        of generate: names with quotes, right-to-left marks, emoji, Turkish letters and patterns; ended edges
-  --data DIR       data folder of the house, default .sallyport
+  --data DIR       data folder of Sallyport, default .sallyport
 `;
 
 /** Exit code of sysexits.h. */

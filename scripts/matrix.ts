@@ -16,7 +16,7 @@ try {
     after: (close) => void closing.push(async () => void (await (close as () => unknown)())),
   });
   await writeFile(matrixFile, drawn);
-  // What it was drawn on, so that a running house can draw it for any version.
+  // What it was drawn on, so that a running instance can draw it for any version.
   await writeFile(matrixFactsFile, facts);
   const old = new Set(before.split("\n"));
   const changed = drawn.split("\n").filter((line) => !old.has(line));

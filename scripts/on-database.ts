@@ -18,8 +18,8 @@ const REFUSED = 77;
 export const refused = (why: string): Refusal => new Refusal(REFUSED, why);
 
 /**
- * Writes the graph of a database that no house of this process serves: the change log says what was done, and where the house tells Kafka
- * (KAFKA_BROKERS) the house that runs on it, or next does, tells it.
+ * Writes the graph of a database that no instance of this process serves: the change log says what was done, and where Sallyport tells Kafka
+ * (KAFKA_BROKERS) Sallyport that runs on it, or next does, tells it.
  */
 export const writeAlone = (database: Database): WriteGraph => {
   const { kafkaBrokers } = readSettings(settingTables.events, process.env).values;
@@ -36,7 +36,7 @@ export const writeAlone = (database: Database): WriteGraph => {
 
 const refusalOf = (error: unknown): Refusal | undefined => {
   if (error instanceof Refusal) return error;
-  if (error instanceof DataFolderLocked) return new Refusal(LOCKED, `${error.message}\nStop the house first.`);
+  if (error instanceof DataFolderLocked) return new Refusal(LOCKED, `${error.message}\nStop Sallyport first.`);
   if (error instanceof Problem) {
     const faults = (error.options.errors ?? []).map(
       ({ line, path, code, message }) => `  line ${line ?? "?"}  ${path}  ${code ?? error.code}: ${message}`,
@@ -47,7 +47,7 @@ const refusalOf = (error: unknown): Refusal | undefined => {
   const { exitCode, message } = error as { readonly exitCode?: unknown; readonly message?: unknown };
   if (typeof exitCode === "number" && typeof message === "string") return new Refusal(exitCode, message);
   return error instanceof Error && /relation .* does not exist|schema .* does not exist|column .* does not exist/.test(error.message)
-    ? refused("This database holds no graph of this version of the program. Start the house on it once.")
+    ? refused("This database holds no graph of this version of the program. Start Sallyport on it once.")
     : undefined;
 };
 

@@ -10,7 +10,7 @@ import { Refusal } from "./refusal.ts";
 const NO_INPUT = 66;
 
 /**
- * The house's database for a command: `DATABASE_URL` where it is set, else the data folder, whose house has to be stopped first. `isMade`: one that is
+ * Sallyport's database for a command: `DATABASE_URL` where it is set, else the data folder, whose instance has to be stopped first. `isMade`: one that is
  * not there is made.
  */
 export const openDatabase = async (data: string, { isMade = false } = {}): Promise<Database> => {

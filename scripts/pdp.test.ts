@@ -35,7 +35,7 @@ test("a wrong call says how it is meant, and touches nothing", async (t) => {
   }
 });
 
-test("the last version is taken back on the data folder of a stopped house, and refused while it runs", async (t) => {
+test("the last version is taken back on the data folder of a stopped instance, and refused while it runs", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), "pdp-script-"));
   t.after(() => rm(folder, { recursive: true, force: true }));
   const files = await readPolicyFolder(policyFolder);
@@ -47,7 +47,7 @@ test("the last version is taken back on the data folder of a stopped house, and 
     const { active: second } = await importBundle(parts, { ...files, "extra.cedar": "// nothing" }, true);
     const held = await run("rollback", "--data", folder);
     assert.equal(held.code, 73, held.err);
-    assert.match(held.err, /Stop the house first/);
+    assert.match(held.err, /Stop Sallyport first/);
     return { first, second };
   })();
   const done = await run("rollback", "--data", folder);

@@ -18,9 +18,9 @@ rollback   lets a version of the policies that decided before decide again; the 
 versions   lists the versions, newest first, with their states.
 
 The database is DATABASE_URL where it is set (running replicas follow within two seconds), else the data folder, whose
-house has to be stopped first.
+instance has to be stopped first.
 
-  --data DIR   data folder of the house, default .sallyport
+  --data DIR   data folder of Sallyport, default .sallyport
 `;
 
 /** Exit codes of sysexits.h. */
@@ -62,14 +62,14 @@ const run = async (): Promise<void> => {
 /** What stopped it, as a person should read it. */
 const refusalOf = (error: unknown): Refusal | undefined => {
   if (error instanceof Refusal) return error;
-  if (error instanceof DataFolderLocked) return new Refusal(LOCKED, `${error.message}\nStop the house first; or roll back through it.`);
+  if (error instanceof DataFolderLocked) return new Refusal(LOCKED, `${error.message}\nStop Sallyport first; or roll back through it.`);
   if (error instanceof BundleRefused) return new Refusal(REFUSED, `That version cannot be read any more:\n${error.message}`);
   if (error instanceof Problem)
     return new Refusal(error.code === "store_unavailable" ? UNAVAILABLE : REFUSED, error.options.detail ?? error.title);
   const isUnprepared =
     error instanceof Error && /relation .* does not exist|schema .* does not exist|column .* does not exist/.test(error.message);
   return isUnprepared
-    ? new Refusal(REFUSED, "This database holds no policies of this version of the program. Start the house on it once.")
+    ? new Refusal(REFUSED, "This database holds no policies of this version of the program. Start Sallyport on it once.")
     : undefined;
 };
 

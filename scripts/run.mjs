@@ -114,7 +114,7 @@ const watchNpm = (end) => {
 };
 
 install();
-/** A terminal sends Ctrl-C to a whole group, and we pass it on: twice would mean "now" to the house, so it has a group of its own. */
+/** A terminal sends Ctrl-C to a whole group, and we pass it on: twice would mean "now" to Sallyport, so it has a group of its own. */
 const isApart = task === "start" && process.platform !== "win32";
 const child = spawn(findNode(), ["--disable-warning=ExperimentalWarning", join(root, file), ...rest], {
   stdio: "inherit",
@@ -138,7 +138,7 @@ const pass = (signal) => {
 process.on("SIGTERM", () => pass("SIGTERM"));
 // The other tasks are in the group that a terminal tells of Ctrl-C.
 process.on("SIGINT", () => (isApart || !process.stdin.isTTY) && pass("SIGINT"));
-// To the house a hang-up means another thing: take up the changed routes. Here whoever started it is gone.
+// To Sallyport a hang-up means another thing: take up the changed routes. Here whoever started it is gone.
 process.on("SIGHUP", () => pass("SIGTERM"));
 watchNpm(() => pass("SIGTERM"));
 child.on("exit", (code, signal) => process.exit(code ?? 128 + (constants.signals[signal] ?? 0)));

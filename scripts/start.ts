@@ -1,4 +1,4 @@
-// `npm start`: a development house, for which the web client is built if it changed.
+// `npm start`: a development instance, for which the web client is built if it changed.
 import type { CommandLine } from "#app/command-line.ts";
 import { hideEnvironment } from "#app/hide-environment.ts";
 
@@ -34,14 +34,14 @@ if (toStart !== undefined) {
     const what = toStart.demo && !process.env["OIDC_ISSUER"] ? "demo sign-ins and insecure defaults" : "insecure defaults";
     process.stderr.write(`ENVIRONMENT is unset: running as dev, with ${what} that production refuses.\n`);
   }
-  // A newcomer reads what the house says at start; each request's line is a choice (LOG_LEVEL=info).
+  // A newcomer reads what Sallyport says at start; each request's line is a choice (LOG_LEVEL=info).
   Object.assign(process.env, npmStartEnvironment(process.env));
 }
 await runInstance(() =>
   buildWebIfNeeded({
     log: { info: (event) => void (event === "web_build_started" && process.stderr.write("Building the web client ...\n")) },
   }).catch((error: unknown) => {
-    // The house starts without it and says so where a page is asked for.
+    // Sallyport starts without it and says so where a page is asked for.
     process.stderr.write(`The web client could not be built; the rest starts. ${String(error)}\n`);
   }),
 );

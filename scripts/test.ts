@@ -27,7 +27,7 @@ const { values, positionals: chosen } = requireOptions(
 Runs every test, the browser's included, with the servers it starts itself; or those in the files and folders named.
 
   --changed         only tests that import what differs from the last commit, nearest first, ${MAX_CHANGED} files at most; those of the
-                    whole house in a process of its own (e2e) only where they were changed themselves
+                    whole instance in a process of its own (e2e) only where they were changed themselves
   --since REVISION  with --changed: what differs from this revision
   --profile         says at the end which files cost most: seconds of processor, those of the processes they started included; each
                     file runs in a process of its own then, which takes longer
@@ -57,7 +57,7 @@ const chooseChanged = (): readonly string[] => {
 };
 const files = values["changed"] === true ? chooseChanged() : named;
 
-/** What a test file may need at most: a house, a Chromium, itself. */
+/** What a test file may need at most: an instance, a Chromium, itself. */
 const FILE_BYTES = 2.5 * 2 ** 30;
 
 /** One more than there are processors: most files wait at times, for a process that starts or a clock. */

@@ -76,16 +76,16 @@ test("what goes wrong is said on standard error, in words that help, and no toke
   const free = String((nobody.address() as AddressInfo).port - 1);
   await new Promise((resolve) => nobody.close(resolve));
   const cases: readonly (readonly [readonly string[], number, RegExp])[] = [
-    [["--user", "ben", "--port", free], 69, /No house answers .* `npm start`/],
+    [["--user", "ben", "--port", free], 69, /No instance answers .* `npm start`/],
     [["--user", "nobody", "--port", port], 77, /no such person/],
     [["--user", "ben", "--password", "wrong", "--port", port], 77, /no such person, or the password is wrong/],
     [["--user", "ben", "--agent", "agent:x", "--port", port], 77, /no such agent\. Known: agent:hr-assistant agent:reporter/],
     [["--user", "ben", "--scope", "authzen.pep", "--port", port], 77, /not to be had here: authzen\.pep/],
-    [["--user", "ben", "--aud", "https://evil.example", "--port", port], 77, /this house has http:\/\/localhost:8080/],
+    [["--user", "ben", "--aud", "https://evil.example", "--port", port], 77, /this deployment has http:\/\/localhost:8080/],
     [["--client", "service:crud", "--port", port, "--data", data], 64, /no such service client\. Known: service:pep/],
     [["--client", "agent:hr-assistant", "--port", port, "--data", data], 64, /no such service client/],
-    [["--client", "service:pep", "--port", port, "--data", other], 77, /not the house's: .*--data/],
-    [["--client", "service:pep", "--port", port, "--data", empty], 69, /No house was started in .*--data/],
+    [["--client", "service:pep", "--port", port, "--data", other], 77, /not Sallyport's: .*--data/],
+    [["--client", "service:pep", "--port", port, "--data", empty], 69, /No instance was started in .*--data/],
     [["--client", "service:pep", "--scope", "secrets.read", "--port", port, "--data", data], 77, /not to be had here: secrets\.read/],
     [[], 64, /--user or --client/],
     [["--user", "ben", "--client", "service:pep"], 64, /--user or --client/],

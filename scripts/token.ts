@@ -10,20 +10,20 @@ npm run token -- --client service:pep [--scope "a b"] [--aud URL] [--port 8080] 
 npm run token -- --code
 npm run token -- --secret ID [--data .sallyport]
 
-Prints an access token of the running development house: of a demo person (${demoSignIns.persons.map((row) => row.login).join(", ")}),
+Prints an access token of the running development instance: of a demo person (${demoSignIns.persons.map((row) => row.login).join(", ")}),
 of an agent acting for that person (${demoSignIns.agents.map((row) => row.agent).join(", ")}),
 or of a service client (${demoSignIns.services.map((row) => row.clientId).join(", ")}).
 
   --user NAME      demo person; person:NAME is understood too
   --agent ID       the agent that acts for the person
-  --client ID      a service client instead of a person, proved by its own secret: that of the house's data folder
+  --client ID      a service client instead of a person, proved by its own secret: that of Sallyport's data folder
   --acr strong     as after a sign-in with password and one-time code
   --scope "..."    narrower than all that the person, agent or client may have
-  --aud URL        only for this service of the house; may be repeated. Default: all of them
+  --aud URL        only for this service of Sallyport; may be repeated. Default: all of them
   --password WORD  default: the demo's
   --code           the one-time code of the moment instead of a token, for the sign-in page
   --secret ID      the secret of an agent or service client instead, for its own calls of the token endpoints
-  --data DIR       data folder of the house, of which --client and --secret make the client's secret; default .sallyport
+  --data DIR       data folder of Sallyport, of which --client and --secret make the client's secret; default .sallyport
   --port N         the gateway's port, default 8080; the issuer listens on the next one
 `;
 

@@ -1,4 +1,4 @@
-// The front door of the program.
+// The ingress of the program.
 import { hideEnvironment } from "./app/hide-environment.ts";
 
 hideEnvironment();

@@ -72,7 +72,7 @@ const figure = (what: string, timed: Timed, reference: Timed): Figure => ({
 
 const plain = (what: string, own: string): Figure => ({ what, own, reference: "", ratio: "", target: "" });
 
-/** The whole house in one process: start, idle memory, and single calls through it one at a time. */
+/** The whole instance in one process: start, idle memory, and single calls through it one at a time. */
 export const benchInstance = async (): Promise<Section> => {
   const data = await mkdtemp(join(tmpdir(), "sallyport-bench-"));
   try {
@@ -139,7 +139,7 @@ export const benchInstance = async (): Promise<Section> => {
         figures: [
           plain("start, cold (empty folder)", `${cold.seconds.toFixed(2)} s`),
           plain("start, warm", `${warm.seconds.toFixed(2)} s`),
-          plain("memory of the idle house (RSS after 5 s)", `${memory.toFixed(0)} MB`),
+          plain("memory of the idle instance (RSS after 5 s)", `${memory.toFixed(0)} MB`),
           ...rows,
         ],
       };

@@ -41,8 +41,8 @@ export const benchPdp = async (argv: readonly string[]): Promise<Section> => {
       `${effort.rounds === 1 ? "One round" : `Median of ${effort.rounds} rounds`} of ${effort.seconds} s, taken in turn with the reference; ${pinning}.`,
       "Decisions: `npm start -- --serve pdp,issuer --no-demo` on PostgreSQL, facts from a file, bearer auth, answers bare, log level warn, records on and signed into the audit log. Cerbos 0.55.0 over its AuthZEN endpoints, GOMAXPROCS=1, log level error, without its audit log but in the row that says so (there its decision log, in a file). The same bytes to both; one rule an action; wrk, 32 connections, 4 for batches.",
       "Nine of ten are permitted. Looking: the record of a permit follows the answer within 50 ms. Acting, and every denial: it is committed before the answer.",
-      "Widgets: the demo house in one process on PostgreSQL, a browser session, 1,000 policies, one batch of 100 widgets after the other.",
-      "Memory: JavaScript objects and buffers after a full collection, and Cedar's own; decisions as above with 1,000 policies, nine of ten in batches of 90; activations in the demo house on PostgreSQL, each a draft of its own with one policy changed, its matrix looked at, 100 widgets asked under it.",
+      "Widgets: the demo instance in one process on PostgreSQL, a browser session, 1,000 policies, one batch of 100 widgets after the other.",
+      "Memory: JavaScript objects and buffers after a full collection, and Cedar's own; decisions as above with 1,000 policies, nine of ten in batches of 90; activations in the demo instance on PostgreSQL, each a draft of its own with one policy changed, its matrix looked at, 100 widgets asked under it.",
     ],
     figures,
   };

@@ -226,10 +226,10 @@ export const benchSecrets = async (argv: readonly string[]): Promise<Section> =>
       `Load average of the machine when the run ended: ${loadavg()
         .map((load) => load.toFixed(1))
         .join(", ")} on ${cpus().length} cores.`,
-      `The demo house in one process on PostgreSQL, bearer token of an administrator, asked at the secrets service; OpenBao in dev mode on the other cores; ${pinning}.`,
+      `The demo instance in one process on PostgreSQL, bearer token of an administrator, asked at the secrets service; OpenBao in dev mode on the other cores; ${pinning}.`,
       `Reference: the same calls of KVv2 by the same client (undici), ${values.reads} reads and ${values.writes} writes each after as many that do not count; writes go to a path of their own.`,
-      `Reads go to the store (\`Cache-Control: no-cache\`), those of a kept value (${KEPT_READS}) into the memory of the house.`,
-      "Doors of a read: means of the house's own metrics over the reads of the store and their warming up.",
+      `Reads go to the store (\`Cache-Control: no-cache\`), those of a kept value (${KEPT_READS}) into the memory of Sallyport.`,
+      "Doors of a read: means of Sallyport's own metrics over the reads of the store and their warming up.",
     ],
     figures,
   };

@@ -96,7 +96,7 @@ const figure = (what: string, own: number, reference: number, max: number): Figu
   isMet: own <= max,
 });
 
-/** A list of many tools: the first after a start and each one after it, beside the same tools at a bare server of the SDK; and how soon another house lists what one published or switched off. */
+/** A list of many tools: the first after a start and each one after it, beside the same tools at a bare server of the SDK; and how soon another instance lists what one published or switched off. */
 export const benchTools = async (argv: readonly string[]): Promise<Section> => {
   const { values } = parseArgs({ args: [...argv], options: toolsOptions });
   const [count, lists, turns] = [Number(values.tools), Number(values.lists), Number(values.turns)];
@@ -104,7 +104,7 @@ export const benchTools = async (argv: readonly string[]): Promise<Section> => {
   await using stack = new AsyncDisposableStack();
   stack.defer(() => rm(data, { recursive: true, force: true }));
   const environment = { LOG_LEVEL: "warn", RATE_LIMITS: "login=1000/s,anonymous=100000/s" };
-  say(`a house with ${count} tools ...`);
+  say(`an instance with ${count} tools ...`);
   const first = await startTestInstance({ data, environment });
   const ada = await fetchToken(first.port, { user: "ada", acr: "strong" });
   await send(`http://localhost:${first.port + 3}/config/systems`, ada, "POST", systemOf(count));
@@ -146,9 +146,9 @@ export const benchTools = async (argv: readonly string[]): Promise<Section> => {
   return {
     title: "Lists of tools",
     conditions: [
-      `The demo house in one process on PGlite with ${count} tools of one system, each granted to a group of the person who lists; ${lists} lists after the first.`,
+      `The demo instance in one process on PGlite with ${count} tools of one system, each granted to a group of the person who lists; ${lists} lists after the first.`,
       "CPU of the whole process, in steps of 10 ms; the client is another one. Reference: the same tools, in the same pages, by the bare server of the MCP SDK, to the same client.",
-      `Two houses: whole ones, a process each, on one PostgreSQL of this machine; ${turns} turns each, by the clock, from the request to the one to the answer of the other's first list that shows what it did.`,
+      `Two instances: whole ones, a process each, on one PostgreSQL of this machine; ${turns} turns each, by the clock, from the request to the one to the answer of the other's first list that shows what it did.`,
     ],
     figures: [
       figure("the first list after a start, all pages of 200", tools.cold, bareCold, 2000),

@@ -27,7 +27,7 @@ export const leftOut: readonly LeftOut[] = [
   {
     operations: ["ingestMetrics", "explainRoute", "logout"],
     check: "unsupported_method",
-    reason: "it is tried as a GET with a body, which the front door refuses on every path",
+    reason: "it is tried as a GET with a body, which the ingress refuses on every path",
   },
   {
     operations: ["toolRpc", "viewToolRpc"],
@@ -132,5 +132,5 @@ export const allowedRefusals: readonly AllowedRefusal[] = [
   },
   { code: "unsupported_media_type", operations: ["importGraph"], reason: "the content type is that of the format in the query" },
   { code: "ambiguous", operations: ["addOwner"], reason: "of two names of one member both must say the same" },
-  { code: "reserved_context_member", reason: "some members of the open context are the house's own" },
+  { code: "reserved_context_member", reason: "some members of the open context are Sallyport's own" },
 ];

@@ -26,7 +26,7 @@ export interface FuzzRun {
 
 const text = (value: string): string => JSON.stringify(value);
 
-/** 501 is what the house has not with these parts. */
+/** 501 is what Sallyport has not with these parts. */
 const EXPECTED = '"2xx", "3xx", "4xx", 501';
 
 /** The settings of a run, as Schemathesis reads them. */

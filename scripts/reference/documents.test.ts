@@ -82,7 +82,7 @@ for (const [schema, rows] of Object.entries({
     "a kind that is none": system("").replace("kind: http", "kind: carrier"),
     "a member of another kind": system("transport: { type: stdio, command: clock }"),
     "no title": system("").replace("title: Wall clock\n", ""),
-    "a provider of the house's own": system("").replace("provider: clock", "provider: workflow"),
+    "a provider of Sallyport's own": system("").replace("provider: clock", "provider: workflow"),
     "a provider with an underscore": system("").replace("provider: clock", "provider: my_clock"),
     "a method that is none": system("", "request: { method: FETCH, path: /now }"),
     "a path with a query": system("", "request: { method: GET, path: '/now?a=b' }"),
@@ -100,7 +100,7 @@ for (const [schema, rows] of Object.entries({
   },
   "tools.schema.json": {
     "an unknown member": tools("colour: red"),
-    "a name of the house's own": tools("views: [{ name: jsonrpc }]"),
+    "a name of Sallyport's own": tools("views: [{ name: jsonrpc }]"),
     "a form of names that is none": tools("views: [{ name: hr, nameForm: short }]"),
     "a filter that is none": tools("views: [{ name: hr, filters: { colour: [red] } }]"),
     "a negative price": tools("overrides: { a.b.c: { cost_usd: -1 } }"),

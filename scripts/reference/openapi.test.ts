@@ -55,7 +55,7 @@ describe("rules of a whole listener", () => {
         [],
       ));
     if (endpoint.service === "gateway")
-      test(`${name}: what the front door refuses`, () =>
+      test(`${name}: what the ingress refuses`, () =>
         assert.deepEqual(
           ingressCodes.filter((code) => !codes.includes(code)),
           [],

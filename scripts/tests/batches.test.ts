@@ -9,7 +9,7 @@ import { batchesOf, entryOf, isAlone } from "./batches.ts";
 const named = (module: string, count: number): readonly string[] =>
   Array.from({ length: count }, (_none, at) => `src/${module}/${at}.test.ts`);
 
-test("neighbours share a process, those of the whole house do not and are spread among them, and every file runs once", () => {
+test("neighbours share a process, those of the whole instance do not and are spread among them, and every file runs once", () => {
   const files = [...named("crud", 50), "e2e/story.test.ts", "e2e/kill.test.ts"];
   const batches = batchesOf(files, 2, (file) => isAlone(file, ""));
   assert.deepEqual(
@@ -19,7 +19,7 @@ test("neighbours share a process, those of the whole house do not and are spread
   assert.deepEqual(batches.flat().toSorted(), files.toSorted());
 });
 
-test("files that share a house, and those for which WebAssembly is compiled for speed, share a process with no others", () => {
+test("files that share an instance, and those for which WebAssembly is compiled for speed, share a process with no others", () => {
   const files = [...named("http", 7), "e2e/a.test.ts", "e2e/b.test.ts", ...named("crud", 14), ...named("pdp", 17), ...named("secrets", 4)];
   const modules = batchesOf(files, 2, () => false).map((batch) => [batch.length, ...new Set(batch.map((file) => file.split("/").at(-2)))]);
   assert.deepEqual(modules, [
@@ -31,7 +31,7 @@ test("files that share a house, and those for which WebAssembly is compiled for 
   ]);
 });
 
-test("a file that looks at its whole process says so, and one of the whole house shares it where it says that", () => {
+test("a file that looks at its whole process says so, and one of the whole instance shares it where it says that", () => {
   assert.equal(isAlone("src/pdp/a.test.ts", 'import "x";\n// A process of its own: it counts threads.\n'), true);
   assert.equal(isAlone("e2e/a.test.ts", 'import { sharedInstance } from "./shared-instance.ts";\n'), false);
   assert.equal(isAlone("e2e/a.test.ts", 'import { startTestInstance } from "./test-instance.ts";\n'), true);

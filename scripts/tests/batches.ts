@@ -8,10 +8,10 @@ const MAX_TOGETHER = 20;
 /** What a test file says that looks at its whole process: its threads, its memory, its loop. */
 const ALONE = /^\/\/ A process of its own: /m;
 
-/** A test of the whole house that has it together with others. */
+/** A test of the whole instance that has it together with others. */
 const SHARED_INSTANCE = /^import .* from "\.\/shared-instance\.ts";$/m;
 
-/** Those of the whole house start processes of their own and take long enough each to be told apart, unless they share one house. */
+/** Those of the whole instance start processes of their own and take long enough each to be told apart, unless they share one instance. */
 export const isAlone = (file: string, text: string): boolean => (file.startsWith("e2e/") ? !SHARED_INSTANCE.test(text) : ALONE.test(text));
 
 /**

@@ -36,7 +36,7 @@ const sweep = (folder: string): void => {
 /**
  * An empty folder for all files of a run of tests, most of which are gone within seconds: data folders and whole databases. In memory where the
  * system offers that, a person names no other place (`TMPDIR`) and enough is left beside `reserved`, what the tests themselves need, in bytes:
- * to make and remove them on a disk costs a tenth of what the start of a house does. Servers that run as another user may enter it.
+ * to make and remove them on a disk costs a tenth of what the start of an instance does. Servers that run as another user may enter it.
  */
 export const makeScratch = (reserved: number): string => {
   const isInMemory = process.env["TMPDIR"] === undefined && freemem() - reserved >= SCRATCH_BYTES && hasPlace();

@@ -42,7 +42,7 @@ test("the port that a scheme has anyway stands in no origin", () => {
   assert.deepEqual(addressesOf(80, settings).publicOrigins, ["http://localhost", "http://127.0.0.1", "http://[::1]"]);
 });
 
-test("a house without demo and provider says how somebody comes to sign in", () => {
+test("an instance without demo and provider says how somebody comes to sign in", () => {
   const empty = bannerOf(["--no-demo"]);
   assert.match(empty, /Nobody can sign in yet.*\n.*npm run admin -- first --issuer URL.*first-administrator\.md/);
   assert.doesNotMatch(empty, /and sign in/);
@@ -52,7 +52,7 @@ test("a house without demo and provider says how somebody comes to sign in", () 
 
 test("another's OpenID provider is named by its own address, and no port of ours where nothing listens", () => {
   const foreign = bannerOf(["--port", "9300"], { OIDC_ISSUER: "https://login.example/realm", OIDC_CLIENT_SECRET: "x".repeat(32) });
-  assert.match(foreign, /^ {2}issuer {7}https:\/\/login\.example\/realm \(not of this house\)$/m);
+  assert.match(foreign, /^ {2}issuer {7}https:\/\/login\.example\/realm \(not of this deployment\)$/m);
   assert.doesNotMatch(foreign, /9301/);
   assert.match(bannerOf(["--port", "9300"]), /^ {2}issuer {7}http:\/\/localhost:9301$/m);
 });

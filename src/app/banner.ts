@@ -2,7 +2,7 @@ import type { CommandLine, PartName } from "./command-line.ts";
 import { demoAgent } from "#demo/sign-ins.ts";
 import type { ServiceAddresses } from "./addresses.ts";
 
-/** What a newcomer reads when the house is ready: where to go and how to sign in. */
+/** What a newcomer reads when Sallyport is ready: where to go and how to sign in. */
 export const bannerLines = (parts: {
   readonly commandLine: CommandLine;
   readonly addresses: ServiceAddresses;
@@ -12,7 +12,7 @@ export const bannerLines = (parts: {
   readonly demoPassword: string;
   readonly demoTotpSecret: string;
   readonly isDevelopment: boolean;
-  /** The house's listeners speak TLS themselves. */
+  /** Sallyport's listeners speak TLS themselves. */
   readonly isTls: boolean;
 }): readonly string[] => {
   const { commandLine, addresses } = parts;
@@ -20,7 +20,7 @@ export const bannerLines = (parts: {
   const gateway = address(addresses.ports.gateway);
   const addressOf = (part: PartName): string => {
     if (part === "gateway") return gateway;
-    return part === "issuer" && !parts.servesIssuer ? `${addresses.issuer} (not of this house)` : address(addresses.ports[part]);
+    return part === "issuer" && !parts.servesIssuer ? `${addresses.issuer} (not of this deployment)` : address(addresses.ports[part]);
   };
   // Where it listens is where one looks first; behind a proxy only the public origin leads there.
   const open = addresses.publicOrigins.includes(gateway) ? gateway : addresses.publicOrigin;
@@ -34,7 +34,7 @@ export const bannerLines = (parts: {
     lines.push(
       ...(isEmpty
         ? [
-            "  Nobody can sign in yet: that needs an OpenID provider (OIDC_ISSUER) and a first administrator, made while the house is stopped:",
+            "  Nobody can sign in yet: that needs an OpenID provider (OIDC_ISSUER) and a first administrator, made while Sallyport is stopped:",
             "    npm run admin -- first --issuer URL --subject SUB --tenant NAME    (docs/howto/first-administrator.md)",
             `  Then open ${open}; MCP clients use ${open}/mcp`,
           ]

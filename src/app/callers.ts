@@ -87,7 +87,7 @@ export const createServiceCallers = (parts: {
     serviceKeys,
     /** Who a provider's subject is here, as a link says. */
     personOf,
-    /** Agents and services whose credentials the house keeps, for every token endpoint. */
+    /** Agents and services whose credentials Sallyport keeps, for every token endpoint. */
     findClient: createFindClient(store.database),
     identityFor: (service: ServiceKey): ServiceIdentity => serviceKeys.identityFor(service),
     /** Checks tokens that the gateway was sent and that name any of these audiences; each check is counted. */

@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 
-/** Parts of the house that can be served; together or apart. */
+/** Parts of Sallyport that can be served; together or apart. */
 export const partNames = ["gateway", "issuer", "pdp", "crud", "membership", "secrets"] as const;
 export type PartName = (typeof partNames)[number];
 

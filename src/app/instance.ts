@@ -19,7 +19,7 @@ import { StartRefused } from "./start-refused.ts";
 import { tellOfProvider } from "./report-provider.ts";
 import type { StartParts } from "./start-parts.ts";
 
-/** A running house: it stops accepting, finishes what is under way and closes everything, last opened first. */
+/** A running instance: it stops accepting, finishes what is under way and closes everything, last opened first. */
 export interface Instance {
   /** Takes up the changed route table and says what became of it; a faulty one changes nothing. Never throws. */
   reload(): Promise<void>;
@@ -54,7 +54,7 @@ const asRefusal = (error: unknown): unknown => {
   if (code === "EADDRINUSE")
     return new StartRefused(69, [`Port ${String(port)} is in use by another program. Stop it, or choose other ports with --port.`]);
   if (error instanceof Problem && error.code === "store_unavailable")
-    return new StartRefused(69, [`The database stopped answering while the house started: ${reasonOf(error.options.cause)}. Start again.`]);
+    return new StartRefused(69, [`The database stopped answering while Sallyport started: ${reasonOf(error.options.cause)}. Start again.`]);
   if (typeof exitCode === "number" && typeof message === "string") return new StartRefused(exitCode, message.split("\n"));
   return error;
 };
@@ -75,7 +75,7 @@ const reloadRoutes = async (reload: Served["reloadRoutes"], say: (line: string) 
 };
 
 /**
- * Starts the house, or the part of it that the command line names. First it looks at all that the start needs and refuses
+ * Starts Sallyport, or the part of it that the command line names. First it looks at all that the start needs and refuses
  * with everything that stands in its way (see `examineStart`). Then, in order: data folder, database, tables, keys,
  * services from the ones that ask nobody to the ones that ask all, demo world, what dead processes left open, listeners.
  * A start that fails half-way closes what it opened.

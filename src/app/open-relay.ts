@@ -56,7 +56,7 @@ export const openRelay = async ({ settings, stack, ...parts }: OpenRelayParts): 
   const options = await readKafkaOptions(settings);
   if (options === undefined) return undefined;
   const backlog = stack.use(createBacklog({ ...parts, maxRows: settings.events.outboxMaxRows }));
-  // Only a house that has a broker waits for its library, which is as large as half of the house.
+  // Only an instance that has a broker waits for its library, which is as large as half of Sallyport.
   const { createKafkaSink } = await import("#events/relay/kafka-sink.ts");
   const sink = stack.use(createKafkaSink(options));
   stack.use(

@@ -7,7 +7,7 @@ import { readInstanceSettings } from "./settings.ts";
 const random = (): string => randomBytes(32).toString("base64");
 const key = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");
 
-/** A production house that has nothing to be said of. */
+/** A production instance that has nothing to be said of. */
 const sound = {
   ENVIRONMENT: "production",
   PUBLIC_ORIGINS: "https://sallyport.test",
@@ -92,7 +92,7 @@ const refused: readonly (readonly [setting: string, value: string, says: RegExp,
   ["AGENT_CLIENTS", client({ client_id: "service:gateway" }), noService, "always"],
 ];
 
-test("a production house with settings of its own has no fault", () => {
+test("a production instance with settings of its own has no fault", () => {
   assert.deepEqual(readInstanceSettings(sound).faults, []);
   for (const more of [
     { OIDC_SUBJECT_PREFIX: "person:" },

@@ -16,16 +16,16 @@ export const openProvider = async (
   { addresses: { issuer }, settings: { authn }, isProviderEmbedded: isEmbedded }: StartPlan,
   parts: { readonly tls: ServiceTls; readonly secrets: InstanceSecrets; readonly metrics: Metrics },
 ) => {
-  // Of the embedded provider the house is told what it is told of its other services.
+  // Of the embedded provider Sallyport is told what it is told of its other services.
   const opened = await openIssuerFetch(authn.oidcCaFile, isEmbedded ? parts.tls.ca : undefined);
   const ask = opened.send;
   return {
     issuer,
-    /** The house's own, served in this process or in another one of the house. */
+    /** Sallyport's own, served in this process or in another one of Sallyport. */
     isEmbedded,
     /** How it is reached. */
     ask,
-    /** Who this house is there. */
+    /** Who this deployment is there. */
     client: webClientOf(authn, parts.secrets),
     /** Its keys, for whatever it signed. */
     keys: remoteIssuer({ issuer, metrics: parts.metrics, fetch: ask }),

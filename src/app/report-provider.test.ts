@@ -46,6 +46,6 @@ test("a provider that is away, broken or another one is named with the reason", 
   assert.match((await reported(`http://127.0.0.1:${port}`))[0] ?? "", /cannot be used \(ECONNREFUSED\)/);
 });
 
-test("a house that ends says nothing of it any more", async () => {
+test("an instance that ends says nothing of it any more", async () => {
   assert.deepEqual(await reported("http://127.0.0.1:1", AbortSignal.abort()), []);
 });

@@ -32,7 +32,7 @@ export const tellOfProvider = async (parts: {
   readonly provider: Pick<ProviderConnection, "issuer" | "ask">;
   readonly log: Log;
   readonly say: (line: string) => void;
-  /** Aborted when the house ends. */
+  /** Aborted when Sallyport ends. */
   readonly signal: AbortSignal;
 }): Promise<void> => {
   const { issuer, ask } = parts.provider;

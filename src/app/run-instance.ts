@@ -24,7 +24,7 @@ const readCommandLine = (): CommandLine => {
 
 const start = async (commandLine: CommandLine, prepare: StartOptions["prepare"]): Promise<Instance> => {
   try {
-    // All that the house is made of is loaded here: most of a second that whoever asks for help or mistypes an option does not wait.
+    // All that Sallyport is made of is loaded here: most of a second that whoever asks for help or mistypes an option does not wait.
     const { startInstance } = await import("./instance.ts");
     return await startInstance({ commandLine, environment: process.env, say, prepare });
   } catch (error) {
@@ -32,14 +32,14 @@ const start = async (commandLine: CommandLine, prepare: StartOptions["prepare"])
       for (const line of error.lines) say(line);
       process.exit(error.exitCode);
     }
-    say("The house could not start:");
+    say("Sallyport could not start:");
     say(error instanceof Error ? (error.stack ?? error.message) : String(error));
     process.exit(exitCodes.internal);
   }
 };
 
 /**
- * The program: command line, start, signals, exit codes. Answers when the house is ready; the process ends with it.
+ * The program: command line, start, signals, exit codes. Answers when Sallyport is ready; the process ends with it.
  * `prepare`: done once nothing stands in the way of the start, before anything is opened.
  */
 export const runInstance = async (prepare?: StartOptions["prepare"]): Promise<void> => {

@@ -27,7 +27,7 @@ const serviceUrl = (env: string, service: string) =>
     description: `Address and token audience of ${service}, when it runs elsewhere.`,
   });
 
-/** Settings of the house itself; each room has its own in its `config.ts`. */
+/** Settings of Sallyport itself; each room has its own in its `config.ts`. */
 const houseSettings = {
   environment: setting("ENVIRONMENT", z.enum(["dev", "test", "production"]), {
     description: "dev and test allow demo sign-ins and insecure defaults; anything else must be production. Unset means production.",
@@ -86,7 +86,7 @@ export const settingTables = {
 
 export type InstanceSettings = { readonly [Room in keyof typeof settingTables]: SettingsOf<(typeof settingTables)[Room]> };
 
-/** The environment as `npm start` reads it: what is unset has the value of a development house. */
+/** The environment as `npm start` reads it: what is unset has the value of a development instance. */
 export const npmStartEnvironment = (environment: Readonly<Record<string, string | undefined>>): Record<string, string | undefined> => {
   const filled = { ...environment };
   for (const table of Object.values<SettingTable>(settingTables))

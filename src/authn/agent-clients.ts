@@ -18,7 +18,7 @@ export interface AgentClient {
 
 const OF_NOTHING = createHash("sha256").digest("hex");
 
-/** The house takes whoever bears such a name for a service, and a service is nobody's agent: it would act as the person itself. */
+/** Sallyport takes whoever bears such a name for a service, and a service is nobody's agent: it would act as the person itself. */
 const isNoService = (id: string): boolean => !id.toLowerCase().startsWith("service:");
 
 const printable = z.string().regex(/^[\x21-\x7e]{1,256}$/, "must be 1 to 256 printable ASCII characters");

@@ -64,7 +64,7 @@ const forge = (head: object, claims: object, signature = ""): string =>
   [head, claims].map((part) => Buffer.from(JSON.stringify(part)).toString("base64url")).join(".") + `.${signature}`;
 const send = (token: string) => verify(new Request("http://x/", { headers: { authorization: `Bearer ${token}` } }));
 
-test("a good token becomes a caller in the house's own words", async () => {
+test("a good token becomes a caller in Sallyport's own words", async () => {
   const caller = await send(
     await sign({
       ...base,
@@ -226,7 +226,7 @@ test("no tenant is tenant_required, unless a default is set", async () => {
   await assert.rejects(async () => send(await sign(without(base, "org"))), { code: "tenant_required" });
 });
 
-test("a provider cannot name a service of the house; a service client of its own may stand in all tenants", async () => {
+test("a provider cannot name a service of Sallyport; a service client of its own may stand in all tenants", async () => {
   const plain = createBearerVerifier({
     audience: AUDIENCE,
     issuers: [{ issuer: ISSUER, keys: (head, token) => jwks(head, token) }],
@@ -258,7 +258,7 @@ test("the header is one bearer token, whatever its case; queries and other schem
     await assert.rejects(ask(wrong), { code: "invalid_token" }, wrong);
 });
 
-test("the agent is the outermost actor, else the agent with the token's client id; a house service in act is none", async () => {
+test("the agent is the outermost actor, else the agent with the token's client id; an instance service in act is none", async () => {
   assert.equal((await send(await sign({ ...base, client_id: "hr-bot" }))).agent, "agent:hr");
   assert.deepEqual((await send(await sign({ ...base, client_id: "hr-bot" }))).actors, ["agent:hr"]);
   assert.equal((await send(await sign({ ...base, azp: "hr-bot", client_id: undefined } as never))).agent, "agent:hr");
@@ -295,7 +295,7 @@ test("provider down is 503, never a bad token", async () => {
 const sendTo = (token: string, audience = AUDIENCE) =>
   instance.verifierFor(audience)(new Request("http://x/", { headers: { authorization: `Bearer ${token}` } }));
 
-test("a service of the house is known by its own key, and speaks for persons only if it may", async () => {
+test("a service of Sallyport is known by its own key, and speaks for persons only if it may", async () => {
   const crud = await sendTo(await instance.identityOf("crud").asService(AUDIENCE, ["pip.read"]));
   assert.deepEqual([crud.sub, crud.tenant, crud.isInternalService, crud.agent], ["service:crud", "*", true, undefined]);
   const ben = await sendTo(
@@ -393,7 +393,7 @@ test("a linked subject is its person, in that person's tenant alone; where links
   assert.equal(sub, "service:own", "a service client is itself");
 });
 
-test("a provider cannot be trusted under the house's own name", () => {
+test("a provider cannot be trusted under Sallyport's own name", () => {
   assert.throws(
     () =>
       createBearerVerifier({

@@ -33,7 +33,7 @@ const MAX_KEPT = 2000;
 export interface BearerVerifierParts {
   /** This service's own address, and whatever else a token for it may name; one of them must stand in `aud`. */
   readonly audience: string | readonly string[];
-  /** Issuers besides the house itself. */
+  /** Issuers besides Sallyport itself. */
   readonly issuers: readonly TrustedIssuer[];
   /** Says what tokens are that are no JWT; without it they are not accepted. Its issuer must be one of the accepted. */
   readonly introspector?: Introspector | undefined;
@@ -44,7 +44,7 @@ export interface BearerVerifierParts {
   /** The AIAgent node with this client id, if there is one. Asked only for a provider's tokens without an `act` of an agent. */
   readonly agentOfClient?: (clientId: string) => Promise<string | undefined>;
   readonly now: () => Date;
-  /** Where checks are counted: for the door that is sent tokens from outside. What the house's services send one another counts nowhere. */
+  /** Where checks are counted: for the door that is sent tokens from outside. What Sallyport's services send one another counts nowhere. */
   readonly metrics?: Metrics;
 }
 
@@ -57,7 +57,7 @@ interface Verified {
 /** A key of a service says who that service is; those of the gateway and of crud also say for whom they call. */
 const requireServiceSubject = (service: string, who: Identity): boolean => {
   if (who.sub === service) {
-    if (who.tenant !== "*") throw invalidToken("A service of the house has no tenant.");
+    if (who.tenant !== "*") throw invalidToken("A service of Sallyport has no tenant.");
     return true;
   }
   if (internalServiceIds.has(who.sub) || !maySpeakForOthers(service)) throw invalidToken("This key does not speak for this subject.");
@@ -72,7 +72,7 @@ const requireServiceSubject = (service: string, who: Identity): boolean => {
  */
 export const createTokenChecker = (parts: BearerVerifierParts): ((token: string) => Promise<Caller>) => {
   const audience = typeof parts.audience === "string" ? [parts.audience] : [...parts.audience];
-  if (parts.issuers.some((row) => row.issuer === parts.serviceKeys.issuer)) throw new TypeError("the house's own issuer is not a provider");
+  if (parts.issuers.some((row) => row.issuer === parts.serviceKeys.issuer)) throw new TypeError("Sallyport's own issuer is not a provider");
   const issuers = new Map(parts.issuers.map((row) => [row.issuer, row]));
   const { introspector } = parts;
   if (introspector !== undefined && !issuers.has(introspector.issuer)) throw new TypeError("only an accepted issuer is asked about tokens");
@@ -131,12 +131,12 @@ export const createTokenChecker = (parts: BearerVerifierParts): ((token: string)
     const given = payload["client_id"] ?? payload["azp"];
     const clientId = typeof given === "string" && given !== "" ? given : undefined;
     const who = service === undefined ? await identityAtProvider(payload) : identityOfService(payload);
-    if (service === undefined && internalServiceIds.has(who.sub)) throw invalidToken("Only the house names its services.");
+    if (service === undefined && internalServiceIds.has(who.sub)) throw invalidToken("Only Sallyport names its services.");
     if (service === undefined) requireNoService(who.sub, clientId);
     const isInternalService = service !== undefined && requireServiceSubject(service, who);
     const actors = parseActors(payload);
     const [named] = agentsAmong(actors);
-    // In a token of the house the service that took the first one in has named the agent already.
+    // In a token of Sallyport the service that took the first one in has named the agent already.
     const isAsked = named === undefined && clientId !== undefined && service === undefined;
     const known = isAsked ? await parts.agentOfClient?.(clientId) : undefined;
     const agent = named ?? known;

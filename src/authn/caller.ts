@@ -5,7 +5,7 @@ import { satisfies, type Assurance } from "./assurance.ts";
 export interface Caller {
   /** Identity node id, or the client id of a service (`service:crud`). */
   readonly sub: string;
-  /** Tenant id; `*` only for house services. */
+  /** Tenant id; `*` only for internal services. */
   readonly tenant: string;
   readonly scopes: ReadonlySet<string>;
   /** The agent that acts for `sub`: outermost `act.sub` that is an agent. */
@@ -19,9 +19,9 @@ export interface Caller {
   /** Seconds since 1970 of the sign-in. */
   readonly authTime?: number;
   readonly issuer: string;
-  /** True: the token is signed by a key of this house for one of its own services (`sub` begins with `service:`). */
+  /** True: the token is signed by a key of this deployment for one of its own services (`sub` begins with `service:`). */
   readonly isInternalService: boolean;
-  /** True: a service of the house signed it for this one call, for itself or for whom it serves; that service minds how long those may stay. */
+  /** True: a service of Sallyport signed it for this one call, for itself or for whom it serves; that service minds how long those may stay. */
   readonly isServiceCall?: boolean;
   /** The service of the deployment that signed it for this one call. */
   readonly calledBy?: string;
@@ -31,7 +31,7 @@ export interface Caller {
   readonly expiresAt: number;
 }
 
-/** Whose share of large bodies a request counts to; the house's own services, which speak for all, have none. */
+/** Whose share of large bodies a request counts to; Sallyport's own services, which speak for all, have none. */
 export const bodyShareOf = (caller: Pick<Caller, "sub" | "tenant" | "isInternalService">): string | undefined =>
   caller.isInternalService ? undefined : `${caller.tenant} ${caller.sub}`;
 

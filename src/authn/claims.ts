@@ -23,7 +23,7 @@ export interface LinkedPerson {
   readonly tenant: string;
 }
 
-/** Looks up who a subject of an issuer is, in the tenant that is meant, or in the only one of the house; `undefined`: nobody. */
+/** Looks up who a subject of an issuer is, in the tenant that is meant, or in the only one of Sallyport; `undefined`: nobody. */
 export type PersonOf = (issuer: string, subject: string, tenant?: string) => Promise<LinkedPerson | undefined>;
 
 /** What claims say of a person (or service): checked, in our words. */
@@ -119,9 +119,9 @@ export const assuranceOfProvider = (claims: JWTPayload, mapping: IdentityMapping
 /** 403 of somebody who signed in rightly and is nobody here: what an administrator needs to link them, or the operator to say whose links count. */
 export const unknownPerson = (issuer: string, subject: string, tenant: string | undefined): Problem =>
   new Problem("unknown_person", {
-    detail: `You signed in as "${subject}" at ${issuer}, and nobody here is linked to that. Give both to an administrator of this house, who can link you.${
+    detail: `You signed in as "${subject}" at ${issuer}, and nobody here is linked to that. Give both to an administrator of this deployment, who can link you.${
       tenant === undefined
-        ? " Nothing says which tenant you are of: where the house has several no link counts until its operator sets OIDC_TENANT_CLAIM or OIDC_DEFAULT_TENANT."
+        ? " Nothing says which tenant you are of: where Sallyport has several no link counts until its operator sets OIDC_TENANT_CLAIM or OIDC_DEFAULT_TENANT."
         : ""
     }`,
   });
@@ -146,7 +146,7 @@ export const identityOfProvider = (claims: JWTPayload, mapping: IdentityMapping,
   return identity(sub, given === "*" && isServiceClient ? "*" : parseTenant(given, mapping.defaultTenant), assurance, claims);
 };
 
-/** Of a token of this house: our own claims as they stand. */
+/** Of a token of this deployment: our own claims as they stand. */
 export const identityOfService = (claims: JWTPayload): Identity => {
   const sub = parseSubject(claims.sub);
   const given = claims["tenant"];

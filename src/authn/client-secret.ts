@@ -1,11 +1,11 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { deriveKey, type InstanceSecrets } from "./seal.ts";
 
-/** A client's secret of dev and test: derived from the house secret, so that it is nowhere kept and each house has its own. */
+/** A client's secret of dev and test: derived from Sallyport secret, so that it is nowhere kept and each instance has its own. */
 export const deriveClientSecret = (secrets: InstanceSecrets, clientId: string): string =>
   deriveKey(secrets[0], `authn.client-secret.v1 ${clientId}`).toString("base64url");
 
-/** This house at its OpenID provider: as configured, or as the embedded issuer knows it. */
+/** This deployment at its OpenID provider: as configured, or as the embedded issuer knows it. */
 export const webClientOf = (
   config: { readonly oidcClientId: string; readonly oidcClientSecret?: string | undefined },
   secrets: InstanceSecrets,

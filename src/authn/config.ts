@@ -32,7 +32,7 @@ const mayNameOthers = (prefix: string): boolean =>
 export const authnSettings = {
   sessionSecrets: setting("SESSION_SECRETS", secretList, {
     description:
-      "Root secrets of the house, each base64 of 32 random bytes. The first writes, all read; every key that seals or signs is derived from them. In dev and test one is made in the data folder when this is unset.",
+      "Root secrets of Sallyport, each base64 of 32 random bytes. The first writes, all read; every key that seals or signs is derived from them. In dev and test one is made in the data folder when this is unset.",
     secret: true,
     default: "",
   }),
@@ -40,11 +40,11 @@ export const authnSettings = {
     description: "OpenID provider at which people sign in. Unset in dev and test: the embedded issuer.",
   }),
   oidcClientId: setting("OIDC_CLIENT_ID", z.string().min(1), {
-    description: "Client id of this house at the OpenID provider.",
+    description: "Client id of this deployment at the OpenID provider.",
     default: "sallyport-web",
   }),
   oidcClientSecret: setting("OIDC_CLIENT_SECRET", z.string().min(1).optional(), {
-    description: "Client secret of this house at the OpenID provider. Derived for the embedded issuer.",
+    description: "Client secret of this deployment at the OpenID provider. Derived for the embedded issuer.",
     secret: true,
   }),
   oidcCaFile: setting("OIDC_CA_FILE", z.string().min(1).optional(), {
@@ -108,7 +108,7 @@ export const authnSettings = {
       "Claim of the ID token that lists groups: through groups.yaml of the configuration folder they become memberships, made and ended at each sign-in. Unset: none.",
   }),
   bearerIssuers: setting("BEARER_ISSUERS", issuerList, {
-    description: "Issuers whose access tokens are accepted. Unset: OIDC_ISSUER. The house's own tokens always are.",
+    description: "Issuers whose access tokens are accepted. Unset: OIDC_ISSUER. Sallyport's own tokens always are.",
     default: "",
   }),
   firstPartyClients: setting("FIRST_PARTY_CLIENTS", commaList(), {
@@ -117,7 +117,8 @@ export const authnSettings = {
     default: "",
   }),
   internalAudiences: setting("INTERNAL_AUDIENCES", commaList(), {
-    description: "Audiences of the house's own services, which get signed identity tokens. Unset: the addresses of this house's services.",
+    description:
+      "Audiences of Sallyport's own services, which get signed identity tokens. Unset: the addresses of this deployment's services.",
     default: "",
   }),
   agentClients: setting("AGENT_CLIENTS", agentClientsText, {

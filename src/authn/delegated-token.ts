@@ -13,7 +13,7 @@ const LIFE_SECONDS = 900;
 /** Parameters of RFC 8693 2.1 as our two token endpoints take them. */
 export interface ExchangeAsk {
   readonly subjectToken: string;
-  /** Logical or physical targets; empty = all of the house. */
+  /** Logical or physical targets; empty = all of Sallyport. */
   readonly audiences: readonly string[];
   /** `undefined` = all that both sides may have. */
   readonly scopes: readonly string[] | undefined;
@@ -57,7 +57,7 @@ export interface DelegationRules {
   readonly tenant?: string | undefined;
   /** Most that this agent's tokens may carry. */
   readonly agentScopes: readonly string[];
-  /** All of the house: what an access token may name. */
+  /** All of Sallyport: what an access token may name. */
   readonly audiences: readonly string[];
   readonly now: Date;
 }
@@ -82,8 +82,8 @@ export const parseSubjectToken = async (check: (token: string) => Promise<Caller
 };
 
 /**
- * What a token says that the house's own client asks for in somebody's name, for a service outside: the same subject, the
- * same actors, no wider, and for that service alone. Services of the house are not to be had so: to them the house signs.
+ * What a token says that Sallyport's own client asks for in somebody's name, for a service outside: the same subject, the
+ * same actors, no wider, and for that service alone. Services of Sallyport are not to be had so: to them Sallyport signs.
  */
 export const passOn = (
   subject: Caller,
@@ -94,7 +94,7 @@ export const passOn = (
     throw new OAuthError("invalid_grant", "subject_token: it is not a person's");
   const [audience, ...more] = ask.audiences;
   if (audience === undefined || more.length > 0 || isInternalAudience(rules.internalAudiences, audience))
-    throw new OAuthError("invalid_target", "name one audience, outside this house");
+    throw new OAuthError("invalid_target", "name one audience, outside this deployment");
   const wider = ask.scopes?.filter((scope) => !subject.scopes.has(scope)) ?? [];
   if (wider.length > 0) throw new OAuthError("invalid_scope", `beyond the subject token: ${wider.join(" ")}`);
   return inNameOf(subject, actOf(subject.actors), ask.scopes ?? [...subject.scopes], [audience], rules.now);
@@ -123,7 +123,7 @@ const inNameOf = (
 export const delegate = (subject: Caller, ask: ExchangeAsk, rules: DelegationRules): DelegatedToken => {
   if (subject.sub.startsWith("service:") || subject.tenant === "*")
     throw new OAuthError("invalid_grant", "subject_token: services do not delegate");
-  if (subject.isServiceCall === true) throw new OAuthError("invalid_grant", "subject_token: it was made for one call inside the house");
+  if (subject.isServiceCall === true) throw new OAuthError("invalid_grant", "subject_token: it was made for one call inside Sallyport");
   if (subject.agent !== undefined || subject.actors.length > 0)
     throw new OAuthError("invalid_grant", "subject_token: it is an agent's already; exchange the person's own token");
   if (rules.tenant !== undefined && subject.tenant !== rules.tenant)
@@ -133,7 +133,7 @@ export const delegate = (subject: Caller, ask: ExchangeAsk, rules: DelegationRul
   if (wider.length > 0) throw new OAuthError("invalid_scope", `beyond the subject token or this agent: ${wider.join(" ")}`);
   const scopes = ask.scopes ?? [...ceiling];
   const foreign = ask.audiences.filter((audience) => !isInternalAudience(rules.audiences, audience));
-  if (foreign.length > 0) throw new OAuthError("invalid_target", `this house has ${rules.audiences.join(" ")}`);
+  if (foreign.length > 0) throw new OAuthError("invalid_target", `this deployment has ${rules.audiences.join(" ")}`);
   const audiences = ask.audiences.length === 0 ? rules.audiences : [...new Set(ask.audiences)];
   return inNameOf(subject, { sub: rules.agent }, scopes, audiences, rules.now);
 };

@@ -72,7 +72,7 @@ const post = (
   );
 const bodyOf = async (response: Response) => (await response.json()) as Record<string, string> & { expires_in: number };
 
-test("the answer is the person's token with the agent as actor, signed by the gateway, for all of the house", async () => {
+test("the answer is the person's token with the agent as actor, signed by the gateway, for all of Sallyport", async () => {
   const response = await post(await form({ subject_token: await benToken({ acr: "strong", authTime: time / 1000 - 60 }) }));
   assert.equal(response.status, 200);
   assert.equal(response.headers.get("cache-control"), "no-store");
@@ -151,11 +151,11 @@ const bad: Record<string, { form?: Parameters<typeof form>[0]; token?: () => Pro
   "one foreign audience among ours": { form: { audience: [testAudiences.crud, "https://evil.example"] }, error: "invalid_target" },
   "no token at all": { form: { subject_token: "x" }, error: "invalid_grant" },
   "an expired token": { token: () => benToken({ life: -1 }), error: "invalid_grant" },
-  "a token for another house": { token: () => benToken({}, "https://other.example"), error: "invalid_grant" },
+  "a token for another instance": { token: () => benToken({}, "https://other.example"), error: "invalid_grant" },
   "a token for one service only": { token: () => benToken({}, testAudiences.crud), error: "invalid_grant" },
   "a token without tenant": { token: () => benToken({ tenant: undefined }), error: "invalid_grant" },
   "an agent's token": { token: () => benToken({ agent: "agent:reporter" }), error: "invalid_grant" },
-  "a token made for one call inside the house": {
+  "a token made for one call inside Sallyport": {
     token: () =>
       identity.identityOf("gateway").onBehalfOf(origin, { sub: "person:ben", tenant: "tenant:acme", scopes: ["mcp.tools.invoke"] }),
     error: "invalid_grant",
@@ -253,7 +253,7 @@ test("time passes: the token of ten minutes ago is good for five more", async ()
   await assert.rejects(ask(), { code: "invalid_token" });
 });
 
-test("clients whose credentials the house keeps: agents exchange within their tenant, services ask in their own name, each at once and until it ends", async () => {
+test("clients whose credentials Sallyport keeps: agents exchange within their tenant, services ask in their own name, each at once and until it ends", async () => {
   const kept = new Map<string, RegisteredClient>();
   let isAway = false;
   const endpoint = createTokenExchange({

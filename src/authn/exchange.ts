@@ -20,7 +20,7 @@ const ASSERTION_LIFE_SECONDS = 300;
 
 export interface TokenExchangeParts {
   readonly clients: readonly AgentClient[];
-  /** Agents and services whose credentials the house keeps. */
+  /** Agents and services whose credentials Sallyport keeps. */
   readonly findClient?: FindClient;
   /** Of accepted issuers, for the public origin: `createTokenChecker`. */
   readonly check: (token: string) => Promise<Caller>;
@@ -59,7 +59,7 @@ const answer = (status: number, body: Readonly<Record<string, unknown>>, challen
     },
   });
 
-/** Who proved itself: an agent that a file names, or a client whose credentials the house keeps. */
+/** Who proved itself: an agent that a file names, or a client whose credentials Sallyport keeps. */
 type Proven =
   | (Pick<AgentClient, "clientId" | "agent" | "scopes"> & { readonly kind: "agent"; readonly tenant?: string })
   | (RegisteredClient & { readonly kind: "service" });

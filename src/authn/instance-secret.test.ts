@@ -23,12 +23,12 @@ test("the first start makes a secret, every later one reads it, and only its own
   const [first] = await read(data);
   assert.equal(first.length, 32);
   assert.deepEqual(await read(data), [first]);
-  assert.equal((await stat(join(data, "keys", "house"))).mode & 0o777, 0o600);
+  assert.equal((await stat(join(data, "keys", "instance"))).mode & 0o777, 0o600);
   assert.equal((await stat(join(data, "keys"))).mode & 0o777, 0o700);
-  assert.deepEqual(await readdir(join(data, "keys")), ["house"]);
+  assert.deepEqual(await readdir(join(data, "keys")), ["instance"]);
 });
 
-test("two houses have two secrets", async (t) => {
+test("two instances have two secrets", async (t) => {
   assert.notDeepEqual(await read(await folder(t)), await read(await folder(t)));
 });
 
@@ -37,13 +37,13 @@ test("two that start together end up with one secret", async (t) => {
   const all = await Promise.all(Array.from({ length: 8 }, () => read(data)));
   for (const one of all) assert.deepEqual(one, all[0]);
   assert.deepEqual(await read(data), all[0]);
-  assert.deepEqual(await readdir(join(data, "keys")), ["house"]);
+  assert.deepEqual(await readdir(join(data, "keys")), ["instance"]);
 });
 
 test("a file that a copy opened to others is closed again", async (t) => {
   const data = await folder(t);
   await read(data);
-  const path = join(data, "keys", "house");
+  const path = join(data, "keys", "instance");
   await chmod(path, 0o644);
   await read(data);
   assert.equal((await stat(path)).mode & 0o777, 0o600);
@@ -52,7 +52,7 @@ test("a file that a copy opened to others is closed again", async (t) => {
 test("a damaged secret stops the start with advice, and is neither replaced nor shown", async (t) => {
   const data = await folder(t);
   await read(data);
-  const path = join(data, "keys", "house");
+  const path = join(data, "keys", "instance");
   await writeFile(path, "c2hvcnQ=\n");
   await assert.rejects(
     read(data),
@@ -94,10 +94,10 @@ test("a secret that is missing beside what it sealed is never made anew unasked"
   await assert.rejects(
     read(data, "dev", [], sealed),
     (error) =>
-      error instanceof InstanceSecretFault && error.message.includes(join(data, "keys", "house")) && error.message.includes("openssl"),
+      error instanceof InstanceSecretFault && error.message.includes(join(data, "keys", "instance")) && error.message.includes("openssl"),
   );
   await assert.rejects(readdir(join(data, "keys")), { code: "ENOENT" });
   await mkdir(join(data, "keys"));
-  await writeFile(join(data, "keys", "house"), randomBytes(32).toString("base64"));
+  await writeFile(join(data, "keys", "instance"), randomBytes(32).toString("base64"));
   assert.equal((await read(data, "dev", [], sealed))[0].length, 32);
 });

@@ -5,7 +5,7 @@ import type { InstanceSecrets } from "./seal.ts";
 
 const BYTES = 32;
 
-/** The house cannot start with the secret it found. The message says what to do; it never holds the secret. */
+/** Sallyport cannot start with the secret it found. The message says what to do; it never holds the secret. */
 export class InstanceSecretFault extends Error {
   override readonly name = "InstanceSecretFault";
   /** sysexits.h: configuration. */
@@ -51,7 +51,7 @@ interface SecretPlace {
   readonly environment: "dev" | "test" | "production";
 }
 
-const pathIn = (dataFolder: string): string => join(dataFolder, "keys", "house");
+const pathIn = (dataFolder: string): string => join(dataFolder, "keys", "instance");
 
 /** The root secrets as they are; undefined where the first start is to make one. Changes nothing. Throws `InstanceSecretFault`. */
 export const findInstanceSecrets = async ({ given, dataFolder, environment }: SecretPlace): Promise<InstanceSecrets | undefined> => {
@@ -69,7 +69,7 @@ export const findInstanceSecrets = async ({ given, dataFolder, environment }: Se
 };
 
 const LOST =
-  "If it is lost for good, make another (openssl rand -base64 32) and start on an empty database; on PostgreSQL `delete from authn.house_key` lets the house go on with it: " +
+  "If it is lost for good, make another (openssl rand -base64 32) and start on an empty database; on PostgreSQL `delete from authn.house_key` lets Sallyport go on with it: " +
   "all sessions and signing keys then end, and the arguments kept with access requests stay shut.";
 
 /** Why a database that holds what other secrets sealed cannot be gone on with: none is there, or none that opens it. */
@@ -86,8 +86,8 @@ export const foreignSecret = (parts: SecretPlace & { readonly isMissing: boolean
 };
 
 /**
- * The root secrets from which every key of the house is derived: those of SESSION_SECRETS, else (dev and test) the one in
- * `<data>/keys/house`, made at the first start and readable by its owner alone. Losing it ends all sessions and
+ * The root secrets from which every key of Sallyport is derived: those of SESSION_SECRETS, else (dev and test) the one in
+ * `<data>/keys/instance`, made at the first start and readable by its owner alone. Losing it ends all sessions and
  * signing keys; it opens everything that is sealed at rest, and no other takes its place unasked. Throws `InstanceSecretFault`.
  */
 export const readInstanceSecrets = async (

@@ -7,7 +7,7 @@ import { createMetrics } from "#telemetry/metrics.ts";
 import { createLogoutTokenCheck } from "./logout-token.ts";
 
 const ISSUER = "https://provider.example";
-const CLIENT = "the-house";
+const CLIENT = "sallyport-client";
 const EVENT = "http://schemas.openid.net/event/backchannel-logout";
 const now = new Date("2026-03-01T08:00:00.000Z");
 const seconds = now.getTime() / 1000;

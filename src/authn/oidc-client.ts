@@ -8,7 +8,7 @@ export interface BeginSignIn {
   readonly maxAge?: number;
   readonly prompt?: "login" | "none";
   readonly loginHint?: string;
-  /** Services outside the house whose tokens the session's own is to be: asked for only of a provider that is known to take it. */
+  /** Services outside Sallyport whose tokens the session's own is to be: asked for only of a provider that is known to take it. */
   readonly audiences?: readonly string[];
 }
 
@@ -73,7 +73,7 @@ export interface OidcClient {
   exchange(ask: UpstreamTokenAsk & { readonly subjectToken: string }): Promise<ProviderTokens>;
   /** A token of this client itself, by its credentials. Throws as `exchange`. */
   clientCredentials(ask: UpstreamTokenAsk): Promise<ProviderTokens>;
-  /** Who a provider's claims are about, as the house names people; `undefined` when they do not say. */
+  /** Who a provider's claims are about, as Sallyport names people; `undefined` when they do not say. */
   subjectOf(claims: Readonly<Record<string, unknown>>): string | undefined;
   /** RFC 7009; true once the provider took it, or offers no revocation. */
   revoke(refreshToken: string): Promise<boolean>;

@@ -79,7 +79,7 @@ test("a token endpoint that failed twenty times is left alone for a while, and s
   for (let call = 0; call < 20; call++) assert.equal(await refresh(), "unanswered");
   const asked = () => state.asked.filter((path) => path === "/token").length;
   assert.equal(asked(), 20);
-  assert.equal(await refresh(), "unsent", "nothing of it left the house");
+  assert.equal(await refresh(), "unsent", "nothing of it left Sallyport");
   await assert.rejects(client.clientCredentials({ audience: "https://x", scopes: undefined }), { code: "identity_provider_unavailable" });
   assert.equal(asked(), 20);
   assert.match(await metrics.text(), /circuit_breaker_status\{service="idp.token"\} 2\n/);

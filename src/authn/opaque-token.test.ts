@@ -205,7 +205,7 @@ for (const [what, claims, code] of [
   ["a key that must be shown", { cnf: { jkt: "x" } }, "invalid_token"],
   ["a refresh token's use", { token_use: "refresh_token" }, "invalid_token"],
   ["no subject", { sub: undefined }, "identity_rejected"],
-  ["a service of the house", { sub: "service:crud" }, "invalid_token"],
+  ["a service of Sallyport", { sub: "service:crud" }, "invalid_token"],
   ["active that is no boolean", { active: "true" }, "identity_provider_unavailable"],
 ] as const)
   test(`an introspection that says ${what} is ${code ?? "a caller"}`, async () => {

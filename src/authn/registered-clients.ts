@@ -1,6 +1,6 @@
 import { isSecret } from "./client-secret.ts";
 
-/** An agent or a service whose credentials the house itself keeps. */
+/** An agent or a service whose credentials Sallyport itself keeps. */
 export interface RegisteredClient {
   /** Its node's id, which is `client_id` and, in its own name, `sub`. */
   readonly clientId: string;

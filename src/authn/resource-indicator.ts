@@ -12,7 +12,7 @@ const VIEW = "[a-z][a-z0-9-]{0,63}";
 const isView = new RegExp(`^${VIEW}$`);
 
 /**
- * Whether a resource is of the house: one of its audiences, or below one that is the tool protocol's (`<base>/mcp`) a view of it, in the
+ * Whether a resource is of Sallyport: one of its audiences, or below one that is the tool protocol's (`<base>/mcp`) a view of it, in the
  * one spelling that a view has. Which views there are is not known here.
  */
 export const isInternalAudience = (audiences: readonly string[], resource: string): boolean =>

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto";
 
-/** Root secrets of the house, 32 bytes each: the first writes, all read, so that a secret can be changed without loss. */
+/** Root secrets of Sallyport, 32 bytes each: the first writes, all read, so that a secret can be changed without loss. */
 export type InstanceSecrets = readonly [Uint8Array, ...Uint8Array[]];
 
 /** Encrypts what is kept at rest. The associated data ties a value to its place: moved to another row it does not open. */

@@ -5,7 +5,7 @@ import type { OnBehalfOf } from "./service-identity.ts";
 export const actOf = (actors: readonly string[]): JWTPayload | undefined =>
   actors.toReversed().reduce<JWTPayload | undefined>((inner, sub) => (inner === undefined ? { sub } : { sub, act: inner }), undefined);
 
-/** `use` of a token that one service signed for one call to another; what the house gives to clients has none. */
+/** `use` of a token that one service signed for one call to another; what Sallyport gives to clients has none. */
 export const SERVICE_CALL = "call";
 
 /** What a service says of a call to another: for whom, with what, and how that person signed in. */

@@ -1,7 +1,7 @@
 import type { Caller } from "./caller.ts";
 
 /**
- * How one service of the house speaks to another: a signed 60 s JWT (EdDSA, typ `at+jwt`). Each service has its
+ * How one service of Sallyport speaks to another: a signed 60 s JWT (EdDSA, typ `at+jwt`). Each service has its
  * own key; the gateway's and crud's may speak for persons, the others only for themselves. `service-keys.ts` makes it.
  */
 export interface ServiceIdentity {

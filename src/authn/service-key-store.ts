@@ -13,7 +13,7 @@ export interface ServiceKeyRow {
   readonly retireAt: Date;
 }
 
-/** Where the keys of the house lie; every process of one house sees the same. */
+/** Where the keys of Sallyport lie; every process of one instance sees the same. */
 export interface ServiceKeyStore {
   /** Those not yet retired, newest first. */
   list(now: Date): Promise<readonly ServiceKeyRow[]>;
@@ -65,7 +65,7 @@ export const openServiceKeys = async (database: Sql, secrets: InstanceSecrets): 
   return rows.length === 0 || rows.some((row) => sealer.open({ ...row, sealedPrivate: row.sealed_private }) !== undefined);
 };
 
-/** Seals under the first secret what an older one sealed, so that the database still knows its house when the older one is taken away. */
+/** Seals under the first secret what an older one sealed, so that the database still knows its instance when the older one is taken away. */
 export const resealServiceKeys = async (database: Sql, secrets: InstanceSecrets): Promise<void> => {
   const [any, newest] = [createKeySealer(secrets), createKeySealer([secrets[0]])];
   for (const row of await database.run(sealedKeys)) {
@@ -75,7 +75,7 @@ export const resealServiceKeys = async (database: Sql, secrets: InstanceSecrets)
   }
 };
 
-/** Whether any key of the house is kept, and so something that only its secret opens. */
+/** Whether any key of Sallyport is kept, and so something that only its secret opens. */
 export const hasServiceKeys = async (database: Sql): Promise<boolean> => (await database.run(anyKey)).length > 0;
 
 export const createServiceKeyStore = (database: Database): ServiceKeyStore => ({

@@ -117,7 +117,7 @@ test("the published key set holds no private part", async () => {
   for (const key of (await keys.jwks()).keys) assert.deepEqual(Object.keys(key).toSorted(), ["alg", "crv", "kid", "kty", "use", "x"]);
 });
 
-test("with another house secret a service makes itself a new key, and the old one still verifies", async () => {
+test("with another instance secret a service makes itself a new key, and the old one still verifies", async () => {
   const store = memoryKeyStore();
   const { now } = clock();
   const before = createServiceKeys({ store, secrets, issuer, now });

@@ -43,7 +43,7 @@ const REUSE_MS = 20_000;
 export interface ServiceKeysParts {
   readonly store: ServiceKeyStore;
   readonly secrets: InstanceSecrets;
-  /** `iss` of every token of the house: the first public origin. */
+  /** `iss` of every token of Sallyport: the first public origin. */
   readonly issuer: string;
   readonly now: () => Date;
 }
@@ -57,7 +57,7 @@ export interface ServiceKey {
 export interface ServiceKeys {
   readonly issuer: string;
   identityFor(service: ServiceName): ServiceIdentity;
-  /** Makes the service's key where it has none: by what is sealed there a database knows its house, also one that was never asked anything. */
+  /** Makes the service's key where it has none: by what is sealed there a database knows its instance, also one that was never asked anything. */
   prepare(service: ServiceName): Promise<void>;
   /** Signs an access token (`at+jwt`, EdDSA) with the key of a service; adds `iss`, `iat`, `exp`, `jti`. */
   sign(service: ServiceName, claims: JWTPayload, lifeSeconds: number): Promise<string>;
@@ -68,7 +68,7 @@ export interface ServiceKeys {
 }
 
 /**
- * The keys by which the services of the house know one another. Each service signs with its own Ed25519 key; keys lie in
+ * The keys by which the services of Sallyport know one another. Each service signs with its own Ed25519 key; keys lie in
  * the database (private part sealed), so services in other processes verify without asking anybody. A key signs for 30
  * days and is verified for one more; the next is made by whoever signs first after that.
  */

@@ -7,12 +7,12 @@ import type { Tracing } from "#telemetry/tracing.ts";
 import type { Authenticate } from "./authenticate.ts";
 import type { InstanceSecrets } from "./seal.ts";
 
-/** What the house lends each of its services. */
+/** What Sallyport lends each of its services. */
 export interface ServiceParts {
   readonly database: Database;
   readonly change: Change;
   readonly authenticate: Authenticate;
-  /** Root secrets of the house: page cursors, and whatever else is sealed, have keys made from them. */
+  /** Root secrets of Sallyport: page cursors, and whatever else is sealed, have keys made from them. */
   readonly secrets: InstanceSecrets;
   readonly log: Log;
   readonly metrics: Metrics;

@@ -89,7 +89,7 @@ export const askAnswer = async <E extends Endpoint>(
   options: AskOptions<E> = {},
 ): Promise<Answered<ReplyOf<E>>> => {
   const path = fillPath(endpoint.path, options.params as Record<string, unknown> | undefined);
-  const url = `${options.baseUrl ?? "http://house.internal"}${path}${toQuery(options.query as Record<string, unknown> | undefined)}`;
+  const url = `${options.baseUrl ?? "http://sallyport.internal"}${path}${toQuery(options.query as Record<string, unknown> | undefined)}`;
   const headers = new Headers(options.headers);
   if (options.body !== undefined && !headers.has("content-type")) headers.set("content-type", "application/json");
   const sent = peer(

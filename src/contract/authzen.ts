@@ -57,9 +57,9 @@ export const decisionContext = z.looseObject({
   reason: z.string().optional(),
   obligations: z.array(obligation).optional(),
   evaluation_id: z.string().optional(),
-  /** To services of the house, of a question about an endpoint of the tool protocol: the same word, the same policies and the same graph. */
+  /** To services of Sallyport, of a question about an endpoint of the tool protocol: the same word, the same policies and the same graph. */
   moment: z.string().optional(),
-  /** To services of the house, of a question about a secret: the policies that decided. */
+  /** To services of Sallyport, of a question about a secret: the policies that decided. */
   policy_version: z.string().optional(),
   evaluated_at: timestamp.optional(),
   /** Only where an approval would lift the denial: how to ask for one (`access-requests.ts`). */
@@ -99,7 +99,7 @@ export const evaluate = endpoint("pdp", "POST", "/access/v1/evaluation", {
 
 export const evaluateMany = endpoint("pdp", "POST", "/access/v1/evaluations", {
   body: evaluationsRequest,
-  // 1,000 evaluations, each with all that the house says of one.
+  // 1,000 evaluations, each with all that Sallyport says of one.
   maxMembers: 25_000,
   reply: z.object({ evaluations: z.array(evaluationReply) }).or(evaluationReply),
   ...withoutAgents({ scope: ["authzen.pep"] }),

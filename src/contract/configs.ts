@@ -16,7 +16,7 @@ const PART = "[a-z][a-z0-9-]{0,24}";
 /** Not in the patterns, which other engines read alike. */
 const builtInProviders = ["workflow", "system", "tools"];
 const isFree = (provider: string): boolean => !builtInProviders.includes(provider);
-const TAKEN = `must not be of ${builtInProviders.join(", ")}, which are the house's own`;
+const TAKEN = `must not be of ${builtInProviders.join(", ")}, which are Sallyport's own`;
 export const instanceName = z.string().regex(new RegExp(`^${PART}$`), `must be ${PART}`);
 export const providerName = instanceName.refine(isFree, TAKEN).meta({ not: { enum: builtInProviders } });
 /** A system's name is `<provider>.<instance>`. */

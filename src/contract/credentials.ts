@@ -3,7 +3,7 @@ import { endpoint, withoutAgents } from "./endpoint.ts";
 import { reason, removal } from "./graph-edit.ts";
 import { cursorPage, nodeId, plainText, timestamp } from "./ids.ts";
 
-/** How agents and service clients prove who they are at the house's token endpoints: secrets that are shown once. */
+/** How agents and service clients prove who they are at Sallyport's token endpoints: secrets that are shown once. */
 
 const CREDENTIALS = "/api/v1/credentials";
 const one = z.object({ credential_id: plainText(1, 64) });

@@ -77,7 +77,7 @@ export const decisionRecord = z.object({
   decision: z.boolean(),
   reason: z.string().optional(),
   sentence: z.string(),
-  /** Only for services of the house, and in lists over all tenants. */
+  /** Only for services of Sallyport, and in lists over all tenants. */
   tenant: z.string().optional(),
   subject: z.object({ id: z.string(), name: z.string().optional() }).optional(),
   agent: z.object({ id: z.string(), name: z.string().optional() }).optional(),

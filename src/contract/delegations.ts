@@ -96,7 +96,7 @@ export const delegationDraft = z.strictObject({
   budget_usd: sentUsd(10_000),
   max_steps: z.number().int().min(1).max(100_000),
   valid_from: timestamp.optional(),
-  /** Absent: 30 days from now, or the end of the delegation above. null: none, where the house allows that. */
+  /** Absent: 30 days from now, or the end of the delegation above. null: none, where Sallyport allows that. */
   expires_at: timestamp.nullable().optional(),
   purpose: prose(3, 500),
   what_if_digest: plainText(1, 128).optional(),

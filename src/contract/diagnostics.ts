@@ -78,7 +78,7 @@ export const indexState = endpoint("membership", "GET", "/api/v1/diagnostics/ind
     /** Those that the caller sees. */
     nodes: z.number().int(),
     edges: z.number().int(),
-    /** Of the graphs of all tenants, so for the house's own services alone. */
+    /** Of the graphs of all tenants, so for Sallyport's own services alone. */
     bytes: z.number().int().optional(),
     /** Answers since the start that the database had to give, by why. */
     fallbacks: z.record(z.string(), z.number().int()).optional(),

@@ -36,7 +36,7 @@ const instance = {
 
 export const inputCodes = {
   gateway: { ...instance, unknownParameter: "invalid_query", wrongParameter: "invalid_query", unknownMember: "invalid_body" },
-  // OpenID AuthZEN wants 400 where the rest of the house says 422.
+  // OpenID AuthZEN wants 400 where the rest of Sallyport says 422.
   pdp: {
     ...instance,
     unknownParameter: "invalid_query",
@@ -66,7 +66,7 @@ export const listenerCodes = [
 ] as const satisfies readonly ProblemCode[];
 export type ListenerCode = (typeof listenerCodes)[number];
 
-/** What the gateway's front door answers on whatever path, besides. */
+/** What the gateway's ingress answers on whatever path, besides. */
 export const ingressCodes = [
   "ambiguous_headers",
   "body_not_allowed",

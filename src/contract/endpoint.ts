@@ -3,7 +3,7 @@ import type { ProblemCode } from "./problem.ts";
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
-/** Which service of the house serves it. */
+/** Which service of Sallyport serves it. */
 export type ServiceName = "gateway" | "pdp" | "crud" | "membership" | "secrets";
 
 /**

@@ -50,7 +50,7 @@ export interface EndpointRow {
 const isEndpoint = (value: unknown): value is EndpointRow["endpoint"] =>
   typeof value === "object" && value !== null && "service" in value && "method" in value && "path" in value;
 
-/** Everything that is said in this house: what the reference is made from, and what the guards walk. */
+/** Everything that is said in this deployment: what the reference is made from, and what the guards walk. */
 export const endpointTable: readonly EndpointRow[] = Object.entries({
   "access-requests": accessRequests,
   authzen,

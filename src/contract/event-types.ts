@@ -1,7 +1,7 @@
 import { z } from "zod";
 
 /**
- * Every event that leaves the house: its topic, the service it speaks for, and its data. Consumers go by these shapes, so
+ * Every event that leaves Sallyport: its topic, the service it speaks for, and its data. Consumers go by these shapes, so
  * within `.v1` only members that may be absent are added.
  */
 export interface EventType {
@@ -128,7 +128,7 @@ const budget = z.object({
   period: text.optional(),
 });
 
-/** Who did it, as the tenant's audit log names them; absent of the house's own acts and of another tenant's. */
+/** Who did it, as the tenant's audit log names them; absent of Sallyport's own acts and of another tenant's. */
 const author = z.object({ ref: text }).optional();
 
 const policy = z.object({

@@ -18,7 +18,7 @@ export const factAsk = z.object({
   action: plainText(1, 128),
   /** `external_id: "*"` asks about the type itself. */
   resource: z.object({ type: plainText(1, 128), external_id: plainText(1, 1024) }),
-  /** Pins the delegation, if the corridor already chose one. */
+  /** Pins the delegation, if the pipeline already chose one. */
   delegation_id: plainText(0, 256).optional(),
   /** The decision's tenant: picks among resources of the same name in several tenants (a shared one when it has none). */
   tenant_id: plainText(0, 256).optional(),
@@ -34,7 +34,7 @@ export const factSubject = z.object({
   groups: z.array(z.string()),
   disabled: z.boolean(),
   mfa_level: z.string().nullable(),
-  /** What policies with a schema of their own may ask of it; the house's own ask nothing more. */
+  /** What policies with a schema of their own may ask of it; Sallyport's own ask nothing more. */
   attributes: z.record(z.string(), z.unknown()).optional(),
 });
 

@@ -51,7 +51,7 @@ export const healthReady = endpoint("gateway", "GET", "/api/v1/health/ready", {
   }),
   moreStatuses: [503],
   auth: "none",
-  summary: "503 when the session store does not answer or the house is draining.",
+  summary: "503 when the session store does not answer or Sallyport is draining.",
 });
 
 const MAX_KEY = 128;

@@ -11,7 +11,7 @@ export const notPersons = "service: agent: group: role: tenant: resource: tool: 
   " ",
 );
 const PERSON = /^(?:person|account):[A-Za-z0-9._:@+~-]{1,200}$/;
-/** Whether a text of which nothing else is known names a person or an account, by the form of the ids that the house gives them. */
+/** Whether a text of which nothing else is known names a person or an account, by the form of the ids that Sallyport gives them. */
 export const isPersonId = (text: string): boolean => {
   // Most texts are told apart by their first letter.
   const first = text.charCodeAt(0);
@@ -92,7 +92,7 @@ export const timestamp = z.iso
   .overwrite(inUtc)
   .refine((text) => /^(?!0000)\d{4}-/.test(text), "must be in the years 1 to 9999 of UTC");
 
-/** USD with at most 6 decimals, as a JSON number. Inside the house money is integer micro-USD (`bigint`). */
+/** USD with at most 6 decimals, as a JSON number. Inside Sallyport money is integer micro-USD (`bigint`). */
 export const usd = z.number().nonnegative();
 /** The same as it is sent, at most so much. Its decimals are counted where it becomes micro-USD. */
 export const sentUsd = (max: number) => usd.max(max).meta({ multipleOf: 0.000001 });

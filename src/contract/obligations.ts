@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { maskKinds } from "./data-scope.ts";
 
-/** The obligations of the house, by id: the type of each, and the properties that it may be written with. */
+/** The obligations of Sallyport, by id: the type of each, and the properties that it may be written with. */
 export const obligationKinds = {
   mfa: {
     type: "step-up",

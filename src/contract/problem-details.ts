@@ -4,7 +4,7 @@ const uri = (rule: string): string => `${rule} A secret URI is <scheme>://<mount
 const afterPause = "Try again after the seconds in Retry-After.";
 const notNow = `Nothing was done. ${afterPause}`;
 const withDecision = "The decision is named by decision_id; whoever may see it reads there what is missing.";
-const askAdministrator = "If it should be possible, ask an administrator of this house.";
+const askAdministrator = "If it should be possible, ask an administrator of this deployment.";
 
 /**
  * What helps whoever meets a problem for which nothing more was said: one or two sentences a code. They say the same of what
@@ -27,7 +27,7 @@ export const problemDetails: Readonly<Record<ProblemCode, string>> = {
   invalid_limit: "Ask for a whole number within the range that the endpoint documents.",
   invalid_cursor: "Begin the list anew, without a cursor. A cursor counts for the list, the person and the time that it was given for.",
   reserved_resource_id: "The id * stands for all of a kind; name one resource by another id.",
-  reserved_context_member: "Leave out the members listed in errors: this house sets them itself.",
+  reserved_context_member: "Leave out the members listed in errors: this deployment sets them itself.",
   invalid_page_token: "Begin the search anew, without a page token.",
   bad_return_to:
     "Send a path of this site, beginning with one slash and in its plain form, at most 2,048 characters; none below /auth, where nobody comes back to.",
@@ -54,11 +54,11 @@ export const problemDetails: Readonly<Record<ProblemCode, string>> = {
   uri_empty_segment: uri("Leave out empty segments of the path."),
   uri_dot_segment: uri("Leave out . and .. in the path."),
   uri_segment: uri("Use letters, digits and the few signs that a path may hold."),
-  uri_segment_reserved: uri("Choose another name: this segment is the house's own."),
+  uri_segment_reserved: uri("Choose another name: this segment is Sallyport's own."),
   uri_key: uri("Write the key after # with letters, digits and the few signs that it may hold."),
   uri_key_empty: uri("Name a key after #, or leave the # out to mean the whole map."),
   uri_key_encoding: uri("Percent-encode the key as UTF-8."),
-  uri_key_reserved: uri("Choose another key: this one is the house's own."),
+  uri_key_reserved: uri("Choose another key: this one is Sallyport's own."),
   uri_query: uri("The only parameter is version."),
   uri_query_repeated: uri("Name the version once."),
   uri_version: uri("A version is a whole number from 1."),
@@ -67,7 +67,7 @@ export const problemDetails: Readonly<Record<ProblemCode, string>> = {
 
   unauthenticated: "Send a credential that this path takes; WWW-Authenticate says which.",
   invalid_token:
-    "Get a new token from an issuer that this house accepts, for the audience of this resource; WWW-Authenticate may say where.",
+    "Get a new token from an issuer that this deployment accepts, for the audience of this resource; WWW-Authenticate may say where.",
   no_token_available: "Sign in again, so that there is a token for this upstream.",
   session_required: "Sign in with a browser; a token does not do here.",
   session_binding: "Sign in again from where you are now.",
@@ -79,23 +79,24 @@ export const problemDetails: Readonly<Record<ProblemCode, string>> = {
   csrf_failed: "Send the headers that GET /auth/csrf names, from a page of this site; reason says what was missing.",
   no_mapping: "No decision is mapped to this route and method. An administrator adds authz_map to its row.",
   identity_rejected:
-    "The identity provider's claims name nobody whom this house can know. An administrator compares them with OIDC_SUBJECT_CLAIM and OIDC_TENANT_CLAIM.",
-  unknown_person: "The sign-in was right, and nobody here is linked to it. An administrator of this house links the subject to a person.",
+    "The identity provider's claims name nobody whom this deployment can know. An administrator compares them with OIDC_SUBJECT_CLAIM and OIDC_TENANT_CLAIM.",
+  unknown_person:
+    "The sign-in was right, and nobody here is linked to it. An administrator of this deployment links the subject to a person.",
   step_up_not_met:
     "The identity provider came back without the stronger or fresher sign-in that was asked for. Try again with the second factor.",
-  unknown_client: "Use a client that this house knows as its own or as an agent. An administrator registers it.",
+  unknown_client: "Use a client that this deployment knows as its own or as an agent. An administrator registers it.",
   untrusted_proxy: "Ask without forwarding headers, or have this peer's address added to TRUSTED_PROXIES.",
   tenant_required: "Use a token that names one tenant.",
   tenant_mount: "Name a mount that this tenant may use.",
   tenant_mismatch: "Ask the service of the token's own tenant.",
   secret_authz_failed: `This is not permitted to you now. ${withDecision}`,
   person_required: "Sign in as a person and repeat it yourself; an agent cannot do this for you.",
-  agent_value_denied: "An agent refers to a secret by its URI; the house puts the value in where it is used.",
+  agent_value_denied: "An agent refers to a secret by its URI; Sallyport puts the value in where it is used.",
   reveal_disabled: "Values are not shown here. An administrator decides that with UI_SECRET_REVEAL.",
   obligation_unsupported:
     "It would be permitted under a condition that nothing here can meet. An administrator looks at the decision's obligations.",
   provider_readonly: "The file provider is written in dev and test alone. Use another provider, or change the file by hand.",
-  provider_denied: "The store's policies do not let this house do it there. Ask who runs the store.",
+  provider_denied: "The store's policies do not let this deployment do it there. Ask who runs the store.",
   subject_unresolved: `Nothing is known of who asks. ${askAdministrator}`,
   resource_unresolved: "Check the type and id of the resource; what is there but not for you is answered the same.",
   resource_id_required: "Name one resource: this action is not about all of its kind.",
@@ -171,7 +172,7 @@ export const problemDetails: Readonly<Record<ProblemCode, string>> = {
   target_too_long: "Shorten the path and the query, or send the long part in a body.",
   unsupported_media_type: "Send one of the content types that this endpoint documents, in UTF-8.",
   expectation_failed: "Leave out Expect, or send 100-continue.",
-  misdirected_host: "Address this house by one of its public origins.",
+  misdirected_host: "Address this deployment by one of its public origins.",
   invalid_body: "Send a body as the endpoint documents it; what is wrong with it is listed in errors, where it is known.",
   invalid_arguments: "Send arguments that fit the tool's inputSchema; what is wrong with them is listed in errors.",
   invalid_params: "Send params as the method documents them.",
@@ -203,11 +204,11 @@ export const problemDetails: Readonly<Record<ProblemCode, string>> = {
   internal: "It is in the log under this correlation_id. Tell an administrator if it happens again.",
   not_supported: "Use a provider that can do it, or another way.",
   provider_not_configured: "An administrator configures the provider of this scheme.",
-  connector_not_available: "An administrator chooses a connector that this house has.",
+  connector_not_available: "An administrator chooses a connector that this deployment has.",
   pdp_bad_answer: `The decision point's answer was none that can be used, so nothing was done. ${afterPause}`,
-  upstream_error: "The system behind this house refused or failed; what it said stands here as far as it may be shown.",
-  upstream_bad_response: "The system behind this house sent something that cannot be passed on.",
-  upstream_tls_failed: "An administrator gives the service a certificate that this house can check, or names its authority (ca_file).",
+  upstream_error: "The system behind this deployment refused or failed; what it said stands here as far as it may be shown.",
+  upstream_bad_response: "The system behind this deployment sent something that cannot be passed on.",
+  upstream_tls_failed: "An administrator gives the service a certificate that this deployment can check, or names its authority (ca_file).",
   upstream_auth_failed:
     "The identity provider gave no token for this upstream. An administrator looks at the log under this correlation_id.",
   upstream_outcome_unknown: "Look whether it was done before you repeat it.",
@@ -215,14 +216,14 @@ export const problemDetails: Readonly<Record<ProblemCode, string>> = {
   output_too_large:
     "Ask for less: narrower arguments or a smaller page. Who owns the system may raise response.maxBytes, or give lists in parts with response.onExceed: truncate.",
   provider_error: "The store of the secret gave an answer that cannot be used. Who runs it finds it in the store's log.",
-  provider_redirect: "The store sent the house to another address, and it did not go. Set the store's own address.",
+  provider_redirect: "The store sent Sallyport to another address, and it did not go. Set the store's own address.",
   copy_unverified: "What stands at the target now is not what was copied. Look at both.",
   data_scope_unavailable: "It could not be told which rows you may see, so none are shown.",
   overloaded: afterPause,
   web_client_missing: "Build it with npm run build:web.",
   decision_unavailable: `Without a decision nothing is done. ${afterPause}`,
   decision_not_recorded: `A decision that cannot be recorded does not count. ${afterPause}`,
-  kill_switch_unknown: `While the house cannot tell what is switched off, nothing is listed or called. ${afterPause}`,
+  kill_switch_unknown: `While Sallyport cannot tell what is switched off, nothing is listed or called. ${afterPause}`,
   engine_failed: notNow,
   pdp_unavailable: `Without a decision nothing is done. ${afterPause}`,
   audit_unavailable: `What cannot be recorded is not done. ${afterPause}`,

@@ -94,7 +94,7 @@ export const problemCodes = {
   agent_value_denied: row(403, "Agents do not read secret values"),
   reveal_disabled: row(403, "Reveal is switched off"),
   obligation_unsupported: row(403, "An obligation cannot be met", -32001),
-  provider_denied: row(403, "The store does not let the house do this"),
+  provider_denied: row(403, "The store does not let Sallyport do this"),
   provider_readonly: row(403, "The file provider is read-only here"),
   subject_unresolved: row(403, "The subject is unknown", -32001),
   resource_unresolved: row(403, "The resource is unknown", -32001),
@@ -238,7 +238,7 @@ export const problemCodes = {
   budget_unavailable: row(503, "The budgets are not available"),
   provider_unavailable: row(503, "The provider is not available"),
   event_backlog_full: row(503, "Too many events wait"),
-  stopping: row(503, "The house is stopping"),
+  stopping: row(503, "Sallyport is stopping"),
   busy: row(503, "Busy, try again"),
   upstream_timeout: row(504, "The upstream did not answer in time"),
   outcome_unknown: row(504, "It was sent; whether it was done is unknown"),
@@ -257,7 +257,7 @@ export interface Fault {
   readonly hint?: string;
 }
 
-/** Members that RFC 9457 and the house give every body their meaning: none of a problem's own may take their place. */
+/** Members that RFC 9457 and Sallyport give every body their meaning: none of a problem's own may take their place. */
 export const standardMembers = ["type", "title", "status", "detail", "instance", "code", "correlation_id", "errors"] as const;
 type StandardMember = (typeof standardMembers)[number];
 

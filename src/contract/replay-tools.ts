@@ -33,5 +33,5 @@ export const replayTools = endpoint("pdp", "POST", "/access/v1/tools/replay", {
   ...withoutAgents({ scope: ["authzen.pep"] }),
   problems: ["access_denied", "not_supported"],
   summary:
-    "Decide the newest recorded calls of tools again as their tools would be, on the facts they had; for services of the house alone.",
+    "Decide the newest recorded calls of tools again as their tools would be, on the facts they had; for services of Sallyport alone.",
 });

@@ -101,7 +101,7 @@ export const findReservation = endpoint("membership", "GET", RESERVATIONS, {
   query: z.strictObject({ call_id: plainText(1, 128) }),
   reply: reservationView.extend({ delegation_id: z.string() }).nullable(),
   ...budgetScope,
-  summary: "The reservation of a call, for a corridor that was restarted.",
+  summary: "The reservation of a call, for a pipeline that was restarted.",
 });
 
 export const spend = endpoint("membership", "GET", "/api/v1/delegations/spend", {

@@ -61,7 +61,7 @@ export const rotateSecret = endpoint("secrets", "POST", `${secretsBase}/rotate`,
 
 /** Whose it is said to be; who may do what goes by grants. */
 export const secretOwner = z.string().regex(/^[a-z]+:[A-Za-z0-9._@-]{1,120}$/, "must be kind:name, e.g. group:payments");
-/** Who made and who last changed it through the house, and when; absent where nobody did. */
+/** Who made and who last changed it through Sallyport, and when; absent where nobody did. */
 export const writtenBy = {
   created_by: z.string().optional(),
   created_at: timestamp.optional(),

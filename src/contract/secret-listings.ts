@@ -34,7 +34,7 @@ const whole = (least: number, max: number) =>
 const prefix = z.string().max(1024).optional().meta(prefixForm);
 /** What kept a list from being whole; it goes on with the cursor where there is one. */
 const truncatedBy = z.enum(["calls", "names", "time", "decisions"]).optional();
-/** Places whose store lets the house list nothing, passed over where no prefix was named. */
+/** Places whose store lets Sallyport list nothing, passed over where no prefix was named. */
 const skipped = z.array(z.string()).optional();
 const page = { limit: whole(1, 500), cursor: z.string().max(2048).optional() };
 
@@ -42,7 +42,7 @@ const ofMetadata = withoutAgents({ scope: ["secrets.read_metadata"], decision: "
 const asking = [...common, ...ofStore, "query_repeated", "query_unknown", "query_encoding"] as const;
 const ofOne = [...asking, "secret_not_found", "key_not_found", "uri_version_not_allowed", "fragment_not_allowed"] as const;
 const query = z.strictObject({ uri: readUri });
-/** Whose it is said to be, and what the house did to it. */
+/** Whose it is said to be, and what Sallyport did to it. */
 const lastChange = { owner: z.string().optional(), ...writtenBy, rotated_at: timestamp.optional() };
 
 export const listSecretMetadata = endpoint("secrets", "GET", `${secretsBase}/metadata`, {

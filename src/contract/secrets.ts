@@ -10,7 +10,7 @@ export const secretsBase = "/api/secrets";
 const SEGMENT = "(?:[A-Za-z0-9_~@-][A-Za-z0-9._~@-]{0,127}|\\.{1,2}[A-Za-z0-9_~@-][A-Za-z0-9._~@-]{0,125}|\\.{3}[A-Za-z0-9._~@-]{0,125})";
 const PLACE = `[A-Za-z0-9._-]{1,128}(?:/${SEGMENT}){1,31}`;
 const KEY = "(?:#[A-Za-z0-9._~/@:!$&'()*+,;=-]{1,256})?";
-/** Ids and aliases of schemes are the house's settings: what each of them takes is told by a `uri_*` code of its own (`secret-uri.ts`). */
+/** Ids and aliases of schemes are Sallyport's settings: what each of them takes is told by a `uri_*` code of its own (`secret-uri.ts`). */
 const uriForm = (tail: string) => ({
   type: "string",
   maxLength: 1024,
@@ -96,7 +96,7 @@ export const once = { "Idempotency-Key": idempotencyKey.optional() };
 export const pinned = { "If-Match": z.string().optional() };
 export const keyed = ["idempotency_key_required", "idempotency_conflict", "in_progress", "outcome_unknown"] as const;
 
-/** The audit entry of what was done is not closed yet; the house goes on trying. */
+/** The audit entry of what was done is not closed yet; Sallyport goes on trying. */
 export const marked = { audit: z.literal("pending").optional() };
 
 /** The query is read with codes of its own: decoded once, and a plus sign stays one. */

@@ -3,7 +3,7 @@ import { isTlsOrLoopback } from "./loopback.ts";
 import type { Fault } from "./problem.ts";
 
 /**
- * One setting of the house: its environment name, schema, unit, default and description. The configuration manual,
+ * One setting of Sallyport: its environment name, schema, unit, default and description. The configuration manual,
  * its JSON Schema, `npm run doctor` and the start-up check all come from these rows.
  */
 export interface Setting<T> {

@@ -105,7 +105,7 @@ const executeAsk = z.union([
 export type ExecuteAsk = z.infer<typeof executeAsk>;
 
 const executeReply = z.object({
-  /** False where the upstream, not the house, did not do it: `error` says why. */
+  /** False where the upstream, not Sallyport, did not do it: `error` says why. */
   success: z.boolean(),
   data: z.unknown().optional(),
   error: z
@@ -166,7 +166,8 @@ export const execute = endpoint("crud", "POST", "/execute", {
     "unknown_tool",
   ],
   limits: ["overloaded"],
-  summary: "One call of one tool without JSON-RPC, through every step of the pipeline; a refusal is a problem, a failure of the upstream an answer.",
+  summary:
+    "One call of one tool without JSON-RPC, through every step of the pipeline; a refusal is a problem, a failure of the upstream an answer.",
 });
 
 export const explainedStep = z.object({
@@ -237,7 +238,7 @@ export const listSecretUses = endpoint("crud", "GET", "/config/secret-uses", {
   summary: "Systems that name a secret, a key of it, or something below it; those that the caller may see.",
 });
 
-/** Parts of the web client that a house switches on for groups. */
+/** Parts of the web client that an instance switches on for groups. */
 export const uiModules = ["agents", "pdp", "secrets"] as const;
 export type UiModule = (typeof uiModules)[number];
 

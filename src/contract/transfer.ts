@@ -7,7 +7,7 @@ import { idempotencyKey, nodeId, plainText, prose } from "./ids.ts";
 
 /** One line of NDJSON. */
 export const importLine = z.union([
-  // Without a tenant: the writer's own. The house alone names others, and null for what is shared.
+  // Without a tenant: the writer's own. Sallyport alone names others, and null for what is shared.
   z.strictObject({ node: sentNode.extend({ tenant_id: nodeId.nullable().optional() }) }),
   z.strictObject({ edge: sentEdge }),
   z.strictObject({

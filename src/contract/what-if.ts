@@ -20,7 +20,7 @@ const reached = z.object({
 
 export const whatIf = endpoint("pdp", "POST", "/access/v1/what-if", {
   body: z.strictObject({
-    /** Only by services of the house, which have none of their own. */
+    /** Only by services of Sallyport, which have none of their own. */
     tenant_id: plainText(1, 256).optional(),
     subject_id: plainText(1, 256),
     agent_id: plainText(1, 256).optional(),

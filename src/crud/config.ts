@@ -27,7 +27,7 @@ export const crudSettings = {
     unit: "tools",
   }),
   loopbackOnlyHealth: setting("MCP_LOOPBACK_ONLY_HEALTH", flag(), {
-    description: "Of this house's own tools give health alone (no workflow.*, no sallyport.local.*).",
+    description: "Of this deployment's own tools give health alone (no workflow.*, no sallyport.local.*).",
     default: "false",
   }),
   protocolLogLevel: setting("MCP_LOG_LEVEL", z.enum(["debug", "info", "warn", "error", "silent"]).optional(), {

@@ -63,7 +63,7 @@ test("why a tool is or is not there is answered by the doors themselves", async 
       ["credential", "pass"],
     ],
   );
-  // The graph of this house knows no tool at all.
+  // The graph of this deployment knows no tool at all.
   assert.deepEqual(
     fine.missing.map(({ step, who }) => [step, who]),
     [["register", "an administrator (role:administrator)"]],
@@ -112,8 +112,8 @@ test("a credential that no call would get is named, with who can mend it, to who
     ["ok", true, []],
     ["secret_not_found", true, [`secret an administrator (role:administrator) ${uri}`]],
     ["ok", false, [`secret_use an administrator (role:administrator) ${uri}`]],
-    ["tenant_mount", true, ["secret whoever runs the house undefined"]],
-    // Of what the asker may not know the address is not said, and not whether it is there.
+    ["tenant_mount", true, ["secret the operator undefined"]],
+    // Of what the caller may not know the address is not said, and not whether it is there.
     ["secret_authz_failed", true, []],
     ["secret_authz_failed", false, ["secret_use an administrator (role:administrator) undefined"]],
   ] as const) {
@@ -259,7 +259,7 @@ test("streams are decided and refuse what they do not know", async (t) => {
   assert.equal((await instance.request("/events/activity?category=nothing")).status, 422);
   for (const query of ["run=1", "run_id=", `workflow=${"x".repeat(257)}`, Array.from({ length: 21 }, () => "run_id=1").join("&")])
     assert.equal((await instance.request(`/events/workflow?${query}`)).status, 422, query);
-  assert.equal((await instance.crud.fetch(new Request("http://house.internal/events/config"))).status, 401);
+  assert.equal((await instance.crud.fetch(new Request("http://sallyport.internal/events/config"))).status, 401);
 });
 
 test("a principal has so many streams at once, whichever they are; one that ends gives its place back", async (t) => {
@@ -345,7 +345,7 @@ test("the activity stream of who may see all after another sign-in is one's own 
   const shown = async (): Promise<boolean> => {
     const stop = new AbortController();
     const headers = { authorization: `Bearer ${await instance.token({ sub: "person:ada" })}` };
-    const request = new Request("http://house.internal/events/activity?last_event_id=0&category=tool_call", {
+    const request = new Request("http://sallyport.internal/events/activity?last_event_id=0&category=tool_call", {
       headers,
       signal: stop.signal,
     });
@@ -375,7 +375,10 @@ test("the record of a call and the approval of a definition are told live", asyn
   const read = async (path: string, needle: RegExp): Promise<string> => {
     const stop = new AbortController();
     const response = await instance.crud.fetch(
-      new Request(`http://house.internal${path}`, { headers: { authorization: `Bearer ${await instance.token()}` }, signal: stop.signal }),
+      new Request(`http://sallyport.internal${path}`, {
+        headers: { authorization: `Bearer ${await instance.token()}` },
+        signal: stop.signal,
+      }),
     );
     assert.equal(response.headers.get("content-type"), "text/event-stream", await (response.ok ? "" : response.text()));
     let text = "";
@@ -403,7 +406,7 @@ for (const path of ["/events/config", "/events/workflow", "/events/activity", "/
     const instance = await crudInstance(t, { realEvents: true });
     const token = await instance.token({ sub: "person:ada", scopes: ["config.read"], life: 2 });
     const headers = { authorization: `Bearer ${token}` };
-    const response = await instance.crud.fetch(new Request(`http://house.internal${path}`, { headers }));
+    const response = await instance.crud.fetch(new Request(`http://sallyport.internal${path}`, { headers }));
     assert.equal(response.status, 200);
     const text = await response.text();
     assert.match(text, /"type":"bye"[^\n]*"reason":"expired"/);
@@ -419,7 +422,7 @@ test("an open stream that shows everybody's ends when its reader may see only th
     instance.verdicts.set("activity:view_all", atFirst);
     const stop = new AbortController();
     const headers = { authorization: `Bearer ${await instance.token({ sub: "person:ada" })}` };
-    const response = await instance.crud.fetch(new Request("http://house.internal/events/config", { headers, signal: stop.signal }));
+    const response = await instance.crud.fetch(new Request("http://sallyport.internal/events/config", { headers, signal: stop.signal }));
     instance.verdicts.set("activity:view_all", false);
     const reported = (reason: string): EventDraft => ({
       type: "policy.changed",
@@ -449,7 +452,7 @@ test("the workflow stream is open before anything has run, and shows what is tol
     const stop = new AbortController();
     const headers = { authorization: `Bearer ${await instance.token()}` };
     const response = await instance.crud.fetch(
-      new Request(`http://house.internal/events/workflow${query}`, { headers, signal: stop.signal }),
+      new Request(`http://sallyport.internal/events/workflow${query}`, { headers, signal: stop.signal }),
     );
     assert.equal(response.headers.get("content-type"), "text/event-stream", await (response.ok ? "" : response.text()));
     let text = "";
@@ -554,7 +557,7 @@ overrides: { people.demo.get_employee: { enabled: false } }
   );
 });
 
-test("switches of the catalogue: a cap that is never silent, and health alone of the house's own tools", async (t) => {
+test("switches of the catalogue: a cap that is never silent, and health alone of Sallyport's own tools", async (t) => {
   const instance = await crudInstance(t, { settings: { MCP_MAX_TOOLS: "3", MCP_LOOPBACK_ONLY_HEALTH: "true" }, servers: "away" });
   assert.deepEqual(instance.crud.catalogue.snapshot.order, ["system.health", ...peopleTools.slice(0, 2)]);
   const response = await instance.request("/mcp/tools/list", { as: agent });
@@ -589,7 +592,7 @@ test("faulty documents stop the start with every fault, its place and the word t
   ]);
 });
 
-test("what the demo says is added to what the house says, and taken away with it", async () => {
+test("what the demo says is added to what Sallyport says, and taken away with it", async () => {
   const config = fileURLToPath(new URL("../../config/", import.meta.url));
   const [own, both] = await Promise.all([loadUiDocument([config]), loadUiDocument([config, join(config, "demo")])]);
   assert.ok([...own.modules.values()].every((groups) => groups.size > 0 && [...groups].every((group) => group.startsWith("role:"))));
@@ -627,7 +630,7 @@ test("every endpoint of the tool server that the contract declares is served, an
     if (typeof endpoint !== "object" || !("service" in endpoint) || endpoint.service !== "crud") continue;
     const path = endpoint.path.replace("{view}", "people");
     const response = await instance.crud.fetch(
-      new Request(`http://house.internal${path}`, {
+      new Request(`http://sallyport.internal${path}`, {
         method: endpoint.method,
         ...(endpoint.method === "POST" ? { body: "{}", headers: { "content-type": "application/json" } } : {}),
       }),

@@ -72,9 +72,9 @@ export interface CrudParts {
   readonly placeholders: Placeholders;
   /** What systems may start as a child. */
   readonly servers: AllowedServers;
-  /** Ports of this house that no system may dial; the demo upstream's is not among them. */
+  /** Ports of this deployment that no system may dial; the demo upstream's is not among them. */
   readonly internalPorts: readonly number[];
-  /** Every tenant of the house now. */
+  /** Every tenant of Sallyport now. */
   readonly tenants: () => Promise<readonly string[]>;
   /** Whose place a secret URI names: a tenant's, or `platform`; nobody's unless given. */
   readonly secretOwner?: (uri: string) => string | undefined;
@@ -190,7 +190,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   const subjectRef: Watch["subjectRef"] = ({ tenant, sub }) => references.refOf(database, logOf(tenant), sub).catch(() => undefined);
   const kills = await openKillSwitches({ database, change, log, now });
   const cursorsOf = { secrets: parts.instanceSecrets, now };
-  /** Of the protocol's own events, which a development house shows where it shows no line for each request. */
+  /** Of the protocol's own events, which a development instance shows where it shows no line for each request. */
   const protocolLog = log.child({}, config.protocolLogLevel);
   const toolServiceParts: ToolServiceParts = {
     ...parts,

@@ -17,7 +17,7 @@ const apart = [
   /^src\/membership\/cases\//,
   /^src\/gateway\/attack\//,
   /^src\/pdp\/lifecycle\/matrix\//,
-  // Commands that measure and try out the demo house.
+  // Commands that measure and try out the demo instance.
   /^scripts\/(?:bench|fuzz|interop|tests)\//,
 ];
 /** What a comment or a description shows as an example names nobody, nor does a path into the demo's configuration. */

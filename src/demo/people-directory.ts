@@ -10,7 +10,7 @@ import { parseStrictJson } from "#http/strict-json.ts";
 import type { Log } from "#telemetry/log.ts";
 import { seedEmployees, type Employee } from "./employees.ts";
 
-/** A small HTTP system of record outside the house: it knows its API key and nothing of callers, agents or tenants' walls. */
+/** A small HTTP system of record outside Sallyport: it knows its API key and nothing of callers, agents or tenants' walls. */
 export interface PeopleDirectory {
   fetch(request: Request): Promise<Response>;
   /** Binds loopback unless a host is given; port 0 = any free one. */

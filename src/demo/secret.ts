@@ -18,11 +18,11 @@ export const demoAllowedMounts = JSON.stringify({
   platform: ["yaml://secret/people"],
 });
 
-/** For TENANT_SALT where nothing is set: records of the demo name secrets, so that one can be looked for. The same at every start of a house. */
+/** For TENANT_SALT where nothing is set: records of the demo name secrets, so that one can be looked for. The same at every start of an instance. */
 export const demoTenantSalt = (instanceSecret: Uint8Array): string =>
   `hex:${deriveKey(instanceSecret, "demo.tenant-salt.v1").toString("hex")}`;
 
-/** The house's own reference: it made the secret, so no guard stands between. */
+/** Sallyport's own reference: it made the secret, so no guard stands between. */
 const demoRef = (): SecretRef =>
   Object.freeze({ ...parseSecretUri(demoSecretUri, parseSchemeAliases([], "SECRETS_SCHEME_ALIASES").schemes), tenant: "tenant:acme" });
 

@@ -65,7 +65,7 @@ export const demoSignIns: SignIns = {
   ],
   services: [
     { clientId: "service:pep", name: "Demo enforcement point", scopes: ["authzen.pep", "authzen.search", "metrics.read"] },
-    { clientId: "service:operator", name: "Demo operator of the house", scopes: ["outbox.manage"] },
+    { clientId: "service:operator", name: "Demo operator of Sallyport", scopes: ["outbox.manage"] },
     { clientId: "service:pip", name: "Demo reader of facts", scopes: ["pip.read"] },
   ],
 };

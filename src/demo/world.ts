@@ -25,7 +25,7 @@ const MEMORY_TOOLS = [
   "open_nodes",
 ].map((name) => `memory.demo.${name}`);
 const SECRET = "resource:acme.secret.people.demo";
-/** Who may start them is decided here; nothing in the house runs them, so no service provides their tools. */
+/** Who may start them is decided here; nothing in Sallyport runs them, so no service provides their tools. */
 const WORKFLOWS = { grant_access: "Grant access", offboard: "Offboard" } as const;
 type Workflow = keyof typeof WORKFLOWS;
 
@@ -306,7 +306,7 @@ const globex: SeedWorld = {
 
 /**
  * Puts the demo world into the graph at every start: what somebody changed or took away stays as it is; what this version of
- * the house adds or says otherwise comes to an older folder.
+ * Sallyport adds or says otherwise comes to an older folder.
  */
 export const seedDemo = async (parts: { readonly change: Change; readonly metrics: Metrics; readonly now: () => Date }): Promise<void> => {
   const write = createWriteGraph(parts);

@@ -38,7 +38,7 @@ export const eventsSettings = {
     },
   ),
   kafkaClientId: setting("KAFKA_CLIENT_ID", z.string().regex(/^[A-Za-z0-9._-]{1,100}$/, "must be 1-100 of letters, digits, . _ -"), {
-    description: "How this house names itself to Kafka.",
+    description: "How this deployment names itself to Kafka.",
     default: "sallyport",
   }),
   kafkaTopicPrefix: setting("KAFKA_TOPIC_PREFIX", z.string().regex(/^[A-Za-z0-9._-]{0,100}$/, "must be letters, digits, . _ -"), {
@@ -69,7 +69,7 @@ export const eventsSettings = {
     description: "Authorities (PEM) that signed the brokers' certificates. Unset: those of the system.",
   }),
   kafkaSaslMechanism: setting("KAFKA_SASL_MECHANISM", z.enum(["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]).optional(), {
-    description: "How the house signs in at the brokers. Unset: not at all.",
+    description: "How Sallyport signs in at the brokers. Unset: not at all.",
   }),
   kafkaSaslUsername: setting("KAFKA_SASL_USERNAME", z.string().min(1).max(256).optional(), { description: "As whom it signs in." }),
   kafkaSaslPasswordFile: setting("KAFKA_SASL_PASSWORD_FILE", z.string().min(1).optional(), { description: "File with the password." }),

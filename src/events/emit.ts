@@ -55,7 +55,7 @@ const laneOf = (topic: string, key: string): number =>
 
 /**
  * What the sink needs besides; a type that none takes needs nothing. Throws TypeError for data that consumers would not know, whether or not
- * there is a sink: a house that has one must not refuse what another does.
+ * there is a sink: an instance that has one must not refuse what another does.
  */
 const sinkOf = ({ type }: EventDraft, key: string, data: EventDraft["data"], sink: SinkInUse | undefined) => {
   const row = eventTypes[type];

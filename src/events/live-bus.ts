@@ -19,7 +19,7 @@ export interface BusSubscribe extends Omit<SubscribeOptions, "names"> {
   readonly subject: string | readonly string[];
 }
 
-/** What happened, within a second, in every process of the house. */
+/** What happened, within a second, in every process of Sallyport. */
 export interface LiveBus {
   /** Each event once, in order, from after the given id; what cannot be given is said by `resync`, never skipped. */
   subscribe(options: BusSubscribe): Subscription;

@@ -313,7 +313,7 @@ forEachDatabase("a reader that stops reading is given up, costs little, and the 
   await quick.stop();
 });
 
-forEachDatabase("a stream ends with the request, and says drain when the house stops", ["events"], async (t, database) => {
+forEachDatabase("a stream ends with the request, and says drain when Sallyport stops", ["events"], async (t, database) => {
   const { bus } = await testEvents(t, database);
   const request = new AbortController();
   const left = await open(bus, { signal: request.signal });

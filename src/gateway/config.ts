@@ -48,7 +48,7 @@ export const createNetworks = (ranges: readonly string[]): ((address: string) =>
 export const gatewaySettings = {
   publicOrigins: setting("PUBLIC_ORIGINS", originList("https://app.example"), {
     description:
-      "Origins under which browsers and clients reach the gateway; the first names the house's tokens. Unset: localhost, 127.0.0.1 and [::1] at the gateway's port.",
+      "Origins under which browsers and clients reach the gateway; the first names Sallyport's tokens. Unset: localhost, 127.0.0.1 and [::1] at the gateway's port.",
     default: "",
   }),
   routesFile: setting("ROUTES_FILE", z.string().min(1).optional(), {
@@ -90,7 +90,7 @@ export const gatewaySettings = {
     default: "off",
   }),
   sessionScopes: setting("SESSION_SCOPES", commaList(), {
-    description: "Scopes with which a browser session calls the house's services.",
+    description: "Scopes with which a browser session calls Sallyport's services.",
     default: personScopes.join(","),
   }),
   postLogoutPath: setting("OIDC_POST_LOGOUT_PATH", z.string().regex(/^\/[A-Za-z0-9/_-]*$/, "must be a path"), {

@@ -9,8 +9,8 @@ import type { PublicOrigins } from "./ingress/public-origins.ts";
 import { canonicalise } from "./canonical-path.ts";
 
 /**
- * The corridor behind a `fetch`, for tests of what lies behind the front door. A `Request` has lost what the raw listener
- * sees (its path is normalised, its header lines are joined), so the front door itself is tested over sockets.
+ * The pipeline behind a `fetch`, for tests of what lies behind the ingress. A `Request` has lost what the raw listener
+ * sees (its path is normalised, its header lines are joined), so the ingress itself is tested over sockets.
  */
 export const createFetchAdapter = (
   pipeline: Pipeline,

@@ -12,7 +12,7 @@ import type { Tls } from "#http/create-server.ts";
 import type { Redis } from "#store/redis.ts";
 import type { GatewayConfig } from "./config.ts";
 
-/** What the gateway is made of: its settings, and what the house lends it. */
+/** What the gateway is made of: its settings, and what Sallyport lends it. */
 export interface GatewayParts extends Omit<ServiceParts, "authenticate" | "isScraperListed"> {
   readonly config: GatewayConfig;
   /** Never empty. Where PUBLIC_ORIGINS is unset: localhost, 127.0.0.1 and [::1] at the gateway's port. */
@@ -46,12 +46,12 @@ export interface GatewayParts extends Omit<ServiceParts, "authenticate" | "isScr
   readonly serviceUrls: Readonly<Record<Exclude<ServiceName, "gateway">, string>>;
   /** Ids of the actions that a policy schema declares: rows may name them. */
   readonly schemaActions: (text: string) => ReadonlySet<string>;
-  /** Audiences that count as the house's own. */
+  /** Audiences that count as Sallyport's own. */
   readonly internalAudiences: readonly string[];
   readonly version: string;
   /** Absent = plain HTTP. */
   readonly tls?: Tls | undefined;
-  /** Authorities (PEM texts) of the house's services that run elsewhere; absent: the system's. */
+  /** Authorities (PEM texts) of Sallyport's services that run elsewhere; absent: the system's. */
   readonly internalCa?: readonly string[] | undefined;
   /** In place of the times between two rounds of each work in the background. */
   readonly roundsEveryMs?: number;

@@ -4,7 +4,7 @@ import type { Recognised } from "./recognise.ts";
 
 export interface RevealGuard {
   readonly isAllowed: boolean;
-  /** Keeps secret values out of browsers unless the house allows a person to see them. Throws `reveal_disabled`. */
+  /** Keeps secret values out of browsers unless Sallyport allows a person to see them. Throws `reveal_disabled`. */
   guard(inbound: Pick<Inbound, "method" | "target">, who: Pick<Recognised, "kind">): void;
 }
 

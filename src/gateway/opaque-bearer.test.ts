@@ -55,7 +55,7 @@ test("an opaque token of the provider is a bearer's: for its audience and scopes
   assert.equal((await ask("/api/read", token)).status, 200);
   const [seen] = crud.seen;
   assert.deepEqual([seen?.headers.get("x-user-id"), seen?.headers.get("x-tenant-id")], ["person:ben", "tenant:acme"]);
-  assert.ok(!seen?.headers.get("authorization")?.includes(token), "the house's service gets the house's own token");
+  assert.ok(!seen?.headers.get("authorization")?.includes(token), "Sallyport's service gets Sallyport's own token");
   const narrow = await ask("/api/call", token);
   assert.deepEqual([narrow.status, narrow.code], [403, "insufficient_scope"]);
   const elsewhere = await ask("/api/read", await provider.tokenOf({ ...order, audience: "https://elsewhere.example" }));

@@ -25,7 +25,7 @@ export interface RecogniseParts extends Pick<GatewayParts, "verifierFor" | "metr
   readonly sessions: Sessions;
   readonly cookies: SessionCookies;
   readonly origins: PublicOrigins;
-  /** Scopes of what a session asks of the house's services. */
+  /** Scopes of what a session asks of Sallyport's services. */
   readonly sessionScopes: readonly string[];
   /** Clients that may enter the tool endpoints without being an agent. */
   readonly firstPartyClients: ReadonlySet<string>;

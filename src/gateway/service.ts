@@ -17,7 +17,7 @@ import type { GatewayParts } from "./gateway-parts.ts";
 
 export interface GatewayService extends Service, Pick<JoinedGateway, "drain" | "endStreams"> {
   readonly name: "gateway";
-  /** Serves behind the raw front door. Port 0 = any free one; all hosts share the one that was found. */
+  /** Serves behind the raw ingress. Port 0 = any free one; all hosts share the one that was found. */
   listen(options: { readonly port: number; readonly hosts: readonly string[] }): Promise<Listening>;
   /** Takes up the changed route table, as an operator's signal asks. Throws `routes_invalid` with every fault; nothing changed then. */
   reload(): Promise<RoutesReloaded>;
@@ -60,7 +60,7 @@ const guardProfile = (parts: GatewayParts, hosts: readonly string[]): void => {
 };
 
 /**
- * The one door of the house. Throws `StartFaults` with every fault of the route table and the decision point's mappings.
+ * The one door of Sallyport. Throws `StartFaults` with every fault of the route table and the decision point's mappings.
  * Closing it: not ready; a while for load balancers to notice; streams end with `bye` `drain`; no new connections; answers
  * under way finish, or are 503 at the deadline; then it frees what it holds.
  */

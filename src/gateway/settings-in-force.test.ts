@@ -22,7 +22,7 @@ routes:
 const scopesSent = (crud: ReturnType<typeof recordingPeer>): unknown =>
   decodeJwt(crud.seen.at(-1)?.headers.get("authorization")?.replace("Bearer ", "") ?? "")["scope"];
 
-test("SESSION_SCOPES is what a session may at the house's services, and a row's scopes only narrow it", async (t) => {
+test("SESSION_SCOPES is what a session may at Sallyport's services, and a row's scopes only narrow it", async (t) => {
   const crud = recordingPeer();
   const made = await testGateway(t, {
     database: await database(),
@@ -112,11 +112,11 @@ test("OIDC_POST_LOGOUT_PATH is where sign-out ends, of the origin that was addre
 });
 
 for (const [internalAudiences, credential] of [
-  [[FAR], "house"],
+  [[FAR], "internal"],
   [["https://another.example"], "none"],
   [undefined, "none"],
 ] as const)
-  test(`with INTERNAL_AUDIENCES ${internalAudiences?.join() ?? "unset"} a service elsewhere gets ${credential === "house" ? "our token" : "no token"}`, async (t) => {
+  test(`with INTERNAL_AUDIENCES ${internalAudiences?.join() ?? "unset"} a service elsewhere gets ${credential === "internal" ? "our token" : "no token"}`, async (t) => {
     const far = await serverUpstream(t);
     const made = await testGateway(t, {
       database: await database(),

@@ -37,7 +37,7 @@ const operations: readonly (readonly [path: string, body?: object])[] = [
 const needSignIn = {
   "policies/administration.cedar": `${policyText("administration.cedar")}
 @id("administration-step-up")
-@description("Who runs the house signs in strongly for it")
+@description("The operator signs in strongly for it")
 @reason("step_up_required")
 @obligation("mfa")
 forbid (
@@ -146,7 +146,7 @@ test("what the decision point serves itself asks for a sign-in in the same words
         });
       for (const [name, signIn] of weak) await assertChallenge(await ask(signIn), `${way} ${path}: ${name}`);
       const fresh = await ask({ acr: "strong", amr: ["pwd", "otp"], age: 300 });
-      // Membership is not there in this house; it is asked for budgets only once the right to see them stands.
+      // Membership is not there in this deployment; it is asked for budgets only once the right to see them stands.
       assert.equal(fresh.status, path.includes("budgets") ? 503 : 200, `${way} ${path}: ${await fresh.text()}`);
     }
 });

@@ -16,7 +16,7 @@ const shape = endpoint("crud", "POST", "/things", {
   summary: "A thing.",
 });
 
-/** A service whose handler answers when it is let; the caller is whoever the request says, `service:x` is the house's own. */
+/** A service whose handler answers when it is let; the caller is whoever the request says, `service:x` is Sallyport's own. */
 const served = () => {
   const waiting: (() => void)[] = [];
   let underWay = 0;
@@ -42,8 +42,17 @@ const served = () => {
     const headers = { authorization: caller, "content-type": "application/json" };
     const { status } = await router.fetch(
       form === "announced"
-        ? new Request("http://house/things", { method: "POST", headers: { ...headers, "content-length": String(text.length) }, body: text })
-        : new Request("http://house/things", { method: "POST", headers, body: new Blob([text]).stream(), duplex: "half" } as RequestInit),
+        ? new Request("http://sallyport/things", {
+            method: "POST",
+            headers: { ...headers, "content-length": String(text.length) },
+            body: text,
+          })
+        : new Request("http://sallyport/things", {
+            method: "POST",
+            headers,
+            body: new Blob([text]).stream(),
+            duplex: "half",
+          } as RequestInit),
     );
     return status;
   };
@@ -65,7 +74,7 @@ for (const form of ["announced", "pieces"] as const)
     assert.deepEqual(new Set(settled), new Set([429]));
     const others = [send("cleo", LARGE_BODY_BYTES, form), send("ben", 10, form), send("service:crud", LARGE_BODY_BYTES, form)];
     await until(() => underWay() === 5);
-    assert.deepEqual(await letAll(others), [200, 200, 200], "another caller, a small body and the house itself are served meanwhile");
+    assert.deepEqual(await letAll(others), [200, 200, 200], "another caller, a small body and Sallyport itself are served meanwhile");
     const statuses = await letAll(large);
     assert.deepEqual([countOf(statuses, 200), countOf(statuses, 429)], [18, 22]);
     assert.deepEqual(await letAll([send("ben", LARGE_BODY_BYTES, form)]), [200], "the places are free again");

@@ -4,7 +4,7 @@ import { Problem } from "#contract/problem.ts";
 import { boundPeer } from "./bounded-peer.ts";
 
 const bounds = { timeoutMs: 60_000, maxBytes: 1000, unavailable: "pdp_unavailable" as const };
-const request = () => new Request("http://house.internal/x", { method: "POST", body: "question" });
+const request = () => new Request("http://sallyport.internal/x", { method: "POST", body: "question" });
 const isUnavailable = (error: unknown): boolean => error instanceof Problem && error.code === "pdp_unavailable";
 const gate = () => Promise.withResolvers<void>();
 

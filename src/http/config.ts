@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Fault } from "#contract/problem.ts";
 import { setting, type SettingsOf, type SettingTable } from "#contract/setting.ts";
 
-/** How this process is reached, and how it knows the house's others. */
+/** How this process is reached, and how it knows Sallyport's others. */
 export const httpSettings = {
   tlsCertFile: setting("TLS_CERT_FILE", z.string().min(1).optional(), {
     description:
@@ -11,7 +11,7 @@ export const httpSettings = {
   tlsKeyFile: setting("TLS_KEY_FILE", z.string().min(1).optional(), { description: "Private key (PEM) of TLS_CERT_FILE." }),
   tlsCaFile: setting("TLS_CA_FILE", z.string().min(1).optional(), {
     description:
-      "Certificate authorities (PEM) of the house's other services: these alone are trusted for them. Unset: the system's, and a certificate in TLS_CERT_FILE that is its own authority.",
+      "Certificate authorities (PEM) of Sallyport's other services: these alone are trusted for them. Unset: the system's, and a certificate in TLS_CERT_FILE that is its own authority.",
   }),
 } satisfies SettingTable;
 

@@ -12,7 +12,7 @@ export interface Tls {
 
 const strict = { insecureHTTPParser: false, joinDuplicateHeaders: false } as const;
 
-/** A server of HTTP/1.1, over TLS where it has a certificate, with the limits that every listener of the house has. */
+/** A server of HTTP/1.1, over TLS where it has a certificate, with the limits that every listener of Sallyport has. */
 export const createHttpServer = (limits: ListenerLimits, more: { readonly tls?: Tls; readonly requireHostHeader: boolean }): Server => {
   // Those of our limits that Node knows bear its names.
   const options = { ...strict, ...limits, requireHostHeader: more.requireHostHeader, keepAlive: true };

@@ -27,7 +27,7 @@ const endStalledReaders = (server: Server, stallMs: number): void => {
 };
 
 /**
- * Makes a server of plain request listeners hold its clients to the limits that the gateway's front door holds them to: lines of a head,
+ * Makes a server of plain request listeners hold its clients to the limits that the gateway's ingress holds them to: lines of a head,
  * the speed of a body, what is left of one that nobody read, and readers that do not read. What it refuses is a problem, and the
  * connection ends with it.
  */

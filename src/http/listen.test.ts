@@ -90,7 +90,7 @@ const served = async (t: TestContext) => {
   return { send, sendRaw, asked: () => asked, answered: () => answered, port: listening.port };
 };
 
-const head = "POST /echo HTTP/1.1\r\nHost: house\r\nAuthorization: Bearer good\r\nContent-Type: application/json\r\n";
+const head = "POST /echo HTTP/1.1\r\nHost: gate\r\nAuthorization: Bearer good\r\nContent-Type: application/json\r\n";
 const good = JSON.stringify({ name: "Grüße" });
 
 test("a body is read whether its length is announced or it comes in pieces, and the answer says its own", async (t) => {

@@ -19,7 +19,7 @@ export interface ListenOptions {
   readonly tls?: Tls | undefined;
   /** Shown before the listener is asked. */
   readonly pages?: OwnPages;
-  /** Other limits than the house's, for tests that cannot wait. */
+  /** Other limits than Sallyport's, for tests that cannot wait. */
   readonly limits?: Partial<ListenerLimits>;
 }
 

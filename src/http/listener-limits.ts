@@ -1,4 +1,4 @@
-/** What every listener of the house holds a connection to. */
+/** What every listener of Sallyport holds a connection to. */
 export interface ListenerLimits {
   /** Bytes of all header lines together. */
   readonly maxHeaderSize: number;

@@ -82,13 +82,13 @@ for (const [which, open] of Object.entries(ways)) {
     const rows: readonly (readonly [what: string, more: Parameters<typeof get>[2], status: number])[] = [
       ["this machine by its name", { headers: { host: name } }, 200],
       ["this machine by its address", { headers: { host: `127.0.0.1:${port}` } }, 200],
-      ["by the name of another", { headers: { host: "house.example" } }, 403],
-      ["a listed network by any name", { headers: { host: "house.example" }, from: listed }, 200],
+      ["by the name of another", { headers: { host: "gate.example" } }, 403],
+      ["a listed network by any name", { headers: { host: "gate.example" }, from: listed }, 200],
       ["for somebody else", { headers: { host: name, "x-forwarded-for": "192.0.2.1" } }, 403],
       ["for somebody else, in other words", { headers: { host: name, via: "1.1 proxy" } }, 403],
       ["a listed network for somebody else", { headers: { host: name, forwarded: "for=192.0.2.1" }, from: listed }, 403],
-      ["with a reader's token", { headers: { host: "house.example", authorization: "Bearer reader" } }, 200],
-      ["with another token", { headers: { host: "house.example", authorization: "Bearer other" } }, 403],
+      ["with a reader's token", { headers: { host: "gate.example", authorization: "Bearer reader" } }, 200],
+      ["with another token", { headers: { host: "gate.example", authorization: "Bearer other" } }, 403],
     ];
     for (const [what, more, status] of rows) {
       const answer = await get(port, "/metrics", more);

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 
 /**
- * Pages that the house serves without the web client: sign-in, sign-out, refusals. One look for all, with the web client's own
+ * Pages that Sallyport serves without the web client: sign-in, sign-out, refusals. One look for all, with the web client's own
  * colours (`web/src/theme`); no script, nothing from elsewhere.
  */
 

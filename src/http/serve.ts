@@ -59,7 +59,7 @@ export interface RouterOptions<C> {
   readonly readQuery?: (url: URL, endpoint: AnyEndpoint) => Readonly<Record<string, string>>;
   /** A service's own reading of a JSON body, with its own codes and limits; `members` as the endpoint allows. */
   readonly parseJson?: (bytes: Uint8Array, members: number | undefined) => unknown;
-  /** Whose share a large body counts to; `undefined`: a service of the house, which has none. */
+  /** Whose share a large body counts to; `undefined`: a service of Sallyport, which has none. */
   readonly shareOf: (caller: C) => string | undefined;
   /** Each request that was let in is a span; none unless given. */
   readonly tracing?: Tracing;
@@ -249,7 +249,7 @@ export const createRouter = <C>(options: RouterOptions<C>): Router<C> => {
   return { serve, raw, shareOf, fetch: async (request) => app.fetch(request), served };
 };
 
-/** Another service of the house asks: it says what trace this belongs to. A stranger's word on that does not count. */
+/** Another service of Sallyport asks: it says what trace this belongs to. A stranger's word on that does not count. */
 const isOfInstance = (caller: unknown): boolean => {
   if (typeof caller !== "object" || caller === null) return false;
   const { isInternalService, isServiceCall } = caller as { readonly isInternalService?: unknown; readonly isServiceCall?: unknown };

@@ -5,7 +5,7 @@ import type { HttpConfig } from "./config.ts";
 import type { Tls } from "./create-server.ts";
 import { faultOf, readCertificates, readKeyPair, readPrivateKey } from "./pem-files.ts";
 
-/** What this process shows, and whom it believes among the house's other services. */
+/** What this process shows, and whom it believes among Sallyport's other services. */
 export interface ServiceTls {
   /** Absent: its listeners speak plain HTTP. */
   readonly own?: Tls;

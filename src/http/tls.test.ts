@@ -38,7 +38,7 @@ const exchange = async (
     send: trusting.send,
     distrusted: (code) => codes.push(code),
   });
-  const answer = async () => (await peer(new Request("http://house.internal/x", { method: "POST", body: "it" }))).text();
+  const answer = async () => (await peer(new Request("http://sallyport.internal/x", { method: "POST", body: "it" }))).text();
   return { answer, codes, port: listening.port };
 };
 

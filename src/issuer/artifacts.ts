@@ -35,7 +35,7 @@ const sweepCodes = statement<never>("authn.used_code.sweep", `delete from authn.
 /** Ids are the codes and tokens themselves, so only their digest is kept: who reads the table holds none of them. */
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
 
-/** What the provider keeps, in the database: found again after a restart, and by every process of one house. */
+/** What the provider keeps, in the database: found again after a restart, and by every process of one instance. */
 export const createArtifacts = (parts: {
   readonly database: Database;
   readonly sealer: Sealer;

@@ -69,7 +69,7 @@ export const clientsOf = (parts: {
 /** The library wants a secret of each client; of these only digests are there, so nobody knows the one that it is given. */
 const NOBODYS_SECRET = randomBytes(32).toString("base64url");
 
-/** An agent or a service whose credentials the house keeps, as the provider's library knows its clients; its secret is looked at apart. */
+/** An agent or a service whose credentials Sallyport keeps, as the provider's library knows its clients; its secret is looked at apart. */
 export const registeredMetadata = ({ clientId, kind }: RegisteredClient): ClientMetadata =>
   program(clientId, NOBODYS_SECRET, kind === "agent" ? EXCHANGE_GRANT : CLIENT_GRANT);
 

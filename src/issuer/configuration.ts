@@ -31,7 +31,7 @@ export interface ConfigurationParts {
   readonly signOut: ReturnType<typeof signOutPages>;
 }
 
-/** Every client is the house's own, so a grant is what was asked: nobody is asked to consent to it. */
+/** Every client is Sallyport's own, so a grant is what was asked: nobody is asked to consent to it. */
 const loadExistingGrant = async (ctx: KoaContextWithOIDC) => {
   const { client, session, provider } = ctx.oidc;
   if (client === undefined || session?.accountId === undefined) return undefined;
@@ -124,13 +124,13 @@ export const configurationOf = (parts: ConfigurationParts): Configuration => ({
         const isOwn = isInternalAudience(parts.audiences, resource);
         const isGateway = client.clientId === parts.web.clientId;
         const server = (scope: string) => ({ scope, accessTokenFormat: "jwt" as const, jwt: { sign: { alg: "ES256" as const } } });
-        // Services outside are known to the gateway alone. Its service tokens, in its own name, are for none of the house.
+        // Services outside are known to the gateway alone. Its service tokens, in its own name, are for none of Sallyport.
         if (isGateway && ctx.oidc.params?.["grant_type"] === "client_credentials") {
-          if (isOwn) throw new InvalidTarget("name a service outside this house");
+          if (isOwn) throw new InvalidTarget("name a service outside this deployment");
           const scope = ctx.oidc.params["scope"];
           return server(typeof scope === "string" ? scope : "");
         }
-        if (!isOwn && !isGateway) throw new InvalidTarget(`this house has ${parts.audiences.join(" ")}`);
+        if (!isOwn && !isGateway) throw new InvalidTarget(`this deployment has ${parts.audiences.join(" ")}`);
         const max = await parts.known.scopesOf(client.clientId);
         // A service that asks for scopes is told when it has none of them: an answer without any would mean all.
         const asked = ctx.oidc.params?.["grant_type"] === "client_credentials" ? [...ctx.oidc.requestParamScopes] : [];

@@ -45,7 +45,7 @@ const parseScope = (ctx: GrantContext, max: readonly string[]): string => {
 const parseTargets = (ctx: GrantContext, audiences: readonly string[]): readonly string[] => {
   const asked = valuesOf(ctx, "resource");
   if (asked.some((audience) => !isInternalAudience(audiences, audience)))
-    throw new OAuthError("invalid_target", `this house has ${audiences.join(" ")}`);
+    throw new OAuthError("invalid_target", `this deployment has ${audiences.join(" ")}`);
   return asked.length === 0 ? audiences : asked;
 };
 

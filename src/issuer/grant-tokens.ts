@@ -19,7 +19,7 @@ export interface TokenOrder {
 /** Issues an access token of the embedded issuer for the grants that the library has not. */
 export type IssueToken = (order: TokenOrder) => Promise<string>;
 
-/** `resource` stands for all of the house. */
+/** `resource` stands for all of Sallyport. */
 export const createIssueToken = (provider: Provider, claims: TokenClaims, resource: string): IssueToken => {
   return async (order) => {
     const client = await provider.Client.find(order.clientId);

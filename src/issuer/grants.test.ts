@@ -49,7 +49,7 @@ const setUp = async (t: TestContext, findClient?: FindClient) => {
   return { op, post, asClient, demo, exchange };
 };
 
-/** What a service of the house makes of a token. */
+/** What a service of Sallyport makes of a token. */
 const callerOf = async (op: TestIssuer, token: string, audience: string) => {
   const keys = createLocalJWKSet((await (await fetch(`${op.url}/jwks`)).json()) as { keys: [] });
   const verify = createBearerVerifier({
@@ -291,7 +291,7 @@ test("in production there is no embedded issuer", async (t) => {
   );
 });
 
-test("clients whose credentials the house keeps are taken with the next request, for what they may have, and refused with the next", async (t) => {
+test("clients whose credentials Sallyport keeps are taken with the next request, for what they may have, and refused with the next", async (t) => {
   const kept = new Map<string, RegisteredClient>();
   const { op, post, demo } = await setUp(t, async (clientId) => kept.get(clientId));
   const digests = [secretDigest("kept-secret"), secretDigest("overlapping")];

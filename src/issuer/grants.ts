@@ -22,7 +22,7 @@ import type { TokenClaims } from "./token-claims.ts";
 export interface GrantParts {
   readonly provider: Provider;
   readonly errors: typeof ProviderErrors;
-  /** The gateway's own client: it exchanges for services outside the house. */
+  /** The gateway's own client: it exchanges for services outside Sallyport. */
   readonly webClientId: string;
   readonly signIns: SignIns;
   readonly factors: Factors;
@@ -30,7 +30,7 @@ export interface GrantParts {
   /** Checks a token of this issuer for one of these. */
   readonly checkFor: (audience: readonly string[]) => (token: string) => Promise<Caller>;
   readonly issuerUrl: string;
-  /** All of the house; the first stands for all. */
+  /** All of Sallyport; the first stands for all. */
   readonly audiences: readonly [string, ...string[]];
   readonly clients: KnownClients;
   readonly now: () => Date;
@@ -60,7 +60,7 @@ export const registerGrants = (parts: GrantParts): void => {
   };
 
   const checkPersonal = parts.checkFor([audiences[0]]);
-  // A session's token that names services outside alone; no agent that was handed one comes into the house with it.
+  // A session's token that names services outside alone; no agent that was handed one comes into Sallyport with it.
   const checkOfSession = parts.checkFor([audiences[0], parts.issuerUrl]);
 
   const exchange: Handler = async (ctx) => {

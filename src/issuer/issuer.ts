@@ -42,7 +42,7 @@ export interface IssuerParts {
   /** What access tokens name in `aud`: the public origin, `<origin>/mcp`, the address of each service; the first stands for all. */
   readonly audiences: readonly [string, ...string[]];
   readonly serviceKeys: ServiceKeys;
-  /** Agents and services whose credentials the house keeps; none unless given. */
+  /** Agents and services whose credentials Sallyport keeps; none unless given. */
   readonly findClient?: FindClient | undefined;
   /** Shown at its own `/metrics`, together with its health. */
   readonly metrics: Metrics;
@@ -83,7 +83,7 @@ export const createIssuer = async (parts: IssuerParts): Promise<Issuer> => {
     if (noted !== undefined) return noted;
     if (isOwn(resource)) return resource === parts.audiences[0] ? parts.audiences : resource;
     if (granted.length === 0) return resource;
-    // What a session hands to services outside opens nothing in the house; this issuer itself takes it for an exchange.
+    // What a session hands to services outside opens nothing in Sallyport; this issuer itself takes it for an exchange.
     return [...granted.filter((one) => !isOwn(one)).map(audienceOfResource), issuerUrl];
   };
 
@@ -120,7 +120,7 @@ export const createIssuer = async (parts: IssuerParts): Promise<Issuer> => {
       signOut: signOutPages({ provider: () => provider, publicOrigins: parts.web.publicOrigins }),
     }),
   );
-  // Of what the house keeps itself there is only a digest; a client of the demo may have both.
+  // Of what Sallyport keeps itself there is only a digest; a client of the demo may have both.
   const asGiven = provider.Client.prototype.compareClientSecret;
   provider.Client.prototype.compareClientSecret = async function (actual) {
     return provesClient(await findClient(this.clientId), actual) || asGiven.call(this, actual);

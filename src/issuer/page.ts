@@ -57,7 +57,7 @@ export const passwordPage = (parts: PasswordPageParts): Page => {
     status: parts.fault === undefined ? 200 : 400,
     formTargets: parts.formTargets,
     body: `<h1>Sign in</h1>
-<p>${escape(parts.why ?? "The development sign-in of this house.")}</p>
+<p>${escape(parts.why ?? "The development sign-in of this deployment.")}</p>
 ${fault(parts.fault)}
 <form method="post" action="${escape(parts.action)}">
 <label for="login">Name</label>
@@ -66,7 +66,7 @@ ${fault(parts.fault)}
 <input id="password" name="password" type="password" autocomplete="current-password" required maxlength="256"${marks(parts.fault)}${focusPassword ? " autofocus" : ""}>
 <button type="submit">Sign in</button>
 </form>
-${list === "" ? "<p>No demo sign-ins are loaded: the house runs without its demo world.</p>" : `<h2>Demo sign-ins</h2>\n${hint}<ul>\n${list}\n</ul>`}`,
+${list === "" ? "<p>No demo sign-ins are loaded: Sallyport runs without its demo world.</p>" : `<h2>Demo sign-ins</h2>\n${hint}<ul>\n${list}\n</ul>`}`,
   };
 };
 
@@ -96,7 +96,7 @@ ${parts.proof === undefined ? "" : `<input type="hidden" name="proof" value="${e
 <button type="submit">Confirm</button>
 </form>
 <form method="post" action="${escape(parts.abortAction)}"><button class="plain" type="submit">Cancel</button></form>
-${parts.isDemo ? "<p>The demo's secret for authenticator apps stands in the house's start-up log. Without an app: <code>npm run token -- --code</code></p>" : ""}`,
+${parts.isDemo ? "<p>The demo's secret for authenticator apps stands in Sallyport's start-up log. Without an app: <code>npm run token -- --code</code></p>" : ""}`,
 });
 
 export const messagePage = (title: string, text: string, status = 200): Page => ({

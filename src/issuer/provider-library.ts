@@ -4,7 +4,7 @@ type Library = typeof library;
 
 /**
  * Loads oidc-provider. Its module says "Unsupported runtime" on every Node that is not yet a long-term release, ours
- * included; it is tested on this one, so that single line is kept from the house's first screen. Nothing else is held back.
+ * included; it is tested on this one, so that single line is kept from Sallyport's first screen. Nothing else is held back.
  */
 export const loadProviderLibrary = async (): Promise<Library> => {
   // oxlint-disable-next-line no-console -- the library writes there; see above

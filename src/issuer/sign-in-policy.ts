@@ -5,7 +5,7 @@ export const asksStrong = (acrValues: unknown): boolean => typeof acrValues === 
 
 /**
  * When a person is asked to sign in: as OpenID Connect says (no session, `max_age`, `prompt=login`), and when `strong` is
- * asked of a session that is not. Nobody is asked for consent: every client is the house's own.
+ * asked of a session that is not. Nobody is asked for consent: every client is Sallyport's own.
  */
 export const signInPolicy = (library: typeof interactionPolicy): interactionPolicy.DefaultPolicy => {
   const policy = library.base();

@@ -47,7 +47,7 @@ export interface MembershipParts extends ServiceParts {
   readonly config: SettingsOf<typeof membershipSettings>;
   /** Who somebody may become who signs in; subjects are node ids unless given. */
   readonly signIns?: SignInRules;
-  /** Where the house is reached: what SCIM's addresses may begin with, beside this service's own. */
+  /** Where Sallyport is reached: what SCIM's addresses may begin with, beside this service's own. */
   readonly publicOrigins?: readonly string[];
   /** For `stream_seq` of lists; without it they carry none. */
   readonly bus?: Pick<LiveBus, "head">;
@@ -57,7 +57,7 @@ export interface MembershipParts extends ServiceParts {
   readonly version: string;
 }
 
-/** The identity graph, its questions and its money. Migrations have run; the house's own nodes are put in if they are not there. */
+/** The identity graph, its questions and its money. Migrations have run; Sallyport's own nodes are put in if they are not there. */
 export const createMembership = async (parts: MembershipParts): Promise<Service> => {
   const { database, change, config, log, metrics, now } = parts;
   const dataScope = {

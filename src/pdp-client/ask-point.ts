@@ -13,7 +13,7 @@ export interface PointAnswer<T> {
 }
 
 export interface PointCall<T> {
-  /** Of the house's own decision point, or the whole address of another. */
+  /** Of Sallyport's own decision point, or the whole address of another. */
   readonly path: `/access/v1/${string}` | URL;
   readonly body: string | Uint8Array<ArrayBuffer>;
   /** `undefined`: it wants no credential. */

@@ -4,7 +4,7 @@ import { Problem, type Fault } from "#contract/problem.ts";
 /** What is said of every request and no policy reads: an enforcement point says it of its own. A person says none of it. */
 const circumstances = ["tenant", "session", "ip", "user_agent", "method", "correlation_id", "supported_obligations"] as const;
 
-/** What makes the decision point believe something that only the house can know. */
+/** What makes the decision point believe something that only Sallyport can know. */
 const vouched = [
   "could",
   "background",
@@ -28,7 +28,7 @@ const vouched = [
   "searched_by",
 ] as const;
 
-/** Members of a context that only services of the house may send; what they send beside stands here too, or does not compile. */
+/** Members of a context that only services of Sallyport may send; what they send beside stands here too, or does not compile. */
 export type InternalMember = (typeof circumstances)[number] | (typeof vouched)[number];
 export type InternalContext = Readonly<Partial<Record<InternalMember, unknown>>>;
 
@@ -51,7 +51,7 @@ export const guardContexts = (body: unknown): void => {
     const context = isObject(holder) && Object.hasOwn(holder, "context") ? holder["context"] : undefined;
     if (!isObject(context)) return;
     for (const name of vouched)
-      if (Object.hasOwn(context, name)) faults.push({ path: `${path}/context/${name}`, message: "may only be set by the house" });
+      if (Object.hasOwn(context, name)) faults.push({ path: `${path}/context/${name}`, message: "may only be set by Sallyport" });
   };
   guard("", body);
   const { evaluations } = body;

@@ -93,7 +93,7 @@ for (const [id, type, own] of names)
       for (const [what, signIn, meets] of signIns) {
         const wanted = meets(level, maxAge) ? "met" : [level, maxAge];
         assert.deepEqual(outcomeOf([obligation], signIn), wanted, what);
-        // What is refused for want of a sign-in asks for the same one, whatever the asker has.
+        // What is refused for want of a sign-in asks for the same one, whatever the caller has.
         assert.deepEqual(outcomeOf([obligation], signIn, { denied: "step_up_required" }), [level, maxAge], what);
         assert.equal(outcomeOf([obligation], signIn, { denied: "not_granted" }), "not_granted", what);
       }

@@ -23,7 +23,7 @@ export interface Decision {
 
 /**
  * What may be met beside a sign-in, by whoever has it in hand: rows and columns of the answer, how long a secret is kept, the end of
- * the session that asked, word to somebody. `EvaluationQuery.meets` tells the decision point which of them the question's asker will meet.
+ * the session that asked, word to somebody. `EvaluationQuery.meets` tells the decision point which of them the question's caller will meet.
  */
 export type Meetable = "data_scope" | "secret_grant" | "session_termination" | "notification";
 

@@ -114,7 +114,7 @@ const byKey: ReadonlyMap<string, Pair> = new Map(pairs.map((pair) => [pair.key, 
 /** The pair of these two words, if it is one of ours. */
 export const pairOf = (type: string, action: string): Pair | undefined => byKey.get(`${type}:${action}`);
 
-/** Tools of the house itself: every house has them, everybody may call them, and no graph need know them. */
+/** Tools of Sallyport itself: every instance has them, everybody may call them, and no graph need know them. */
 export const builtInTools = { health: "system.health", find: "system.find_tools" } as const;
 const builtInToolNames: ReadonlySet<string> = new Set(Object.values(builtInTools));
 

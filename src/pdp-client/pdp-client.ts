@@ -43,7 +43,7 @@ export interface PdpClient {
   ): Promise<readonly Decision[]>;
   /**
    * Why a decision does not open what was asked for (`whyRefused`), as `require` throws it; `undefined`: it does. `decision` alone says
-   * too little: a permit may oblige to a sign-in that the asker does not have, or to what `meets` does not name.
+   * too little: a permit may oblige to a sign-in that the caller does not have, or to what `meets` does not name.
    */
   refusal(principal: Pick<Principal, "acr" | "authTime">, decided: Decision, more?: RefusalHere): Problem | undefined;
   /** Of these `<type>/<action>` those that the change would permit and that are not permitted now; nothing is written or recorded. */

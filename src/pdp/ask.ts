@@ -4,7 +4,7 @@ import type { ShownCall } from "#contract/access-requests.ts";
 export interface Ask {
   /** Client id of the enforcement point. */
   readonly pep: string;
-  /** Tenant that the enforcement point's token is bound to; `*` for services of the house. */
+  /** Tenant that the enforcement point's token is bound to; `*` for services of Sallyport. */
   readonly bound: string;
   readonly subject: { readonly type: string; readonly id: string; readonly tenant?: string };
   /** Agents that act for the subject, outermost first. */
@@ -12,7 +12,7 @@ export interface Ask {
   readonly action: string;
   readonly resource: { readonly type: string; readonly id: string };
   readonly assurance: { readonly acr?: string; readonly authTime?: number };
-  /** Only services of the house may vouch for these. */
+  /** Only services of Sallyport may vouch for these. */
   readonly vouched: Vouched;
   /** Properties of the resource as the enforcement point states them. */
   readonly props: Properties;
@@ -21,7 +21,7 @@ export interface Ask {
   readonly ui: Properties;
   /** What a foreign enforcement point says of the subject and of the action; only schemas of their own have a place for it. */
   readonly said?: { readonly subject?: Properties; readonly action?: Properties };
-  /** Obligation types and kinds that the enforcement point can meet; `all` for services of the house. */
+  /** Obligation types and kinds that the enforcement point can meet; `all` for services of Sallyport. */
   readonly supported: "all" | ReadonlySet<string>;
 }
 
@@ -32,7 +32,7 @@ export interface Vouched {
   readonly could: boolean;
   /** Asked beside what somebody does, to know how much of the answer to show. */
   readonly showing?: boolean;
-  /** Asked by the house itself, because time went on and not because somebody did something. */
+  /** Asked by Sallyport itself, because time went on and not because somebody did something. */
   readonly background?: boolean;
   readonly toolsScope: boolean;
   readonly assigned: boolean;
@@ -56,7 +56,7 @@ export interface Vouched {
 
 export const vouchesNothing: Vouched = { could: false, toolsScope: false, assigned: false, costMicro: 0, approval: false };
 
-/** A question that the house itself asks: nothing comes with it that a client sent, and whatever it obliges to can be met. */
+/** A question that Sallyport itself asks: nothing comes with it that a client sent, and whatever it obliges to can be met. */
 export const internalAsk = (asked: Pick<Ask, "pep" | "bound" | "subject" | "agents" | "action" | "resource"> & Partial<Ask>): Ask => ({
   assurance: {},
   vouched: vouchesNothing,
@@ -67,7 +67,7 @@ export const internalAsk = (asked: Pick<Ask, "pep" | "bound" | "subject" | "agen
   ...asked,
 });
 
-/** Circumstances that were put before the policies, all of them made by the house; recorded with the decision. */
+/** Circumstances that were put before the policies, all of them made by Sallyport; recorded with the decision. */
 export interface Inputs {
   readonly mfa: boolean;
   readonly approved: boolean;

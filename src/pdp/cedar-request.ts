@@ -42,7 +42,7 @@ const valueOf = (value: unknown, shape: Shape): CedarValueJson | undefined => {
 type Made<Of> = ReadonlyMap<string, (of: Of) => CedarValueJson | undefined>;
 const made = <Of>(members: Readonly<Record<string, (of: Of) => CedarValueJson | undefined>>): Made<Of> => new Map(Object.entries(members));
 
-/** What the schema wants of an entity: what the house knows of every one, else what the facts hold by that name. */
+/** What the schema wants of an entity: what Sallyport knows of every one, else what the facts hold by that name. */
 const attributesOf = <Of>(
   type: string,
   known: Made<Of>,

@@ -24,7 +24,7 @@ export interface CedarParts {
   readonly decisions: DecisionFacts;
   /** What was approved; nothing unless given. */
   readonly approvals?: Approvals;
-  /** The house's own words unless given. */
+  /** Sallyport's own words unless given. */
   readonly vocabulary?: Vocabulary;
   readonly metrics: Metrics;
   readonly now: () => Date;

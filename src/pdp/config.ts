@@ -40,7 +40,7 @@ export const pdpSettings = {
     default: "coarse",
   }),
   internalClients: setting("PDP_INTERNAL_CLIENTS", commaList(), {
-    description: "Services of the house that may speak of any tenant, vouch for circumstances and are not limited in rate.",
+    description: "Services of Sallyport that may speak of any tenant, vouch for circumstances and are not limited in rate.",
     default: "gateway,crud,membership,secrets",
   }),
   batchMaxItems: setting("PDP_BATCH_MAX_ITEMS", integer(1, 1000), {

@@ -34,7 +34,7 @@ export interface Verdict {
   readonly cached?: boolean;
 }
 
-/** A verdict that no policy of the house made. */
+/** A verdict that no policy of Sallyport made. */
 export const bareVerdict = (
   seen: Pick<Verdict, "ask" | "tenant" | "facts" | "inputs">,
   outcome: Pick<Verdict, "decision" | "reason"> & { readonly obligations?: readonly Obligation[] },

@@ -94,7 +94,7 @@ const declared: readonly (readonly [text: string, says: RegExp])[] = [
 ];
 test("obligations that cannot be made, or whose forms cannot both hold, stop the bundle", () => {
   for (const [text, says] of declared) {
-    // The house's policies name mfa and data-scope: those stay declared.
+    // Sallyport's policies name mfa and data-scope: those stay declared.
     const rest = ["mfa", "data-scope"]
       .filter((id) => !text.startsWith(`${id}:`))
       .map((id) =>
@@ -110,12 +110,12 @@ test("obligations that cannot be made, or whose forms cannot both hold, stop the
   }
 });
 
-/** The demo world under the house's policies and some more. */
+/** The demo world under Sallyport's policies and some more. */
 const worldWith = async (t: TestContext, obligations: string, cedar: string): Promise<PdpWorld> => {
   const folder = await mkdtemp(join(tmpdir(), "obligations-"));
   t.after(() => rm(folder, { recursive: true }));
   await cp(policyFolder, folder, { recursive: true });
-  // What the cases say of the house's own policies does not hold of these.
+  // What the cases say of Sallyport's own policies does not hold of these.
   await rm(join(folder, "cases"), { recursive: true });
   await writeFile(join(folder, "more.cedar"), cedar);
   await writeFile(join(folder, "obligations.yaml"), `${files["obligations.yaml"] ?? ""}\n${obligations}`);
@@ -275,7 +275,7 @@ for (const demand of signInDemands)
     assert.equal(weak.code, "step_up_required", "what a sign-in would show is not left out unsaid");
   });
 
-test("the house's own step-up, declared stronger, is as strong as it says for every policy that names it", async (t) => {
+test("Sallyport's own step-up, declared stronger, is as strong as it says for every policy that names it", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), "obligations-"));
   t.after(() => rm(folder, { recursive: true }));
   await cp(policyFolder, folder, { recursive: true });

@@ -26,7 +26,7 @@ export interface PlacingParts {
 /**
  * The tenant that a decision is made in, or `undefined` when the subject is not to be placed. It is always one that the graph
  * says the subject belongs to; an enforcement point that is bound to a tenant learns nothing of other tenants' subjects.
- * A service of the house belongs to none: it has the tenant of the tool call it acts for, else `*`, in which nothing but
+ * A service of Sallyport belongs to none: it has the tenant of the tool call it acts for, else `*`, in which nothing but
  * what is shared can be reached.
  */
 const tenantOf = (ask: Ask, subject: Facts["subject"], toolTenant: string | undefined): string | undefined => {
@@ -78,8 +78,8 @@ export const createPlacing = (parts: PlacingParts): ((informed: Informed, knows?
     const { inputs, toolTenant } = await inputsOf(informed);
     const tenant = tenantOf(ask, informed.facts.subject, toolTenant);
     const facts = withVouched(informed);
-    // What is refused before the policies is recorded without what the asker may not know: whose the subject or the
-    // resource is, if it is another tenant's. To the asker both look as if they did not exist.
+    // What is refused before the policies is recorded without what the caller may not know: whose the subject or the
+    // resource is, if it is another tenant's. To the caller both look as if they did not exist.
     const refused = (reason: Reason, seen: Facts | undefined = facts): Placed => ({
       refused: bareVerdict({ ask, tenant, facts: seen, inputs }, { decision: false, reason }),
     });
@@ -131,7 +131,7 @@ export const whyUnplaced = (
 const isForeign = (resource: Facts["resource"], tenant: string): boolean =>
   resource !== null && resource.tenant_ids.length > 0 && !resource.tenant_ids.includes(tenant);
 
-/** What the graph does not hold although policies may speak of it: a thing that a service of the house vouches for. */
+/** What the graph does not hold although policies may speak of it: a thing that a service of Sallyport vouches for. */
 const withVouched = ({ ask, pair, facts, resourceId }: Informed): Facts => {
   const tenant = ask.vouched.resourceTenant;
   if (facts.resource !== null || tenant === undefined || pair?.of !== "named" || isBuiltInTool(pair, resourceId)) return facts;

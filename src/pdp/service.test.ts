@@ -200,7 +200,7 @@ test("a batch without items is a single evaluation; one with too many is refused
   assert.equal((await read<ProblemBody>(many)).code, "too_many_evaluations");
 });
 
-test("only services of the house vouch for circumstances; from anybody else such a member is refused, not dropped", async () => {
+test("only services of Sallyport vouch for circumstances; from anybody else such a member is refused, not dropped", async () => {
   const world = await shared();
   const foreign = await world.identity.tokenFor({ sub: "service:pep", tenant: "tenant:acme", scopes: ["authzen.pep"] });
   for (const member of ["could", "agent", "approval", "tool", "facts"]) {
@@ -427,7 +427,7 @@ test("a foreign enforcement point must say which obligations it can meet; detail
   assert.notEqual(instance.context?.decision_id, undefined);
 });
 
-test("services of the house are told the moment at which an endpoint of the tool protocol was decided, which the next graph ends; nobody else is", async (t) => {
+test("services of Sallyport are told the moment at which an endpoint of the tool protocol was decided, which the next graph ends; nobody else is", async (t) => {
   let graphVersion = 1;
   const plain = await pdpWorld(t);
   const own = readerFacts(plain.world);
@@ -447,7 +447,7 @@ test("services of the house are told the moment at which an endpoint of the tool
   assert.notEqual(await momentOf(instance, entry), moment);
 });
 
-test("services of the house are told which policies decided about a secret; nobody else is, and of nothing else", async () => {
+test("services of Sallyport are told which policies decided about a secret; nobody else is, and of nothing else", async () => {
   const world = await shared();
   const secret = { subject: ben, action: { name: "read" }, resource: { type: "secret", id: "yaml://secret/x" } };
   const versionOf = async (token: string, body: object): Promise<unknown> =>
@@ -459,7 +459,7 @@ test("services of the house are told which policies decided about a secret; nobo
   assert.equal(await versionOf(foreign, secret), undefined);
 });
 
-test("a foreign enforcement point is limited in rate, services of the house are not", async (t) => {
+test("a foreign enforcement point is limited in rate, services of Sallyport are not", async (t) => {
   const world = await pdpWorld(t, { settings: { PDP_CALLS_PER_SECOND: "1" } });
   const foreign = await world.identity.tokenFor({ sub: "service:pep", tenant: "tenant:acme", scopes: ["authzen.pep"] });
   const statuses = [];
@@ -503,7 +503,7 @@ test("the key of the metadata outlives a restart, and is kept sealed", async (t)
   const [row] = await first.database.run(keptKey);
   assert.ok(row !== undefined && !Buffer.from(row.sealed_private).toString("latin1").includes('"d"'));
   const moved = await pdpWorld(t, { over: first, parts: { secrets: testIdentity().secrets } });
-  assert.notDeepEqual(await keysOf(moved), await keysOf(first), "another house secret, another key");
+  assert.notDeepEqual(await keysOf(moved), await keysOf(first), "another instance secret, another key");
 });
 
 test("health is alive, ready with its parts, and names the part that is not", async (t) => {

@@ -49,7 +49,7 @@ export interface PdpParts extends DecidingParts, ServiceParts {
 
 const MAX_BODY_BYTES = 2 * 1_048_576;
 
-/** The way in, and who a caller is as an enforcement point: the house's own are not counted. */
+/** The way in, and who a caller is as an enforcement point: Sallyport's own are not counted. */
 const openRouter = (parts: PdpParts): { readonly router: Router<Caller>; readonly pepOf: (caller: Caller) => Pep } => {
   const { config, now } = parts;
   const instance = new Set(config.internalClients.map((name) => `service:${name}`));

@@ -90,7 +90,7 @@ test("the documents start each profile on a data folder of its own, and ask for 
     const text = await readFile(new URL(`../../docs/${name}`, import.meta.url), "utf8");
     for (const [, folder] of text.matchAll(/^npm start -- --config \S*interop\S*(?: --data (\S+))?.*$/gm)) {
       started += 1;
-      assert.ok(folder?.startsWith(".sallyport/"), `${name} starts a profile on the house's own data folder`);
+      assert.ok(folder?.startsWith(".sallyport/"), `${name} starts a profile on Sallyport's own data folder`);
       assert.ok(text.includes(`npm run --silent token -- --client service:pep --data ${folder})`), `${name}: token of ${folder}`);
     }
   }

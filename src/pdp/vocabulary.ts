@@ -14,7 +14,7 @@ export interface Vocabulary {
 
 const inOrder = (found: Iterable<Pair>): readonly Pair[] => [...found].toSorted((a, b) => (a.action < b.action ? -1 : 1));
 
-/** The house's own words (`pairs.ts`): subjects are identities of the graph. */
+/** Sallyport's own words (`pairs.ts`): subjects are identities of the graph. */
 export const builtInVocabulary: Vocabulary = {
   pairOf,
   pairsOf: (type) => inOrder(pairs.filter((pair) => pair.type === type)),

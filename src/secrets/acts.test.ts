@@ -169,7 +169,7 @@ suite("operations on the file and on OpenBao", () => {
     assert.equal((await on.get("/versions", { uri })).said, "200");
   });
 
-  test("a place whose store lets the house list nothing is 501 where it is named, and passed over where it is not", async (t) => {
+  test("a place whose store lets Sallyport list nothing is 501 where it is named, and passed over where it is not", async (t) => {
     const store = await startKvDouble(t, "openbao");
     const at = await testSecrets(t, { more: [kvProvider(kvServer({ URL: store.url, TOKEN: store.rootToken }))] });
     await at.send(ada, "POST", "/api/secrets", { body: { uri: "yaml://secret/seen#k", value: 1 } });

@@ -81,7 +81,7 @@ export const createSecretDecision = (parts: DecideParts) => {
     if (answer === undefined || parts.pdpClient.refusal(requester.caller, answer) !== undefined) return {};
     return { reason, remedy: remedies[reason] };
   };
-  /** With whose they are said to be, which the house keeps beside their stores. */
+  /** With whose they are said to be, which Sallyport keeps beside their stores. */
   const asksOf = async (requester: SecretRequester, ref: SecretRef, nodes: readonly SecretNode[]): Promise<readonly EvaluationQuery[]> => {
     const owners = await parts.changes.ownersOf(ref.tenant, [...new Set(nodes.map(formatPrefix))]);
     return nodes.map((node) => askOf(requester, ref, node, owners.get(formatPrefix(node))));
@@ -120,7 +120,7 @@ export const createSecretDecision = (parts: DecideParts) => {
     return { decisionId, nodes: new Set(nodes.map((node) => node.id)) };
   };
 
-  /** Ids of those that the asker is permitted; of the others nothing is said. */
+  /** Ids of those that the caller is permitted; of the others nothing is said. */
   const filter = async (
     requester: SecretRequester,
     ref: SecretRef,

@@ -96,7 +96,7 @@ test("each bad input gets its one code, in a query and in a body alike, is repea
   assert.equal(({} as { x?: unknown }).x, undefined);
 });
 
-test("no header of a caller's that a store would read reaches one, and none changes what the house says itself", async (t) => {
+test("no header of a caller's that a store would read reaches one, and none changes what Sallyport says itself", async (t) => {
   const store = await startKvDouble(t, "openbao");
   const provider = kvProvider(kvServer({ URL: store.url, TOKEN: store.rootToken, NAMESPACE: "team/one" }));
   const at = await testSecrets(t, { more: [provider] });

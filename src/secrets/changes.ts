@@ -4,7 +4,7 @@ import { statement, type Database } from "#store/database.ts";
 import { formatPrefix, type SecretPrefix } from "./secret-uri.ts";
 import type { SharedStore, StorePosition } from "./store-position.ts";
 
-/** What the house knows of a secret beside its store: whose it is, who made it and who changed it last. */
+/** What Sallyport knows of a secret beside its store: whose it is, who made it and who changed it last. */
 export type LastChange = Omit<ReplyOf<typeof listSecretMetadata>["items"][number], "uri" | "keys">;
 
 /** Who changed something, and the version that it made. */
@@ -130,12 +130,12 @@ export const createChanges = (database: Database, keepSeconds: number) => {
       if (cluster !== null && value !== null && at !== null) reach?.({ cluster, value, place: at });
       return changing ? undefined : stamp;
     },
-    /** By URI; one whose newest version is not the house's is left out where `version` is told. */
+    /** By URI; one whose newest version is not Sallyport's is left out where `version` is told. */
     last: async (tenant: string, uris: readonly string[], version?: number): Promise<ReadonlyMap<string, LastChange>> => {
       const rows = uris.length === 0 ? [] : await database.run(LAST, [tenant, uris, version ?? null]);
       return new Map(
         rows.map(({ uri, is_last: isLast, ...row }) => {
-          // Nobody is named for a version that was made beside the house.
+          // Nobody is named for a version that was made beside Sallyport.
           const { updated_by: _by, updated_at: _at, ...rest } = row;
           return [uri, Object.fromEntries(Object.entries(isLast ? row : rest).filter(([, value]) => value !== null))];
         }),

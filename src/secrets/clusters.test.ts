@@ -121,4 +121,4 @@ suite("a cluster behind a balancer, and two replicas", () => {
 
 /** What the service reports of its stores. */
 const degraded = async (at: TestSecrets): Promise<unknown> =>
-  ((await (await at.service.fetch(new Request("http://house.internal/health/ready"))).json()) as Json)["degraded"];
+  ((await (await at.service.fetch(new Request("http://sallyport.internal/health/ready"))).json()) as Json)["degraded"];

@@ -53,7 +53,7 @@ export const secretsSettings = {
     default: "true",
   }),
   workloads: setting("SECRETS_WORKLOADS", commaList(), {
-    description: "House services that read values to use them in a call, and whose word about that call counts.",
+    description: "Internal services that read values to use them in a call, and whose word about that call counts.",
     default: "service:crud,service:gateway,service:membership",
   }),
   agentValueReads: setting("SECRETS_AGENT_VALUE_READS", z.enum(["deny", "pdp"]), {
@@ -69,7 +69,7 @@ export const secretsSettings = {
   }),
   cacheSeconds: setting("SECRETS_CACHE_TTL_SECONDS", integer(0, 300), {
     description:
-      "How long a value of a KVv2 server may be kept in memory, sealed. What the house changes is seen at once, what others change there after that time. 0: never.",
+      "How long a value of a KVv2 server may be kept in memory, sealed. What Sallyport changes is seen at once, what others change there after that time. 0: never.",
     unit: "s",
     default: "30",
   }),

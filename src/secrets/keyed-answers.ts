@@ -45,7 +45,7 @@ const leaveUnknown: ReadonlySet<ProblemCode> = new Set(["outcome_unknown", "inte
 /**
  * What is sent again with its `Idempotency-Key` is answered again and not done again. Answers are kept for 24 hours, by caller, path
  * and key, of what was done or may have been: what was refused or failed may be tried again with its key. Of the body, which holds a
- * value, only a MAC under the house's secret is kept. Throws `idempotency_key_required` (400) for a malformed key, `in_progress` (409)
+ * value, only a MAC under Sallyport's secret is kept. Throws `idempotency_key_required` (400) for a malformed key, `in_progress` (409)
  * while the first one runs, `idempotency_conflict` (409) for another body, `outcome_unknown` (504) where nobody can tell what came of it.
  */
 export const createKeyedAnswers = (parts: { readonly database: Database; readonly secrets: InstanceSecrets }) => {

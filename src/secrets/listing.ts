@@ -30,7 +30,7 @@ export interface FoundPage {
   readonly items: readonly Found[];
   readonly nextCursor?: string;
   readonly truncatedBy?: Listing["truncatedBy"] | "decisions";
-  /** Places whose store lets the house list nothing, where none was named. */
+  /** Places whose store lets Sallyport list nothing, where none was named. */
   readonly skipped?: string[];
 }
 

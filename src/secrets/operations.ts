@@ -14,7 +14,7 @@ import type { ProviderAbility } from "./providers/secret-provider.ts";
 import { secretSchemes } from "#contract/secret-schemes.ts";
 import { hasVersions, type Scheme } from "./uri-schemes.ts";
 
-/** What somebody wants of a secret: `execute` = a service of the house uses the value and shows it to nobody. */
+/** What somebody wants of a secret: `execute` = a service of Sallyport uses the value and shows it to nobody. */
 export type Purpose =
   | "read"
   | "execute"

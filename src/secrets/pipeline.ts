@@ -93,7 +93,7 @@ export interface Performed<R> {
 
 type Wish = Omit<SecretAsk<unknown>, "act" | "reported" | "isDone">;
 
-/** The corridor, and the part of it that only says whether. */
+/** The pipeline, and the part of it that only says whether. */
 export interface OperationPipeline {
   <R>(ask: SecretAsk<R>): Promise<Performed<R>>;
   /** Everything that may refuse, a refusal recorded; nothing is touched. */
@@ -144,7 +144,7 @@ export const decisionOf = (problem: Problem): string | undefined => {
 };
 
 /**
- * The corridor of every secret operation: can the provider? - who asks - tenant guard - scope - decide - open audit - act -
+ * The pipeline of every secret operation: can the provider? - who asks - tenant guard - scope - decide - open audit - act -
  * close audit with its event. A secret that is forbidden and one that is absent answer alike (403): existence is for those
  * who are permitted. Without a decision or a committed audit entry nothing is touched (503).
  */

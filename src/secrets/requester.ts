@@ -74,7 +74,7 @@ const readToolCall = (headers: Headers): CallBehind => {
 };
 
 /**
- * Makes an asker of a caller. A workload has no tenant of its own: it has that of the decision which permitted the tool
+ * Makes an caller of a caller. A workload has no tenant of its own: it has that of the decision which permitted the tool
  * call it names, and which is looked up here. Throws `secret_authz_failed` (403), `decision_unavailable` (503).
  */
 export const createRequesters = (parts: RequesterParts) => {

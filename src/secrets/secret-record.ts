@@ -115,7 +115,7 @@ export const eventOf = (
     data: {
       ...about(recorded, ref),
       ...end.reported,
-      // In the house alone: the type that leaves it does not declare them.
+      // In Sallyport alone: the type that leaves it does not declare them.
       places: ref === undefined || resourceRef === undefined ? undefined : placeRefs(resourceRef, requester.tenant, uri),
       outcome: end.outcome,
       code: end.code,
@@ -160,7 +160,7 @@ export interface LeftEnd {
   readonly versions: readonly number[];
 }
 
-/** Record and event of an act whose end the house found out for a process that died: its own, on behalf of whoever had asked for it. */
+/** Record and event of an act whose end Sallyport found out for a process that died: its own, on behalf of whoever had asked for it. */
 export const settledAct = (
   left: LeftAct,
   operation: Pick<Operation, "op" | "purposes" | "event">,

@@ -51,7 +51,7 @@ const withValues = (read: unknown, lossless: unknown): unknown => {
 };
 
 /**
- * Reads a body; of its values no digit is lost, all else is read as everywhere in the house. Throws `body_ambiguous` for a repeated member, `value_too_deep` beyond 32,
+ * Reads a body; of its values no digit is lost, all else is read as everywhere in Sallyport. Throws `body_ambiguous` for a repeated member, `value_too_deep` beyond 32,
  * `body_unreadable` else (400).
  */
 export const parseSecretBody = (bytes: Uint8Array): unknown => {

@@ -55,7 +55,7 @@ const onlyPassing = ({ look }: OperationPipeline): OperationPipeline =>
 /** Everything that changes a secret. */
 export const serveActs = ({ router, perform, policy, journal, answers, changes, plans }: ActParts): void => {
   const { schemes } = policy;
-  /** A changing POST: with an Idempotency-Key it is done once; whoever has its answer again passes the corridor again, up to the act. */
+  /** A changing POST: with an Idempotency-Key it is done once; whoever has its answer again passes the pipeline again, up to the act. */
   const serveOnce = <E extends Endpoint>(endpoint: E, handlerOf: (perform: OperationPipeline) => Handler<E, Caller>): void => {
     const passAgain = handlerOf(onlyPassing(perform));
     router.serve(

@@ -132,7 +132,7 @@ export const serveListings = (parts: ListingParts): void => {
       ...whoOf(from),
       act: (provider, at) => provider.describe(at),
     });
-    // Nobody is named for a version that another than the house has made.
+    // Nobody is named for a version that another than Sallyport has made.
     const last = await parts.changes.last(ref.tenant, [ref.id], result.current_version);
     return { uri: ref.canonical, ...result, ...last.get(ref.id), versions: result.versions };
   };

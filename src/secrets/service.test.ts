@@ -55,7 +55,7 @@ suite("secrets service", () => {
     const store = await startKvDouble(t, "openbao");
     const at = await testSecrets(t, { more: [kvProvider(kvServer({ URL: store.url, TOKEN: store.rootToken }))] });
     const said = async () => {
-      const response = await at.service.fetch(new Request("http://house.internal/health/ready"));
+      const response = await at.service.fetch(new Request("http://sallyport.internal/health/ready"));
       return [response.status, (await json(response))["degraded"]];
     };
     assert.deepEqual(await said(), [200, undefined]);
@@ -82,7 +82,7 @@ suite("secrets service", () => {
       return testSecrets(t, { more: [kvProvider(kvServer({ URL: store.url, TOKEN: token }), { places })] });
     };
     const degraded = async (at: TestSecrets) =>
-      (await json(await at.service.fetch(new Request("http://house.internal/health/ready"))))["degraded"];
+      (await json(await at.service.fetch(new Request("http://sallyport.internal/health/ready"))))["degraded"];
     const good = await open("kv-a", store.rootToken);
     assert.equal(await degraded(good), undefined);
     assert.ok(store.journal.some(({ line }) => line === "GET /v1/kv-a/data/team/sallyport-health-probe"));
@@ -340,7 +340,7 @@ suite("secrets service", () => {
     ["an unknown tenant", { ...ada, tenant: "tenant:other" }, DEMO, "403 tenant_mount"],
   ];
   for (const [what, who, uri, expected] of pipeline) {
-    test(`the corridor's order: ${what} is ${expected}`, async (t) => {
+    test(`the pipeline's order: ${what} is ${expected}`, async (t) => {
       const at = await testSecrets(t);
       const response = await getValue(at, who, uri);
       assert.equal(await refusal(response), expected);

@@ -157,7 +157,7 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
       shareOf: bodyShareOf,
       tracing: parts.tracing,
       name: "secrets",
-      // The scope is asked for inside the corridor, after the tenant guard; the router asks for a valid token alone. What is about many
+      // The scope is asked for inside the pipeline, after the tenant guard; the router asks for a valid token alone. What is about many
       // secrets, or none, needs a scope before it is looked at.
       authenticate: (request, endpoint) => authenticate(request, ofMany.has(endpoint.path) ? endpoint : { ...endpoint, scope: [] }),
       log: parts.log,

@@ -17,7 +17,7 @@ export const lowerAscii = (text: string): string =>
 const aliasName = /^[a-z][a-z0-9+.-]{0,31}$/;
 
 /**
- * Reads `name=scheme,name=scheme`. Aliases are replaced while parsing, so inside the house one secret has one name.
+ * Reads `name=scheme,name=scheme`. Aliases are replaced while parsing, so inside Sallyport one secret has one name.
  * An alias may not stand for an alias, nor take a scheme's own name.
  */
 export const parseSchemeAliases = (

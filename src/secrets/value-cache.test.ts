@@ -145,7 +145,7 @@ suite("values kept in memory", () => {
     assert.deepEqual([await read(one), await read(one)], ['{"k":2}', '{"k":2} cached']);
   });
 
-  test("what is changed beside the house is seen when the time is over, and at once where nothing is kept", async (t) => {
+  test("what is changed beside Sallyport is seen when the time is over, and at once where nothing is kept", async (t) => {
     const at = await open(t);
     if (at === undefined) return;
     const { one, read } = at;

@@ -28,7 +28,7 @@ const MAX_BYTES = 16 * 1024 * 1024;
 /**
  * Keeps values of stores with versions for some seconds, sealed under a key that only this process has, the longest unused one dropped
  * first. A kept value is served only while the secret's stamp is the one it was read under, so no process serves what another has
- * changed since; what is changed beside the house is seen when the seconds are over. No absence and no fault is kept. Cost of a hit:
+ * changed since; what is changed beside Sallyport is seen when the seconds are over. No absence and no fault is kept. Cost of a hit:
  * one row of the database.
  */
 export const createReadValue = (parts: {

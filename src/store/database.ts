@@ -18,7 +18,7 @@ export type SqlValue =
 
 /** A named statement: written once, prepared once a connection. `Row` is what one row holds. */
 export interface Statement<Row> {
-  /** Unique in the house, e.g. `membership.reserve`. */
+  /** Unique in Sallyport, e.g. `membership.reserve`. */
   readonly name: string;
   readonly text: string;
   /**

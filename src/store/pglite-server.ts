@@ -22,7 +22,7 @@ const faultOf = (error: unknown): WireFault => {
  * requests are. It computes on the thread that calls it, and holds that thread's loop meanwhile.
  */
 export const servePglite = async (start: ServerStart, reply: (message: ServerReply) => void): Promise<(request: ServerRequest) => void> => {
-  // Small log segments: the data folder of a small house stays small, and so do the snapshots of the tests. 16 MiB of
+  // Small log segments: the data folder of a small instance stays small, and so do the snapshots of the tests. 16 MiB of
   // buffers instead of PostgreSQL's 128: 120 MiB of memory less and an opening a quarter cheaper, for random reads and writes over a table of
   // 100 MiB that take 5 % longer; where the rows in use fit, nothing does.
   const options = {

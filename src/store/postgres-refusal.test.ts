@@ -8,7 +8,7 @@ import { createPostgres } from "./postgres.ts";
 import { postgresRefusal } from "./postgres-refusal.ts";
 import { ServerSilent, SqlFault, storeUnavailable } from "./sql-fault.ts";
 
-const url = "postgres://sally:canary-word@db.example:6432/house";
+const url = "postgres://sally:canary-word@db.example:6432/sallyport";
 
 test("why PostgreSQL cannot be had is one sentence with host, port and cause, and never the password", () => {
   for (const [error, exitCode, says] of [
@@ -22,8 +22,8 @@ test("why PostgreSQL cannot be had is one sentence with host, port and cause, an
     [storeUnavailable(new Error("timeout exceeded when trying to connect")), 69, /it did not answer in time/],
     [storeUnavailable(new ServerSilent("store.version", { cause: new Error("Query read timeout") })), 69, /it did not answer in time/],
     [storeUnavailable(new SqlFault({ code: "53300", message: "too many clients already" })), 69, /too many clients already/],
-    [new SqlFault({ code: "28P01", message: "password authentication failed" }), 78, /does not let user sally into database house/],
-    [new SqlFault({ code: "3D000", message: 'database "house" does not exist' }), 78, /database "house" does not exist/],
+    [new SqlFault({ code: "28P01", message: "password authentication failed" }), 78, /does not let user sally into database sallyport/],
+    [new SqlFault({ code: "3D000", message: 'database "sallyport" does not exist' }), 78, /database "sallyport" does not exist/],
     [new Error("PostgreSQL 15 or newer is needed"), 78, /PostgreSQL 15 or newer is needed/],
   ] as const) {
     const refusal = postgresRefusal("DATABASE_URL", url, error);
@@ -42,7 +42,7 @@ test("a port where nothing listens is said as such by what the driver throws", a
   const { port } = server.address() as AddressInfo;
   server.close();
   await once(server, "close");
-  const at = `postgres://sally:canary-word@127.0.0.1:${port}/house`;
+  const at = `postgres://sally:canary-word@127.0.0.1:${port}/sallyport`;
   const error: unknown = await createPostgres({ url: at, poolSize: 1, log: silentLog }).catch((fault: unknown) => fault);
   assert.deepEqual(postgresRefusal("DATABASE_URL", at, error), {
     exitCode: 69,

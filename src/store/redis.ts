@@ -77,7 +77,7 @@ export const openRedis = async (options: RedisOptions): Promise<Redis> => {
   const answerMs = options.answerTimeoutMs ?? ANSWER_MS;
   const authority = options.caFile === undefined ? {} : { ca: await readFile(options.caFile, "utf8") };
   const isTls = url.startsWith("rediss:");
-  // Only a house that has a Redis server waits for its library, which is as large as half of the house.
+  // Only an instance that has a Redis server waits for its library, which is as large as half of Sallyport.
   const { createClient } = await import("redis");
 
   const makeClient = (use: string) => {

@@ -8,7 +8,7 @@ const isCollector = (text: string): boolean => {
   return (protocol === "http:" || protocol === "https:") && pathname === "/" && search === "" && username === "";
 };
 
-/** Settings of what leaves the house as telemetry. */
+/** Settings of what leaves Sallyport as telemetry. */
 export const telemetrySettings = {
   telemetryEnabled: setting("TELEMETRY_ENABLED", flag(), {
     description: "false: no traces and metrics are sent, whatever OTLP_ENDPOINT says. Logs and /metrics are not meant.",

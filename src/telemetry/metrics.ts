@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, Registry } from "@prometheus-io/client";
 
-/** One metric: every one of the house stands in this list. Labels are closed or capped: never an id of a person or tool. */
+/** One metric: every one of Sallyport stands in this list. Labels are closed or capped: never an id of a person or tool. */
 export interface MetricRow {
   readonly kind: "counter" | "gauge" | "histogram";
   readonly labels: readonly string[];
@@ -142,7 +142,7 @@ const makeMetric = (name: string, row: MetricRow): Counter<string> | Gauge<strin
   return row.kind === "gauge" ? new Gauge(common) : new Histogram({ ...common, buckets: [...(row.buckets ?? seconds)] });
 };
 
-/** Every metric of the table is told from the start. One a process, made by house.ts. */
+/** Every metric of the table is told from the start. One a process, made by instance.ts. */
 export const createMetrics = (mirror?: MetricMirror): Metrics => {
   const made = new Map<string, ReturnType<typeof makeMetric>>();
   const series = new Map<string, Set<string>>();

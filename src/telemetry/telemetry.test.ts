@@ -132,7 +132,7 @@ test("without an endpoint nothing is opened, and a trace is carried on all the s
     assert.deepEqual([inside, traceId], [[traceparent, traceparent], traceparent.slice(3, 35)]);
   }
   assert.notEqual(made[0]?.traceparent, made[1]?.traceparent);
-  assert.equal((await reported({ kind: "client" })).traceparent, undefined, "the house's own rounds are nobody's request");
+  assert.equal((await reported({ kind: "client" })).traceparent, undefined, "Sallyport's own rounds are nobody's request");
 });
 
 test("a collector that is away, or silent, is never waited for; what is lost is counted and said once", async (t) => {

@@ -34,7 +34,7 @@ const TABLES = statement<{ place: string }>(
    where table_type = 'BASE TABLE' and table_schema not in ('pg_catalog', 'information_schema') order by 1`,
 );
 
-/** Every row of every table of the house, whatever tables there are; bytes as hex, and as the text that they are of. */
+/** Every row of every table of Sallyport, whatever tables there are; bytes as hex, and as the text that they are of. */
 export const textOfDatabase = async (database: Database): Promise<ReadonlyMap<string, string>> => {
   const found = new Map<string, string>();
   for (const { place } of await database.run(TABLES)) {

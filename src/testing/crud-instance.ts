@@ -195,7 +195,7 @@ export const crudInstance = async (
     readonly tenants?: readonly string[];
     /** Whose place a secret URI names. */
     readonly secretOwner?: (uri: string) => string | undefined;
-    /** Another house whose database this one shares, as a second process would. */
+    /** Another instance whose database this one shares, as a second process would. */
     readonly beside?: Pick<CrudInstance, "database">;
     readonly configFolder?: string;
     /** In place of what `servers.yaml` allows: nothing (`none`), or everything, none of which can be started (`away`). */
@@ -371,7 +371,7 @@ export const crudInstance = async (
     const body = more.raw ?? (more.body === undefined ? undefined : JSON.stringify(more.body));
     if (body !== undefined && !headers.has("content-type")) headers.set("content-type", "application/json");
     return crud.fetch(
-      new Request(`http://house.internal${path}`, {
+      new Request(`http://sallyport.internal${path}`, {
         method: more.method ?? (body === undefined ? "GET" : "POST"),
         headers,
         ...(body === undefined ? {} : { body }),

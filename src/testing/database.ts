@@ -79,7 +79,7 @@ const holdProgram = (): Promise<object> =>
 
 /**
  * A fresh embedded database with the migrations of these rooms; closed when the test ends. It computes on the thread of the test, for a tenth
- * less of processor time in all; the house has it in a thread of its own, and both pass the same contract.
+ * less of processor time in all; Sallyport has it in a thread of its own, and both pass the same contract.
  */
 export const testDatabase = async (
   t: Pick<TestContext, "after">,

@@ -28,13 +28,13 @@ export const freePort = async (): Promise<number> => {
   throw noneFree();
 };
 
-/** What a house takes of a block of ports, counted from its first. */
+/** What an instance takes of a block of ports, counted from its first. */
 const TAKEN = [0, 1, 2, 3, 4, 5, 10];
-/** Held by who was given the block, until that process ends: a house needs seconds to take the others. */
+/** Held by who was given the block, until that process ends: an instance needs seconds to take the others. */
 const CLAIM = 19;
 
 /**
- * The first port of a block whose every port that a house uses is free, below that range too. Nobody else who asks here is given the
+ * The first port of a block whose every port that an instance uses is free, below that range too. Nobody else who asks here is given the
  * block, or looks whether its ports are free, while this process lives.
  */
 export const findFreePorts = async (): Promise<number> => {

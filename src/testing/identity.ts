@@ -11,7 +11,7 @@ import type { ServiceKeyRow, ServiceKeyStore } from "#authn/service-key-store.ts
 import { createServiceKeys, type ServiceKeys } from "#authn/service-keys.ts";
 import type { InstanceSecrets } from "#authn/seal.ts";
 
-/** Audience of each service as in the all-in-one house. */
+/** Audience of each service as in the all-in-one instance. */
 export const testAudiences = {
   gateway: "http://localhost:8080",
   pdp: "http://localhost:8082",
@@ -37,14 +37,14 @@ export interface TestTokenOf {
 }
 
 export interface TestIdentity {
-  /** Accepts tokens for any service of the house, as tests of one service need. */
+  /** Accepts tokens for any service of Sallyport, as tests of one service need. */
   readonly authenticate: Authenticate;
   readonly verify: VerifyBearer;
   /** Accepts tokens for this audience alone. */
   authenticateFor(audience: string): Authenticate;
   verifierFor(audience: string | readonly string[]): VerifyBearer;
   identityOf(service: ServiceName): ServiceIdentity;
-  /** An access token as the issuer signs it (ES256, `at+jwt`); the audience is all of the house unless given. */
+  /** An access token as the issuer signs it (ES256, `at+jwt`); the audience is all of Sallyport unless given. */
   tokenFor(who: TestTokenOf, audience?: string | readonly string[]): Promise<string>;
   /** Any claims and header, rightly signed by the issuer: for tokens that a good issuer would not write. */
   sign(claims: Readonly<Record<string, unknown>>, header: Readonly<Record<string, unknown>>): Promise<string>;
@@ -68,7 +68,7 @@ export const memoryKeyStore = (): ServiceKeyStore => {
 
 /**
  * Real signing keys and the real verifier, in memory: no sockets, no database. The issuer's key signs persons' tokens, the
- * house keys sign those of services; both are checked exactly as in the house.
+ * service keys sign those of services; both are checked exactly as in Sallyport.
  */
 export const testIdentity = (
   options: {

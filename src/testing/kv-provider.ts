@@ -37,7 +37,7 @@ export interface KvProviderOptions {
   readonly scheme?: Scheme;
   readonly now?: () => Date;
   readonly memory?: KvMemory;
-  /** Shared by the providers of one house. */
+  /** Shared by the providers of one instance. */
   readonly found?: FoundMounts;
   /** Where health tries a read. */
   readonly places?: readonly SecretPrefix[];
@@ -45,7 +45,7 @@ export interface KvProviderOptions {
   readonly wrap?: (client: KvClient) => KvClient;
 }
 
-/** A provider on a server as the house makes it. */
+/** A provider on a server as Sallyport makes it. */
 export const kvProvider = (server: KvServer, options: KvProviderOptions = {}): SecretProvider => {
   const { scheme = "vaulta+kv2", now = () => new Date(), wrap = (client) => client, memory, found = new Map(), places = [] } = options;
   const { send } = openTrustingFetch(server.caFile === undefined ? undefined : [readFileSync(server.caFile, "utf8")]);

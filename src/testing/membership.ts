@@ -58,7 +58,7 @@ const PUBLISHED = statement<PublishedEvent>(
   "select type, tenant, kind, visible_to, data from events.outbox where stream is not null order by seq",
 );
 
-/** `demo: false` leaves only the house's own nodes. */
+/** `demo: false` leaves only Sallyport's own nodes. */
 export const graphWorld = async (database: Database, options: { readonly demo?: boolean } = {}): Promise<GraphWorld> => {
   const entries: EntryDraft[] = [];
   const metrics = createMetrics();
@@ -74,7 +74,7 @@ export const graphWorld = async (database: Database, options: { readonly demo?: 
     },
   });
   const write = createWriteGraph({ change, metrics });
-  const seeded = await doneOnce(database, options.demo === false ? "house" : "demo", async () => {
+  const seeded = await doneOnce(database, options.demo === false ? "empty" : "demo", async () => {
     await seedBuiltIns(write);
     if (options.demo !== false) await seedDemo({ change, metrics, now: () => new Date() });
     return [...entries];
@@ -109,7 +109,7 @@ export interface Asked {
 }
 export type Rule = (asked: Asked) => boolean | string | { readonly obligations: readonly Obligation[] };
 
-/** As the decider of the house refuses, for a caller of the present. */
+/** As the decider of Sallyport refuses, for a caller of the present. */
 export const refusalBy: PdpClient["refusal"] = (principal, decided, { publicOrigin = "http://localhost:8080", ...here } = {}) =>
   whyRefused(decided, principal, { ...here, publicOrigin, now: new Date() });
 
@@ -199,7 +199,7 @@ export const servedWorld = async (t: Pick<TestContext, "after">, database: Datab
   const service = await createMembership({
     config: settings(options.environment ?? {}),
     ...(options.signIns === undefined ? {} : { signIns: options.signIns }),
-    publicOrigins: ["https://house.example"],
+    publicOrigins: ["https://gate.example"],
     database,
     change: world.change,
     ...(options.bus === undefined ? {} : { bus: options.bus }),

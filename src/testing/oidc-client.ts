@@ -4,7 +4,7 @@ import type { OidcClient } from "#authn/oidc-client.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import type { TestIssuer } from "./issuer.ts";
 
-/** The house as a client of the embedded issuer. */
+/** Sallyport as a client of the embedded issuer. */
 export const testOidcClient = (
   { url, clientId, clientSecret }: Pick<TestIssuer, "url" | "clientId" | "clientSecret">,
   more: Partial<OidcClientParts> = {},

@@ -19,7 +19,7 @@ export const profileFile = (name: string): string => join(root, "config", name, 
 
 /**
  * The decision point of a profile with facts of its own, as `npm start -- --config config/<name>` serves it, on an
- * embedded database; closed when the test ends. Its audience and address are those of the all-in-one house.
+ * embedded database; closed when the test ends. Its audience and address are those of the all-in-one instance.
  */
 export const profilePdp = async (t: Pick<TestContext, "after">, name: string, identity: TestIdentity): Promise<Service> => {
   const database = await testDatabase(t, pdpModules);

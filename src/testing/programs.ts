@@ -20,7 +20,7 @@ export type Program =
   | "confluent-kafka"
   | "kafka";
 
-/** Real servers and tools that tests run beside the house, and the Debian package that brings each; without one it is tested where it is on the PATH. */
+/** Real servers and tools that tests run beside Sallyport, and the Debian package that brings each; without one it is tested where it is on the PATH. */
 const packages: Readonly<Record<Program, string | undefined>> = {
   nginx: "nginx",
   caddy: "caddy",

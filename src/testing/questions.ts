@@ -75,7 +75,7 @@ const delegation = fc.option(
   { nil: null },
 );
 
-/** Any question that could be put before the house's policies, and many that never will. */
+/** Any question that could be put before Sallyport's policies, and many that never will. */
 export const question: fc.Arbitrary<Question> = fc
   .record({
     pair: fc.constantFrom(...pairs),

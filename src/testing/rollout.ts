@@ -51,7 +51,7 @@ export const administer = (world: Pick<PdpWorld, "ask" | "personToken">) => {
   };
 };
 
-/** What the decision point answers a service of the house that asks for a person. */
+/** What the decision point answers a service of Sallyport that asks for a person. */
 export const askFor = async (world: PdpWorld, login: string, type: string, action: string, id = "*"): Promise<EvaluationReply> => {
   const tenant = login === "eve" ? "tenant:globex" : "tenant:acme";
   const body = {

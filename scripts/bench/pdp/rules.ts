@@ -20,7 +20,7 @@ const numbers = (count: number): readonly number[] => Array.from({ length: count
 
 /** One rule an action: members of one group, for things of one department. The same rules in both languages. */
 export const writeRules = async (folder: string, count: number): Promise<{ readonly instance: string; readonly cerbos: string }> => {
-  const instance = join(folder, `house-${count}`);
+  const instance = join(folder, `instance-${count}`);
   const cerbos = join(folder, `cerbos-${count}`);
   await mkdir(join(instance, "policies"), { recursive: true });
   await mkdir(cerbos, { recursive: true });

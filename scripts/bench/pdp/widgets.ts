@@ -10,7 +10,7 @@ const WIDGETS = 100;
 const ROUNDS = 150;
 const POLICIES = 1000;
 
-/** The house's own policies and as many more, over all its actions, as make a thousand. */
+/** Sallyport's own policies and as many more, over all its actions, as make a thousand. */
 const writeConfig = async (folder: string): Promise<string> => {
   const config = join(folder, "widgets");
   const policies = join(config, "policies");

@@ -33,7 +33,7 @@ export const openBench = async () => {
   const kept = stack.move();
   let instances = 0;
 
-  /** The house as `npm start` runs it, on a database of its own, pinned to the measured core. */
+  /** Sallyport as `npm start` runs it, on a database of its own, pinned to the measured core. */
   const startInstance = async (
     args: readonly string[],
     environment: Readonly<Record<string, string>> = {},
@@ -89,7 +89,7 @@ export const openBench = async () => {
     };
   };
 
-  /** With `decisions` it keeps a log of them, as the house always does. */
+  /** With `decisions` it keeps a log of them, as Sallyport always does. */
   const startCerbos = async (policies: string, keeping: "nothing" | "decisions" = "nothing"): Promise<Candidate> => {
     const [http, grpc] = [await freePort(), await freePort()];
     const audit = {

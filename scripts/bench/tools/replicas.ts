@@ -33,7 +33,7 @@ const systemOf = (turn: number): string =>
 
 const crudOf = ({ port }: TestInstance, path: string): string => `http://localhost:${port + 3}${path}`;
 
-/** The text of the tool as this house lists it; undefined: it does not. */
+/** The text of the tool as this deployment lists it; undefined: it does not. */
 const listed = async (instance: TestInstance, token: string): Promise<string | undefined> => {
   const answer = await fetch(crudOf(instance, "/mcp/flip/tools/list"), { headers: { authorization: `Bearer ${token}` } });
   if (!answer.ok) return undefined;
@@ -41,12 +41,12 @@ const listed = async (instance: TestInstance, token: string): Promise<string | u
   return tools.find(({ name }) => name === TOOL)?.description;
 };
 
-/** Milliseconds from the request for a change at one house until the other one has listed what it made: the change itself is part of it. */
+/** Milliseconds from the request for a change at one instance until the other one has listed what it made: the change itself is part of it. */
 const seenAfter = async (change: () => Promise<void>, isSeen: () => Promise<boolean>): Promise<number> => {
   const begun = performance.now();
   const changing = change();
   while (!(await isSeen())) {
-    if (performance.now() - begun > PATIENCE_MS) throw new Error("the other house does not hear of it");
+    if (performance.now() - begun > PATIENCE_MS) throw new Error("the other instance does not hear of it");
     await pause(1);
   }
   const taken = performance.now() - begun;
@@ -59,9 +59,9 @@ const figure = (what: string, taken: readonly number[]): Figure => {
   return { what, own: text, reference: "", ratio: "", target: `<= ${MAX_MS} ms`, isMet: max <= MAX_MS };
 };
 
-/** A publish and a turn of a kill switch at one of two houses on one PostgreSQL, seen in the lists of the other. */
+/** A publish and a turn of a kill switch at one of two instances on one PostgreSQL, seen in the lists of the other. */
 export const measureTwoInstances = async (stack: AsyncDisposableStack, turns: number): Promise<readonly Figure[]> => {
-  say("two houses on one PostgreSQL ...");
+  say("two instances on one PostgreSQL ...");
   const postgres = await startPostgresServer();
   stack.defer(() => postgres.stop());
   const ends = { after: (end: () => unknown) => stack.defer(async () => void (await end())) };
@@ -98,7 +98,7 @@ export const measureTwoInstances = async (stack: AsyncDisposableStack, turns: nu
     );
   }
   return [
-    figure("published at one of two houses, listed so by the other", published),
+    figure("published at one of two instances, listed so by the other", published),
     figure("switched off at one, gone from the other's list", killed),
     figure("switched on again", lifted),
   ];

@@ -1,4 +1,4 @@
-/** Asks a house as an administrator does. Throws for whatever is no success. */
+/** Asks an instance as an administrator does. Throws for whatever is no success. */
 export const send = async (url: string, token: string, method: string, body?: string): Promise<void> => {
   const headers = { authorization: `Bearer ${token}`, ...(body === undefined ? {} : { "content-type": "application/json" }) };
   const answer = await fetch(url, { method, headers, ...(body === undefined ? {} : { body }) });

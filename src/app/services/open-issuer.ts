@@ -14,7 +14,7 @@ export const openIssuer = async (opening: Opening): Promise<void> => {
       database,
       secrets,
       web: { ...provider.client, publicOrigins: addresses.publicOrigins },
-      // Without the demo no person is known there: their password is no secret. A service client's is derived from the house's own.
+      // Without the demo no person is known there: their password is no secret. A service client's is derived from Sallyport's own.
       signIns: commandLine.demo ? demoSignIns : { persons: [], agents: [], services: demoSignIns.services },
       audiences: opening.everyAudience,
       findClient: callers.findClient,

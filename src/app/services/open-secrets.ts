@@ -101,7 +101,7 @@ export const openSecrets = async (opening: Opening): Promise<void> => {
     ),
   );
   if (!demo) return;
-  // The upstream stands outside the house; it gets its key from the file that both share, never over the wire.
+  // The upstream stands outside Sallyport; it gets its key from the file that both share, never over the wire.
   const directory = createPeopleDirectory({ apiKey: () => readDemoSecret(provider), now, log });
   const people = await directory.listen({ port: plan.addresses.ports.people });
   stack.defer(() => people.close());

@@ -66,7 +66,7 @@ export const prepareOpening = (parts: ServicesParts) => {
       settings.authn.firstPartyClients.length > 0
         ? settings.authn.firstPartyClients
         : [provider.client.clientId, ...(environment === "production" ? [] : [CLI_CLIENT])],
-    /** All of this house that an access token may name; the first stands for all. */
+    /** All of this deployment that an access token may name; the first stands for all. */
     everyAudience: [
       publicOrigin,
       `${publicOrigin}/mcp`,
@@ -93,7 +93,7 @@ export const prepareOpening = (parts: ServicesParts) => {
         }),
       };
     },
-    /** Known to its peers and on its port, until the house ends. */
+    /** Known to its peers and on its port, until Sallyport ends. */
     listen: async (key: Exclude<ServiceKey, "gateway">, service: Service): Promise<void> => {
       add(key, service);
       const listening = await listenService(service.fetch, { port: ports[key], ...listener });

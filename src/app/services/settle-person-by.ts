@@ -16,8 +16,8 @@ const groupsOf = (claim: unknown): readonly string[] =>
     .slice(0, MAX_GROUPS);
 
 /**
- * Who somebody is who has signed in at a provider that is not the house's own. Membership is asked where it may have to write; a link alone
- * is read where it lies, so that a gateway whose house provisions nobody needs no membership for it.
+ * Who somebody is who has signed in at a provider that is not Sallyport's own. Membership is asked where it may have to write; a link alone
+ * is read where it lies, so that a gateway whose deployment provisions nobody needs no membership for it.
  */
 export const settlePersonBy = ({ callers, common, plan, provider }: Opening): SettlePerson | undefined => {
   const { oidcProvision, oidcGroupsClaim } = plan.settings.authn;

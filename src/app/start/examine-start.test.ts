@@ -87,7 +87,7 @@ const broken: Readonly<Record<string, () => Broken>> = {
     environment: { AUDIT_KEK_FILE: "/nowhere/kek" },
     says: /^AUDIT_KEK_FILE: \/nowhere\/kek cannot be read \(ENOENT\)\.$/,
   }),
-  "the house's own key": () => ({ data: "damaged", says: /keys\/house is damaged: it holds no 32 bytes/, isAlone: true }),
+  "Sallyport's own key": () => ({ data: "damaged", says: /keys\/instance is damaged: it holds no 32 bytes/, isAlone: true }),
   "other secrets than the database's": () => ({
     data: "kept",
     environment: { SESSION_SECRETS: secret() },
@@ -107,7 +107,7 @@ const broken: Readonly<Record<string, () => Broken>> = {
     exitCode: 69,
   }),
   PostgreSQL: () => ({
-    environment: { DATABASE_URL: `postgres://sally:canary@127.0.0.1:${port + 7}/house` },
+    environment: { DATABASE_URL: `postgres://sally:canary@127.0.0.1:${port + 7}/sallyport` },
     says: /^DATABASE_URL: PostgreSQL at 127\.0\.0\.1:\d+ is not available: nothing listens there/,
     exitCode: 69,
     isAlone: true,
@@ -178,7 +178,7 @@ suite("a start is examined before it is made", () => {
     await writeFile(join(home, "key.pem"), generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }));
     await writeFile(join(home, "secrets.yaml"), "a: 1\na: canary\n", { mode: 0o600 });
     await mkdir(join(home, "damaged/keys"), { recursive: true });
-    await writeFile(join(home, "damaged/keys/house"), "c2hvcnQ=\n");
+    await writeFile(join(home, "damaged/keys/instance"), "c2hvcnQ=\n");
     await using database = await createPglite({ dataFolder: join(home, "kept"), log: silentLog });
     await migrate(database, migratedModules);
     await database.script("insert into store.migration (room, name, digest) values ('pdp', '999-later.sql', 'x')");
@@ -216,7 +216,7 @@ suite("a start is examined before it is made", () => {
         SESSION_SECRETS: secret(),
         AUDIT_KEK_FILE: kek,
         YAML_VAULT_PATH: join(home, "empty.yaml"),
-        DATABASE_URL: `postgres://sally@127.0.0.1:${port + 8}/house`,
+        DATABASE_URL: `postgres://sally@127.0.0.1:${port + 8}/sallyport`,
       };
       await writeFile(join(home, "empty.yaml"), "{}", { mode: 0o600 });
       const asked = createServer(() => assert.fail("the database is not asked"));

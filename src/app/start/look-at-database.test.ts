@@ -6,7 +6,7 @@ import { ok } from "./finding.ts";
 import { guardedStore } from "./look-at-database.ts";
 
 test("a database that did not answer in time is asked once more, and then said with its setting and what to do", async () => {
-  const plan = readInstanceSettings({ DATABASE_URL: "postgres://sally:canary@127.0.0.1:5999/house" });
+  const plan = readInstanceSettings({ DATABASE_URL: "postgres://sally:canary@127.0.0.1:5999/sallyport" });
   const late = new Problem("store_unavailable", { cause: new Error("timeout exceeded when trying to connect") });
   let asked = 0;
   const slow = await guardedStore(plan, "keys", async () => {

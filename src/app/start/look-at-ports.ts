@@ -25,11 +25,11 @@ const lookAtPort = async (port: number, part: string, hosts: readonly string[], 
       "port",
       `LISTEN_HOSTS: port ${port} for ${part} cannot be listened on at ${host} (${code}). Name an address of this machine.`,
     );
-  if (holder !== undefined) return note("port", `${port} for ${part} is taken, and a house is running on this data folder`);
+  if (holder !== undefined) return note("port", `${port} for ${part} is taken, and an instance is running on this data folder`);
   return fault("port", `Port ${port} for ${part} is in use by another program. Stop it, or choose other ports with --port.`);
 };
 
-/** Every port of this start, all at once. `holder`: the process of a house that runs on the data folder already. */
+/** Every port of this start, all at once. `holder`: the process of an instance that runs on the data folder already. */
 export const lookAtPorts = async (plan: StartPlan, holder: number | undefined): Promise<readonly Finding[]> => {
   const { commandLine, addresses, settings, servesIssuer } = plan;
   const parts = partNames.filter((part) => commandLine.serve.has(part) && (part !== "issuer" || servesIssuer));

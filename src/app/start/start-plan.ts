@@ -19,9 +19,9 @@ export interface StartPlan {
   /** The decision point's settings, with the addresses and files of this start. */
   readonly pdp: PdpConfig;
   readonly secretsFile: string;
-  /** Audiences of the house's own services; who else names one of them is taken for one. */
+  /** Audiences of Sallyport's own services; who else names one of them is taken for one. */
   readonly internalAudiences: readonly string[];
-  /** The OpenID provider is the house's own, wherever it is served. */
+  /** The OpenID provider is Sallyport's own, wherever it is served. */
   readonly isProviderEmbedded: boolean;
   /** Whether the embedded OpenID provider is served here. */
   readonly servesIssuer: boolean;

@@ -5,7 +5,7 @@ import type { EntryDraft } from "#events/audit/entry.ts";
 import type { EventDraft } from "#events/event-draft.ts";
 import { etagOf, type StoredVersion } from "./version-store.ts";
 
-/** Who changes configuration: somebody by request, or the house itself. */
+/** Who changes configuration: somebody by request, or Sallyport itself. */
 export interface Writer {
   readonly subject: string;
   readonly tenant: string;
@@ -94,7 +94,7 @@ export const configEvents = (
     stream: "config",
     kind: "config",
     key: `${kind}/${id}`,
-    // Whose files the house took nobody knows; whom another tenant's reference stands for nobody here can ask.
+    // Whose files Sallyport took nobody knows; whom another tenant's reference stands for nobody here can ask.
     by: tenant === by.tenant ? by.subject : undefined,
     data: {
       kind,

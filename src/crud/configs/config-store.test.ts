@@ -226,7 +226,7 @@ test("a document written by hand is tried, published, called at once, changed, r
 
   const stop = new AbortController();
   const stream = await instance.crud.fetch(
-    new Request("http://house.internal/events/config?last_event_id=0&kind=config", {
+    new Request("http://sallyport.internal/events/config?last_event_id=0&kind=config", {
       headers: { authorization: `Bearer ${await instance.token({ sub: "person:ada" })}` },
       signal: stop.signal,
     }),
@@ -933,7 +933,7 @@ test("an address that no call may reach is told as it is published, and what to 
   assert.match(step?.how ?? "", /^Add 127\.0\.0\.1\/32 to network\.allow of the system.*PUT \/config\/systems\/staff\.book\. The operator/);
 });
 
-test("a key is sent in no header that the house writes itself", async (t) => {
+test("a key is sent in no header that Sallyport writes itself", async (t) => {
   const ask = client(await crudInstance(t));
   for (const [name, status] of [
     ["Host", 422],

@@ -80,7 +80,7 @@ test("what the API writes lies in the folder, byte for byte: a new system, a cha
   const archive = (packed: typeof files) =>
     served.token(ada).then((token) =>
       served.crud.fetch(
-        new Request("http://house.internal/config/import", {
+        new Request("http://sallyport.internal/config/import", {
           method: "POST",
           headers: { authorization: `Bearer ${token}`, "content-type": "application/x-tar" },
           body: Uint8Array.from(packArchive(packed)),
@@ -98,7 +98,7 @@ test("what the API writes lies in the folder, byte for byte: a new system, a cha
   assert.deepEqual([other.status, /staff\.book has with other content/.test(await other.text())], [422, true]);
   assert.equal(await readFile(join(folder, "systems/schemas/one.json"), "utf8"), schema);
 
-  // Nothing of it is news to the folder, to its own house nor to the next start.
+  // Nothing of it is news to the folder, to its own instance nor to the next start.
   assert.deepEqual((await ask(served, "POST", "/config/reload")).body.taken, []);
   const again = await crudInstance(t, { configFolder: folder, ...inFiles, beside: served, realEvents: true });
   const { author, version, document: read } = (await ask(again, "GET", "/config/systems/staff.book")).body;
@@ -138,7 +138,7 @@ test("what lies in a further folder, a folder that nobody may write, and a link 
   const demo = join(folder, "demo", "systems", "people.demo.yaml");
   const before = await readFile(demo, "utf8");
   const changed = await ask(served, "PUT", "/config/systems/people.demo", yaml(`${before}# more\n`));
-  // It serves both tenants of this house, which the wall says first; of one tenant's own the folder is said.
+  // It serves both tenants of this deployment, which the wall says first; of one tenant's own the folder is said.
   assert.equal(changed.body.code, "cross_tenant");
   await writeFile(join(folder, "demo", "systems", "staff.book.yaml"), document());
   await ask(served, "POST", "/config/reload");

@@ -101,7 +101,7 @@ test("a file's faulty operations are left out and named, while its others serve,
 
 const SPOIL = statement("testing.spoil_version", "update crud.config_version set text = $1 where name = 'staff.book'");
 
-test("of a stored version that this version of the house finds faulty the healthy operations serve, where no older one loads", async (t) => {
+test("of a stored version that this version of Sallyport finds faulty the healthy operations serve, where no older one loads", async (t) => {
   const instance = await crudInstance(t, { realEvents: true });
   assert.equal((await client(instance)("PUT", "/config/systems/staff.book", whole)).status, 201);
   await instance.database.run(SPOIL, [broken]);

@@ -225,7 +225,7 @@ export const systemKind = (parts: {
   };
 };
 
-/** The one tools document of the house, `tools.yaml`; what further folders add to it stays theirs. */
+/** The one tools document of Sallyport, `tools.yaml`; what further folders add to it stays theirs. */
 export const toolsKind = (parts: {
   readonly catalogue: Pick<CatalogueKeeper, "preview" | "snapshot">;
   /** Of the folders behind the first one. */
@@ -276,7 +276,7 @@ export const toolsKind = (parts: {
         const reported: Fault[] = [];
         const tell = (path: readonly (string | number)[], what: string): void => {
           const more = { code: "cross_tenant", hint: `tenants: [${by.tenant}]` };
-          reported.push(yaml.fault(path, `${what} other tenants of this house too`, more));
+          reported.push(yaml.fault(path, `${what} other tenants of this deployment too`, more));
         };
         for (const name of new Set([...had.keys(), ...has.keys()])) {
           const both = [had.get(name), has.get(name)];

@@ -21,7 +21,7 @@ export interface Staged {
   discard(): Promise<void>;
 }
 
-/** The first configuration folder, which is the house's own: API writes go to it where the folders are the truth. */
+/** The first configuration folder, which is Sallyport's own: API writes go to it where the folders are the truth. */
 export interface OwnFolder {
   read(file: string): Promise<string | undefined>;
   /** Throws `managed_elsewhere` for what cannot be written here, or lies in a further folder. */

@@ -341,7 +341,7 @@ test("a view without prefix names no system of another tenant", async () => {
   assert.deepEqual(leakedIn(answer.text), []);
 });
 
-/** A house on a folder of its own, with files beside the shipped ones, in which nobody holds the platform's role until a test says so. */
+/** An instance on a folder of its own, with files beside the shipped ones, in which nobody holds the platform's role until a test says so. */
 const instanceWith = async (t: TestContext, files: Readonly<Record<string, string>>) => {
   const folder = await mkdtemp(join(tmpdir(), "sallyport-private-"));
   cleanUp(t, () => rm(folder, { recursive: true, force: true }));

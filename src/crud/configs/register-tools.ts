@@ -111,7 +111,7 @@ export const createToolRegistrar =
           },
           headers,
         }));
-      // Who owns a system need not be who keeps the registry: what they approved is said in the house's own name.
+      // Who owns a system need not be who keeps the registry: what they approved is said in Sallyport's own name.
       const said = known === undefined ? headers : await asInternalService();
       for (const batch of batches(tools, mayApprove ? "approved" : "proposed"))
         await ask(parts.membership, putMcpTools, {

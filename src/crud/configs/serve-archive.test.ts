@@ -63,7 +63,7 @@ const put = (instance: CrudInstance, files: readonly ArchivedFile[], query = "",
 const namesOf = async (instance: CrudInstance): Promise<readonly string[]> =>
   (await send(instance, "GET", "/config/systems")).json().systems.map(({ name }: { name: string }) => name);
 
-test("what a house exports an empty house imports, and exports the same bytes; the same again changes nothing", async (t) => {
+test("what an instance exports an empty instance imports, and exports the same bytes; the same again changes nothing", async (t) => {
   const alone = { tenants: ["tenant:acme"] };
   const [from, to] = [await crudInstance(t, { realEvents: true, ...alone }), await emptyInstance(t, { ...alone, servers: "away" })];
   // Systems for every tenant are among them.

@@ -25,7 +25,7 @@ export interface ConfigStoreParts {
   /** `files`: the folders are the truth; a write goes to the first of them. */
   readonly mode: "files" | "database";
   readonly requiresIfMatch: boolean;
-  /** Every tenant of the house now. */
+  /** Every tenant of Sallyport now. */
   readonly tenants: () => Promise<readonly string[]>;
   /** Looks again at what the catalogue hangs on besides, whenever the set was raised. */
   readonly raised: () => Promise<void>;

@@ -49,7 +49,7 @@ const client =
     const headers = { authorization: `Bearer ${await instance.token({ sub: "person:ada", scopes, ...as })}`, "content-type": type };
     const sent = more.tar ?? more.raw ?? (more.body === undefined ? undefined : JSON.stringify(more.body));
     const body = sent === undefined ? {} : { body: sent };
-    const response = await instance.crud.fetch(new Request(`http://house.internal${path}`, { method, headers, ...body }));
+    const response = await instance.crud.fetch(new Request(`http://sallyport.internal${path}`, { method, headers, ...body }));
     const text = await response.text();
     // oxlint-disable-next-line typescript/no-explicit-any -- bodies of many shapes
     return { status: response.status, headers: response.headers, body: (text.startsWith("{") ? JSON.parse(text) : text) as any };
@@ -128,7 +128,7 @@ test("an administrator of a tenant gets no code onto the machine, whichever way 
     ["a report by NODE_V8_COVERAGE", env("NODE_V8_COVERAGE: /tmp/x"), "/transport/env/NODE_V8_COVERAGE"],
     ["an authority by NODE_EXTRA_CA_CERTS", env("NODE_EXTRA_CA_CERTS: /tmp/x"), "/transport/env/NODE_EXTRA_CA_CERTS"],
     ["a file of the machine", env("MEMORY_FILE_PATH: /etc/passwd"), "/transport/env/MEMORY_FILE_PATH"],
-    ["a file of the data folder", env('MEMORY_FILE_PATH: "${TENANT_FOLDER}/../../../keys/house"'), "/transport/env/MEMORY_FILE_PATH"],
+    ["a file of the data folder", env('MEMORY_FILE_PATH: "${TENANT_FOLDER}/../../../keys/instance"'), "/transport/env/MEMORY_FILE_PATH"],
     ["a folder beside its own", env('MEMORY_FILE_PATH: "${TENANT_FOLDER}x/memory.jsonl"'), "/transport/env/MEMORY_FILE_PATH"],
     ["an option of the sandbox", env('MEMORY_FILE_PATH: "${TENANT_FOLDER}/m.jsonl\\0--bind\\0/\\0/"'), "/transport/env/MEMORY_FILE_PATH"],
     ["a setting that is filled in", env('MEMORY_FILE_PATH: "${SESSION_SECRETS}"'), "/transport/env"],

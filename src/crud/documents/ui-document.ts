@@ -17,7 +17,7 @@ const groups = said(
 /** The shape of `ui.yaml`. */
 export const uiDocument = z.strictObject({
   apiVersion: said(z.literal("ui/v1"), "The version of this format.", "ui/v1"),
-  brand: said(z.record(z.string().min(1).max(40), z.string().max(200)).default({}), "Texts that the web client shows of the house.", {
+  brand: said(z.record(z.string().min(1).max(40), z.string().max(200)).default({}), "Texts that the web client shows of Sallyport.", {
     name: "Sallyport",
   }),
   modules: said(

@@ -52,7 +52,7 @@ const refused: Readonly<Record<string, readonly [url: string, more: Parameters<t
   "metadata, allowed": ["http://169.254.169.254/latest/meta-data", { allow: ["169.254.0.0/16"] }, /may not be dialled \(metadata\)/],
   "metadata by IPv6, allowed": ["http://[fd00:ec2::254]/", { allow: ["fd00:ec2::/64"] }, /may not be dialled \(metadata\)/],
   "metadata in IPv6, allowed": ["http://[::ffff:169.254.169.254]/", { allow: ["169.254.0.0/16"] }, /may not be dialled/],
-  "a port of the house, allowed": ["http://127.0.0.1:8081/", { internalPorts: [8081] }, /may not be dialled/],
+  "a port of Sallyport, allowed": ["http://127.0.0.1:8081/", { internalPorts: [8081] }, /may not be dialled/],
   "a user": ["http://ada:secret@127.0.0.1:9/", {}, /names a user/],
   "a user without a name": ["http://@127.0.0.1:9/", {}, /names a user/],
   "a user behind backslashes": ["http:\\\\ada@127.0.0.1:9/", {}, /names a user/],

@@ -60,7 +60,7 @@ const post = (schema: object) => ({
   post: { summary: "Does it for a test", responses: {}, requestBody: { required: true, content: { "application/json": { schema } } } },
 });
 
-test("an input that is too large to be listed has its body listed open: checked whole, where the house can", () => {
+test("an input that is too large to be listed has its body listed open: checked whole, where Sallyport can", () => {
   const properties = Object.fromEntries(
     Array.from({ length: 400 }, (_none, index) => [`member_${index}_${"x".repeat(40)}`, { type: "integer" }]),
   );

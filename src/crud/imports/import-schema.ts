@@ -31,7 +31,7 @@ const NUMBERS = ["minimum", "maximum", "multipleOf", "exclusiveMinimum", "exclus
 const MAX_PARTS = 20_000;
 const MAX_PATTERN = 1000;
 
-/** Whether the house can hold a text to a pattern in linear time. */
+/** Whether Sallyport can hold a text to a pattern in linear time. */
 const isLinear = (pattern: string): boolean => {
   if (pattern.length > MAX_PATTERN) return false;
   try {

@@ -43,7 +43,7 @@ const DOCUMENT = statement<{ readonly doc: Uint8Array }>(
   "crud.import_document",
   "select doc from crud.openapi_import where id = $1 and tenant_id = $2 and expires_at > now()",
 );
-/** The house wrote the operations. */
+/** Sallyport wrote the operations. */
 const PAGE = statement<{ readonly at: number | null; readonly operation: ImportedOperation; readonly total: number }>(
   "crud.import_operations",
   `with found as materialized (select o.at from crud.openapi_operation o where o.import_id = $1 and ($2::text is null or $2 = any(o.tags))

@@ -205,7 +205,7 @@ export const makeOperation = (document: OpenApi, place: OperationPlace): Made =>
   return { operation, warnings };
 };
 
-/** The schema of a body that is listed open; undefined where it is beyond what the house can hold arguments to. */
+/** The schema of a body that is listed open; undefined where it is beyond what Sallyport can hold arguments to. */
 const wholeBody = (document: OpenApi, body: ReadBody, name: string): Node | undefined => {
   const shelf = createSchemaShelf(document);
   const properties = { [name]: shelf.take(body.schema) };

@@ -4,7 +4,7 @@ import { sha256Of } from "./digest.ts";
 import { underscoreOf } from "./names.ts";
 import type { Connector, Definition, Tool } from "./tool.ts";
 
-/** A tool of the house itself: it reads, costs nothing, and is no system's. Its name stands in `builtInTools`. */
+/** A tool of Sallyport itself: it reads, costs nothing, and is no system's. Its name stands in `builtInTools`. */
 export const createBuiltInTool = (said: Omit<Definition, "annotations">, connector: Connector): Tool => {
   const definition: Definition = {
     ...said,

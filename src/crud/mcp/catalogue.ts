@@ -53,7 +53,7 @@ const withOverride = (tool: Tool, document: ToolsDocument): Tool => {
 /** Whether a tenant sees the tool. */
 export const isFor = ({ tenants }: Pick<Tool, "tenants">, tenant: string): boolean => tenants?.includes(tenant) !== false;
 
-/** Tools of the house stay in the order in which they are given, before all others. */
+/** Tools of Sallyport stay in the order in which they are given, before all others. */
 const byName = (a: Tool, b: Tool): number => {
   if (a.isBuiltIn || b.isBuiltIn) return Number(b.isBuiltIn) - Number(a.isBuiltIn);
   return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
@@ -81,7 +81,7 @@ export const buildSnapshot = (input: CatalogueInput): Snapshot => {
     const builtIn = unique.filter((tool) => tool.isBuiltIn && (tool.name === builtInTools.health || max > 0));
     const all = [...builtIn, ...others.filter((tool) => placeOf(tool) < max)];
     const views = buildViews(all, input.document, input.systems);
-    // A tool of the house that no view has is none.
+    // A tool of Sallyport that no view has is none.
     const kept = all.filter((tool) => !tool.isBuiltIn || [...views.values()].some((view) => view.tools.has(tool.name)));
     return { max, views, kept };
   };

@@ -202,7 +202,7 @@ test("envelopes that are no request get the codes of JSON-RPC and the contract",
 test("no token, a token without the scope and a foreign client are told apart", async (t) => {
   const instance = await crudInstance(t);
   const anonymous = await instance.crud.fetch(
-    new Request("http://house.internal/mcp/jsonrpc", { method: "POST", body: "{}", headers: { "content-type": "application/json" } }),
+    new Request("http://sallyport.internal/mcp/jsonrpc", { method: "POST", body: "{}", headers: { "content-type": "application/json" } }),
   );
   assert.equal(anonymous.status, 401);
   const listing = { as: { scopes: ["mcp.tools.discovery"] } };

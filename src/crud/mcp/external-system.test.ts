@@ -368,7 +368,7 @@ test("a dead upstream costs only its own tools", async (t) => {
   );
 });
 
-/** A house whose memory server is another program, listing what is in the file. */
+/** An instance whose memory server is another program, listing what is in the file. */
 const listing = async (t: TestContext, tools: string): Promise<CrudInstance> => {
   const configFolder = await withConfig(t, async (folder) => {
     const file = join(folder, "tools.json");

@@ -2,8 +2,8 @@ import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 
 /**
- * Who uses the tool protocol is an agent, a service of the house, or a client of the first party; a token that some other
- * client got hold of opens nothing here. A token of this house's own key carries no foreign client. Throws `unknown_client`.
+ * Who uses the tool protocol is an agent, a service of Sallyport, or a client of the first party; a token that some other
+ * client got hold of opens nothing here. A token of this deployment's own key carries no foreign client. Throws `unknown_client`.
  */
 export const guardClient = (
   caller: Pick<Caller, "agent" | "clientId" | "isInternalService" | "sub">,

@@ -14,7 +14,7 @@ export const isUp = (work: Promise<unknown>): Promise<UpOrDown> =>
   );
 
 const requireAnswer = async (peer: Peer, path: string): Promise<void> => {
-  const response = await peer(new Request(`http://house.internal${path}`, { signal: AbortSignal.timeout(WAIT_MS) }));
+  const response = await peer(new Request(`http://sallyport.internal${path}`, { signal: AbortSignal.timeout(WAIT_MS) }));
   if (response.status >= 500) throw new Error(`answered ${response.status}`);
 };
 

@@ -253,7 +253,7 @@ test("where the decision point moves on in the middle of a list nothing of it is
   assert.ok(instance.asked.batches.flat().filter(isAboutTools).length >= MANY);
 });
 
-test("a list of many pages leaves one record: later pages and questions are asked as the house's own", async (t) => {
+test("a list of many pages leaves one record: later pages and questions are asked as Sallyport's own", async (t) => {
   const instance = await instanceOf(t, MANY);
   instance.asked.decisions.length = 0;
   await pages(instance, "", 300);

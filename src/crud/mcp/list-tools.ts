@@ -139,7 +139,7 @@ const firstPermitted = async (
 
 const houseNames: readonly string[] = Object.values(builtInTools);
 
-/** Whether a tool comes after this name in a list: those of the house come first, in their order, then all others by name. What had the name may be gone. */
+/** Whether a tool comes after this name in a list: those of Sallyport come first, in their order, then all others by name. What had the name may be gone. */
 export const isAfter = ({ name, isBuiltIn }: Pick<Tool, "name" | "isBuiltIn">, after: string | undefined): boolean => {
   if (after === undefined) return true;
   const place = houseNames.indexOf(after);
@@ -147,7 +147,7 @@ export const isAfter = ({ name, isBuiltIn }: Pick<Tool, "name" | "isBuiltIn">, a
 };
 
 /**
- * One page of the caller's tools: those of the house that the view has, then what could be permitted. Health is the first entry of
+ * One page of the caller's tools: those of Sallyport that the view has, then what could be permitted. Health is the first entry of
  * the first page. Pages hang on nothing that is kept: each goes on after the last name in the catalogue of the moment. Cost: one
  * question to the decision point; where it has moved since, one more for some hundred candidates each. Throws `invalid_limit`, `invalid_cursor`, `decision_unavailable`, `membership_unavailable`.
  */

@@ -12,7 +12,7 @@ import type { Tool } from "./tool.ts";
 
 const ADMINISTRATOR = "an administrator (role:administrator)";
 
-const OPERATOR = "whoever runs the house";
+const OPERATOR = "the operator";
 
 /** What the graph still lacks on the way from the subject to the tool, in the order in which it is done. */
 const stepsOf = (facts: Facts, tool: Tool, subject: string, agent: string | undefined): readonly MissingStep[] => {
@@ -118,7 +118,7 @@ export interface StepsAsk {
   readonly correlationId: string;
 }
 
-/** Each missing step with who can do it; none for a tool of the house itself. Throws `membership_unavailable`. */
+/** Each missing step with who can do it; none for a tool of Sallyport itself. Throws `membership_unavailable`. */
 export const missingSteps = async (
   { subject, tool, reach, killed, unlisted, standings, correlationId }: StepsAsk,
   parts: MembershipParts,

@@ -2,7 +2,7 @@ import { rpcCodes, type rpcStatuses, type RpcErrorData } from "#contract/json-rp
 import type { StepUp } from "#contract/step-up.ts";
 import type { Problem, ProblemCode } from "#contract/problem.ts";
 
-/** The codes that say a part of the house is away. */
+/** The codes that say a part of Sallyport is away. */
 const unavailable: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
   "audit_unavailable",
   "decision_unavailable",
@@ -64,7 +64,7 @@ const invalidParams: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
   "mapping_error",
 ]);
 
-/** Codes that say that an upstream, not the house, did not do it. */
+/** Codes that say that an upstream, not Sallyport, did not do it. */
 const upstream: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
   "upstream_error",
   "upstream_timeout",
@@ -88,7 +88,7 @@ export const isRefusal = (problem: Problem): boolean => rpcCodeOf(problem) === r
 /** JSON-RPC code in the contract's dialect. */
 export const rpcCodeOf = (problem: Problem): number => (invalidParams.has(problem.code) ? rpcCodes.invalidParams : problem.rpcCode);
 
-/** HTTP status of the contract's dialect: an error is a 200, but for want of a part of the house, of room, or of a scope. */
+/** HTTP status of the contract's dialect: an error is a 200, but for want of a part of Sallyport, of room, or of a scope. */
 export const contractStatus = (problem: Problem): 200 | (typeof rpcStatuses)[number] => {
   if (unavailable.has(problem.code)) return 503;
   if (problem.code === "rate_limited" || problem.code === "overloaded") return 429;

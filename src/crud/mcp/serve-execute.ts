@@ -16,7 +16,7 @@ const callOf = (asked: ExecuteAsk): { readonly name: string; readonly arguments:
   return { name: `${asked.system}.${base}`, arguments: asked.params };
 };
 
-/** A refusal as both dialects know it: what is too much of the caller's is a limit, not a house that is away. */
+/** A refusal as both dialects know it: what is too much of the caller's is a limit, not an instance that is away. */
 const refusalOf = (error: unknown): unknown => {
   const problem = asProblem(error);
   return contractStatus(problem) === 429 ? new Problem(problem.code, { ...problem.options, status: 429 }) : error;
@@ -28,7 +28,7 @@ const marksOf = ({ isAuditPending, isReplay = false }: { readonly isAuditPending
   ...(isReplay ? { replayed: true as const } : {}),
 });
 
-/** One call as one request, for programs that speak no JSON-RPC: through the same corridor as both dialects, in the view of all tools. */
+/** One call as one request, for programs that speak no JSON-RPC: through the same pipeline as both dialects, in the view of all tools. */
 export const serveExecute = (router: Router<Caller>, { toolService, ...watch }: Watch & { readonly toolService: ToolService }): void => {
   router.serve(execute, async ({ caller, body, request, correlationId }) => {
     const started = performance.now();

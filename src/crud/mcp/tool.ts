@@ -51,7 +51,7 @@ export interface MappedCall {
   readonly now: Date;
 }
 
-/** What the corridor needs to know of a tool beyond its definition. */
+/** What the pipeline needs to know of a tool beyond its definition. */
 export interface CallRules {
   /** The application whose chain must reach the tool. */
   readonly app?: string;
@@ -89,7 +89,7 @@ export interface Tool {
   /** Absent = of all tenants; for callers of others it does not exist. */
   readonly tenants?: readonly string[];
   readonly state: ToolState;
-  /** Of the house itself: no delegation, no budget. */
+  /** Of Sallyport itself: no delegation, no budget. */
   readonly isBuiltIn: boolean;
   /** All issues of arguments. Throws `overloaded`. */
   checkArguments(value: unknown, caller?: SchemaCaller): Promise<readonly Fault[]>;
@@ -116,7 +116,7 @@ export interface Invocation {
   /** The view that it was called in. */
   readonly viewName: string;
   readonly arguments: Readonly<Record<string, unknown>>;
-  /** Ends with the call's deadline, the client's hang-up and the house's stop. */
+  /** Ends with the call's deadline, the client's hang-up and Sallyport's stop. */
   readonly signal: AbortSignal;
   /** Reads one credential; its value is removed from whatever comes back, unless it is too short to be told from other text (`conceal`). */
   readonly secret: (uri: string) => Promise<string>;

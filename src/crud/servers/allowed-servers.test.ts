@@ -206,7 +206,7 @@ test("whatever a system's document says, only what its entry permits is started"
     ["the operator's value", { env: { STAGE: "test" } }, "env.STAGE"],
     ["a value that does not match", { env: { REGION: "us-1" } }, "env.REGION"],
     ["a value with something behind", { env: { REGION: "eu-1\n" } }, "env.REGION"],
-    ["a file out of the folder", { env: { NOTES_FILE: `${T}/../../keys/house` } }, "env.NOTES_FILE"],
+    ["a file out of the folder", { env: { NOTES_FILE: `${T}/../../keys/instance` } }, "env.NOTES_FILE"],
     ["a file of the machine", { env: { NOTES_FILE: "/etc/passwd" } }, "env.NOTES_FILE"],
     ["an argument of one that takes none", { command: "bare", args: ["x"] }, "args.0"],
     ["the folder of one that has none", { command: "bare", env: { NOTES_FILE: T } }, "env.NOTES_FILE"],

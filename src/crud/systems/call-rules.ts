@@ -108,7 +108,7 @@ export const definitionOf = (name: string, operation: Operation, document: HttpD
   };
 };
 
-/** What the corridor needs of an operation; every fault is told. */
+/** What the pipeline needs of an operation; every fault is told. */
 export const callRules = (
   operation: Operation,
   document: HttpDocument | LoopbackDocument,

@@ -119,7 +119,7 @@ const compileOperation = (document: HttpDocument, base: string, operation: Opera
 /** Why no line of a document lets an address be dialled. */
 const CLOSED: Readonly<Record<Exclude<NetworkRefusal, "not_public">, string>> = {
   metadata: "is an address of cloud metadata, which is never dialled",
-  house_port: "is a port of this house, which is never dialled",
+  house_port: "is a port of this deployment, which is never dialled",
   plain_http: "must be https: it is a public address",
   not_an_address: "is no address",
 };
@@ -148,7 +148,7 @@ export const compileHttp = async (file: SystemFile & { readonly document: HttpDo
   else if (tokenUrl !== undefined && parts.requiresTls && !isTlsOrLoopback(tokenUrl.url.href))
     tell(["auth", "tokenUrl"], "must be https unless on loopback");
   if (auth.type === "api_key" && auth.in === "header" && CONNECTION_HEADERS.test(auth.name))
-    tell(["auth", "name"], "is a header of the connection, which the house writes itself");
+    tell(["auth", "name"], "is a header of the connection, which Sallyport writes itself");
   const isCredential = (row: { readonly in: string; readonly name: string }): boolean =>
     auth.type === "api_key" && row.in === auth.in && row.name.toLowerCase() === auth.name.toLowerCase();
   for (const [name, operation] of Object.entries(document.operations))

@@ -8,7 +8,7 @@ import { fillPlaceholders, type Placeholders } from "./placeholders.ts";
 import type { McpDocument } from "./system-document.ts";
 
 export interface SystemParts extends CompileParts, MembershipParts {
-  /** False: this house's own API gives no tools. */
+  /** False: this deployment's own API gives no tools. */
   readonly withLoopback: boolean;
   /** What may be started. */
   readonly servers: Pick<AllowedServers, "check" | "launch">;

@@ -1,4 +1,4 @@
-/** Headers that say how a request is carried and read: the house writes them, neither a document nor a caller does. */
+/** Headers that say how a request is carried and read: Sallyport writes them, neither a document nor a caller does. */
 export const CONNECTION_HEADERS =
   /^(?:accept|accept-encoding|connection|content-.*|expect|host|keep-alive|te|trailer|transfer-encoding|upgrade|user-agent|proxy-.*|x-correlation-id)$/i;
 

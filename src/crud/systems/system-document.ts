@@ -25,7 +25,7 @@ import {
 const loopbackOperation = z.strictObject({
   ...common,
   request: said(
-    z.strictObject({ endpoint: said(text(1, 64), "Name of an endpoint of this house.", "search_identities") }),
+    z.strictObject({ endpoint: said(text(1, 64), "Name of an endpoint of this deployment.", "search_identities") }),
     "What is called, as the caller.",
     { endpoint: "search_identities" },
   ),
@@ -59,27 +59,27 @@ const kind = <T extends string>(name: T, description: string) => said(z.literal(
 const auth = z.discriminatedUnion(
   "type",
   [
-    z.strictObject({ type: said(z.literal("none"), "How the house shows who it is.", "none") }),
+    z.strictObject({ type: said(z.literal("none"), "How Sallyport shows who it is.", "none") }),
     z.strictObject({
-      type: said(z.literal("bearer"), "How the house shows who it is.", "bearer"),
+      type: said(z.literal("bearer"), "How Sallyport shows who it is.", "bearer"),
       token: said(secretReference, "Secret URI of the token.", "yaml://secret/people/demo#token"),
     }),
     z.strictObject({
-      type: said(z.literal("api_key"), "How the house shows who it is.", "api_key"),
+      type: said(z.literal("api_key"), "How Sallyport shows who it is.", "api_key"),
       in: said(z.enum(["header", "query"]), "Where the key goes.", "header"),
       name: said(z.string().regex(/^[A-Za-z][A-Za-z0-9-_]{0,60}$/), "Name of the header, or of the member of the query.", "X-Api-Key"),
       value: said(secretReference, "Secret URI of the key.", "yaml://secret/people/demo#api_key"),
     }),
     z.strictObject({
-      type: said(z.literal("basic"), "How the house shows who it is.", "basic"),
+      type: said(z.literal("basic"), "How Sallyport shows who it is.", "basic"),
       username: said(secretReference, "Secret URI of the name.", "yaml://secret/people/demo#user"),
       password: said(secretReference, "Secret URI of the password.", "yaml://secret/people/demo#password"),
     }),
     z.strictObject({
-      type: said(z.literal("mtls"), "How the house shows who it is.", "mtls"),
+      type: said(z.literal("mtls"), "How Sallyport shows who it is.", "mtls"),
       cert: said(
         secretReference,
-        "Secret URI of the certificate that the house shows, PEM, with those between it and its authority.",
+        "Secret URI of the certificate that Sallyport shows, PEM, with those between it and its authority.",
         "yaml://secret/people/demo#cert",
       ),
       key: said(secretReference, "Secret URI of its private key, PEM without a passphrase.", "yaml://secret/people/demo#key"),
@@ -90,7 +90,7 @@ const auth = z.discriminatedUnion(
       ),
     }),
     z.strictObject({
-      type: said(z.literal("oauth2_client"), "How the house shows who it is.", "oauth2_client"),
+      type: said(z.literal("oauth2_client"), "How Sallyport shows who it is.", "oauth2_client"),
       tokenUrl: said(
         z.string(),
         "Where an access token is had by client credentials; it is kept until half a minute before its end. `network.allow` holds for it too.",
@@ -176,7 +176,7 @@ const httpDocument = z.strictObject({
 
 const loopbackDocument = z.strictObject({
   ...head,
-  kind: kind("loopback", "Endpoints of this house, always as the person who calls."),
+  kind: kind("loopback", "Endpoints of this deployment, always as the person who calls."),
   defaults,
   operations: operations(loopbackOperation, {
     search_identities: { description: "Searches the identity graph.", request: { endpoint: "search_identities" }, dataScope: "none" },

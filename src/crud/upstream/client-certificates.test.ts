@@ -81,7 +81,7 @@ const begin = async (t: TestContext) => {
   return { made, pem, secrets, call, fault, requests: () => requests, hold: (until: Promise<void>) => void (held = until) };
 };
 
-test("a system that asks for a certificate gets the house's own, and the next one as soon as the secret is another", async (t) => {
+test("a system that asks for a certificate gets Sallyport's own, and the next one as soon as the secret is another", async (t) => {
   const { made, pem, secrets, call, fault, requests } = await begin(t);
   const first = await call();
   assert.deepEqual([await call(), await call("tenant:globex")], [first, first]);

@@ -29,7 +29,7 @@ const requireFit = ({ cert, key, ca }: ClientCertificate): void => {
 /** Longer than a call waits for its turn and its answer: who was given the old connections still may come. */
 const RETIRED_MS = 900_000;
 
-/** Connections on which the house shows a certificate (RFC 8705 calls it mutual TLS); each tenant has its own. */
+/** Connections on which Sallyport shows a certificate (RFC 8705 calls it mutual TLS); each tenant has its own. */
 export const createClientCertificates = ({ cert, key, ca }: Certified, connect: (certificate: ClientCertificate) => Dispatcher) => {
   const held = new Map<string, { readonly digest: string; readonly agent: Dispatcher }>();
   const retired = new Set<Dispatcher>();

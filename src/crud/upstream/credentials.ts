@@ -4,7 +4,7 @@ import type { AuthRules } from "#crud/systems/system-document.ts";
 import type { ClientCertificates } from "./client-certificates.ts";
 import type { SystemTokens } from "./system-tokens.ts";
 
-/** How a system wants to know the house. */
+/** How a system wants to know Sallyport. */
 export interface CredentialRules {
   readonly auth: AuthRules;
   /** Where `auth` wants a token for them. */

@@ -9,14 +9,14 @@ import type { Connector } from "#crud/mcp/tool.ts";
 
 type Readable = Endpoint<z.ZodType, z.ZodType, z.ZodUndefined, z.ZodType>;
 
-/** Endpoints of this house that a loopback operation may name. Reads only; what each needs of a token stands beside it. */
+/** Endpoints of this deployment that a loopback operation may name. Reads only; what each needs of a token stands beside it. */
 export const loopbackEndpoints: Readonly<Record<string, { readonly endpoint: Readable; readonly scopes: readonly string[] }>> = {
   search_identities: { endpoint: searchNodesWithMetadata as Readable, scopes: ["membership.read"] },
   shortest_path: { endpoint: shortestPath as Readable, scopes: ["membership.read"] },
 };
 
 /**
- * Calls an endpoint of the house as the person who calls the tool, never as a service: what they may not see there, the
+ * Calls an endpoint of Sallyport as the person who calls the tool, never as a service: what they may not see there, the
  * tool does not show. An agent reaches nothing but tools, and this tool was permitted to it: so the token says that this
  * service, not the agent, acts for the person, and names the call and its decision in headers.
  */

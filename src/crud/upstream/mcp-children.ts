@@ -160,7 +160,7 @@ export const createChildren = (parts: ChildrenParts): Children => {
   };
 
   const useOnce = async <T>(key: string, work: (client: Client) => Promise<T>): Promise<T> => {
-    if (isStopped) throw cannotStart("The house is stopping.");
+    if (isStopped) throw cannotStart("Sallyport is stopping.");
     const child = await childOf(key);
     clearTimeout(child.timer);
     child.busy++;

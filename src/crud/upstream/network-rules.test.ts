@@ -63,7 +63,7 @@ test("public addresses are dialled over TLS only", () => {
   }
 });
 
-test("an allowed private address may be dialled, the house's own ports and metadata never", () => {
+test("an allowed private address may be dialled, Sallyport's own ports and metadata never", () => {
   const open = rules("127.0.0.0/8", "::1/128", "169.254.0.0/16");
   assert.equal(refuseAddress("127.0.0.1", 8090, "http:", open), undefined);
   assert.equal(refuseAddress("::1", 8090, "http:", open), undefined);

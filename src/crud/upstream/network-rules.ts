@@ -3,14 +3,14 @@ import { isIn, listOf, metadataNetworks, networkList, readNetwork, wordsOf, type
 
 /**
  * Where systems may be dialled. Addresses that are not public are refused unless the system's file allows them; addresses
- * of cloud metadata and the house's own ports are refused always. Addresses that embed an IPv4 address (mapped, NAT64,
+ * of cloud metadata and Sallyport's own ports are refused always. Addresses that embed an IPv4 address (mapped, NAT64,
  * 6to4) are judged by it: they reach the same machine.
  */
 export interface NetworkRules {
   readonly allow: BlockList;
   /** What the operator lets systems allow themselves: an address counts as allowed in both alone. */
   readonly ceiling: NetworkCeiling;
-  /** Ports of this house; nothing of a system's file reaches them on an address that is not public. */
+  /** Ports of this deployment; nothing of a system's file reaches them on an address that is not public. */
   readonly internalPorts: ReadonlySet<number>;
 }
 

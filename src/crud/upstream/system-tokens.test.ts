@@ -82,7 +82,7 @@ const begin = async (t: TestContext, more: Given = {}) => {
       viewName: "",
       arguments: {},
       signal: new AbortController().signal,
-      secret: async (uri) => (uri.endsWith("#id") ? "house:1" : "s3cret /+"),
+      secret: async (uri) => (uri.endsWith("#id") ? "client:1" : "s3cret /+"),
       conceal: (value) => void concealed.push(value),
       now: new Date(clock.now),
     });
@@ -107,7 +107,7 @@ test("a token is had by client credentials, kept for its tenant until half a min
     [issuer.seen.length, asked?.method, asked?.url, asked?.body, asked?.headers["content-type"]],
     [1, "POST", "/oauth2/token", "grant_type=client_credentials&scope=people.read+people.write", "application/x-www-form-urlencoded"],
   );
-  assert.equal(Buffer.from(asked?.headers.authorization?.slice(6) ?? "", "base64").toString(), "house%3A1:s3cret+%2F%2B");
+  assert.equal(Buffer.from(asked?.headers.authorization?.slice(6) ?? "", "base64").toString(), "client%3A1:s3cret+%2F%2B");
   assert.deepEqual(concealed, ["t1", "t1", "t1"]);
   assert.equal(await call("read", "tenant:globex"), "Bearer t2");
   clock.now += 269_000;
@@ -159,7 +159,7 @@ for (const [name, tokenUrl] of [
   });
 
 const METADATA = "is an address of cloud metadata, which is never dialled";
-const HOUSE = "is a port of this house, which is never dialled";
+const HOUSE = "is a port of this deployment, which is never dialled";
 for (const [tokenUrl, says] of [
   ["http://169.254.169.254/token", METADATA],
   ["https://169.254.169.254/token", METADATA],
@@ -193,7 +193,7 @@ for (const [tokenUrl, says] of [
 for (const [what, answer, housePort, reason] of [
   ["metadata", "169.254.169.254", undefined, "metadata"],
   ["metadata behind an allowed address", "::ffff:169.254.169.254", undefined, "metadata"],
-  ["a port of the house", "127.0.0.1", 443, "house_port"],
+  ["a port of Sallyport", "127.0.0.1", 443, "house_port"],
 ] as const)
   test(`a token endpoint whose name leads to ${what} is not asked, and the credential stays here`, async (t) => {
     const agent = createGuardedAgent({

@@ -42,8 +42,8 @@ const leafFor = (n: number, log: string): string =>
 forEachDatabase("the hash of a leaf is that of RFC 6962, and the leaf stays as it was", ["events"], async (t, database) => {
   const integrator = createIntegrator({ database, log: silentLog, origin: "gate.example", everyMs: 60_000 });
   cleanUp(t, () => integrator[Symbol.asyncDispose]());
-  const leaf = leafFor(1, "house").replace('"t"', '"\u00fc \u{1f600} \\\\ \\""');
-  await database.run(QUEUE, [idOf(1), "house", leaf]);
+  const leaf = leafFor(1, "internal").replace('"t"', '"\u00fc \u{1f600} \\\\ \\""');
+  await database.run(QUEUE, [idOf(1), "internal", leaf]);
   await integrator.integrate();
   const [row] = await database.run<{ leaf: Uint8Array; leaf_hash: Uint8Array; tool: string }>(
     statement("t.hash", "select leaf, leaf_hash, tool from events.audit_entry"),
@@ -60,13 +60,13 @@ forEachDatabase("rounds of several at once place each entry once, without a gap"
   );
   for (const integrator of all) cleanUp(t, () => integrator[Symbol.asyncDispose]());
   for (let n = 0; n < 120; n += 3) {
-    const queued = [n, n + 1, n + 2].map((at) => database.run(QUEUE, [idOf(at), at % 2 === 0 ? "house" : "tenant:acme", leafFor(at, "x")]));
+    const queued = [n, n + 1, n + 2].map((at) => database.run(QUEUE, [idOf(at), at % 2 === 0 ? "internal" : "tenant:acme", leafFor(at, "x")]));
     await Promise.all([...queued, ...all.map((integrator) => integrator.integrate())]);
   }
   await all[0]!.integrate();
   const entries = await database.run(ENTRIES);
   assert.equal(new Set(entries.map(({ entry_id }) => entry_id)).size, 120);
-  for (const log of ["house", "tenant:acme"]) {
+  for (const log of ["internal", "tenant:acme"]) {
     const places = entries.filter((entry) => entry.log === log).map(({ seq }) => seq);
     assert.deepEqual(
       places,
@@ -88,7 +88,7 @@ forEachDatabase(
     const order = Array.from({ length: 600 }, (_, n) => n).sort((one, other) => ((one * 7919) % 600) - ((other * 7919) % 600));
     await database.transaction(async (sql) => {
       for (const n of order) {
-        const log = n % 3 === 0 ? "house" : "tenant:acme";
+        const log = n % 3 === 0 ? "internal" : "tenant:acme";
         await sql.run(QUEUE, [idOf(n), log, leafFor(n, log)]);
       }
     });
@@ -98,11 +98,11 @@ forEachDatabase(
     assert.ok(placed <= 600);
     assert.equal(await integrator.integrate(), 0);
     assert.deepEqual(await database.run(LOGS), [
-      { log: "house", origin: "gate.example/house/1", size: 200n },
+      { log: "internal", origin: "gate.example/internal/1", size: 200n },
       { log: "tenant:acme", origin: "gate.example/tenant:acme/1", size: 400n },
     ]);
     const entries = await database.run(ENTRIES);
-    for (const log of ["house", "tenant:acme"]) {
+    for (const log of ["internal", "tenant:acme"]) {
       const mine = entries.filter((entry) => entry.log === log);
       assert.deepEqual(
         mine.map((entry) => entry.seq),
@@ -117,9 +117,9 @@ forEachDatabase(
   },
 );
 
-forEachDatabase("what was recorded last gets its place before the house is dark", ["events"], async (_t, database) => {
+forEachDatabase("what was recorded last gets its place before Sallyport is dark", ["events"], async (_t, database) => {
   const integrator = createIntegrator({ database, log: silentLog, origin: "gate.example", everyMs: 60_000 });
-  await database.run(QUEUE, [idOf(1), "house", leafFor(1, "house")]);
+  await database.run(QUEUE, [idOf(1), "internal", leafFor(1, "internal")]);
   await integrator[Symbol.asyncDispose]();
   assert.equal((await database.run(ENTRIES)).length, 1);
 });
@@ -143,7 +143,7 @@ forEachDatabase(
     const before = rounds;
     await sleep(1000);
     assert.ok(rounds - before <= 1, `${rounds - before} rounds in a second`);
-    await database.run(QUEUE, [idOf(1), "house", leafFor(1, "house")]);
+    await database.run(QUEUE, [idOf(1), "internal", leafFor(1, "internal")]);
     integrator.wake();
     await until(async () => (await database.run(ENTRIES)).length === 1);
   },

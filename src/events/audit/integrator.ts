@@ -52,7 +52,7 @@ const SOON_MS = 20;
 export interface IntegratorParts {
   readonly database: Database;
   readonly log: Log;
-  /** Public host of the house; a log's origin is `<origin>/<log>/<generation>`. */
+  /** Public host of Sallyport; a log's origin is `<origin>/<log>/<generation>`. */
   readonly origin: string;
   /** Told of the logs that grew: they are the `activity` streams. */
   readonly bus?: { announce(heads: readonly StreamHead[]): void };
@@ -142,7 +142,7 @@ export const createIntegrator = (parts: IntegratorParts) => {
       closed = true;
       clearTimeout(timer);
       await running;
-      // What was recorded last gets its place before the house is dark; what does not get it now gets it at the next start.
+      // What was recorded last gets its place before Sallyport is dark; what does not get it now gets it at the next start.
       await integrate().catch((cause: unknown) => log.warn("audit_integration_failed", { cause }));
     },
   };

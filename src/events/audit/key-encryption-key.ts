@@ -48,7 +48,7 @@ export const findAuditKey = async (given: AuditKeyPlace): Promise<Uint8Array | u
 export const foreignAuditKey = (given: AuditKeyPlace): AuditKeyFault =>
   new AuditKeyFault(
     `The audit log was written under another key than that of ${given.file === undefined ? madeIn(given.dataFolder) : `AUDIT_KEK_FILE (${given.file})`}. ` +
-      "Put the right key back from a backup of the folder; without it the log cannot be gone on with, and a house starts on an empty database.",
+      "Put the right key back from a backup of the folder; without it the log cannot be gone on with, and an instance starts on an empty database.",
   );
 
 /**

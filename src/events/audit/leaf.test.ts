@@ -77,8 +77,8 @@ test("the actor of an entry that continues another keeps its reference", () => {
   assert.equal((JSON.parse(leafOf(continued)) as { actor: { subject_ref: string } }).actor.subject_ref, reference("z").ref);
 });
 
-test("what tenants do not share goes to the log of the house", () => {
-  for (const tenant of ["*", ""]) assert.equal((JSON.parse(leafOf(parts({ tenant }))) as { log: string }).log, "house");
+test("what tenants do not share goes to the log of Sallyport", () => {
+  for (const tenant of ["*", ""]) assert.equal((JSON.parse(leafOf(parts({ tenant }))) as { log: string }).log, "internal");
 });
 
 test("numbers that are no safe integers, dates and broken text are written without loss or fault", () => {

@@ -8,8 +8,8 @@ const MAX_LEAF_BYTES = 16_384;
 
 export type Phase = "open" | "close" | "single";
 
-/** The log of a tenant; what belongs to none, or to the house, is in `house`. */
-export const logOf = (tenant: string): string => (tenant === "" || tenant === "*" ? "house" : tenant);
+/** The log of a tenant; what belongs to none, or to Sallyport, is in `internal`. */
+export const logOf = (tenant: string): string => (tenant === "" || tenant === "*" ? "internal" : tenant);
 
 /** Already a reference, e.g. of an entry that is continued by somebody else. */
 const REFERENCE = /^sr1\.[A-Za-z0-9_-]{22}$/;

@@ -133,7 +133,7 @@ forEachDatabase(
     );
     await until(async () => (await database.run(QUEUE))[0]?.n === 0n);
     const [acme, globex, instance] = await Promise.all(
-      ["tenant:acme", "tenant:globex", "house"].map((log) => database.run(ENTRIES, [log])),
+      ["tenant:acme", "tenant:globex", "internal"].map((log) => database.run(ENTRIES, [log])),
     );
     for (const log of [acme!, globex!]) {
       assert.deepEqual(
@@ -166,7 +166,7 @@ forEachDatabase("what cannot be recorded must not start; a close waits until it 
   });
   const entries = await database.run(ENTRIES, ["tenant:acme"]);
   assert.deepEqual(entries.map((entry) => `${entry.act_id} ${entry.phase}`).sort(), ["after single", "before close", "before open"]);
-  const instance = await database.run(ENTRIES, ["house"]);
+  const instance = await database.run(ENTRIES, ["internal"]);
   assert.deepEqual([...entries, ...instance].map((entry) => Number(entry.writer_n)).sort(), [1, 2, 3, 4], "the refused ones left no hole");
 });
 

@@ -100,7 +100,7 @@ const checkRecovery = async (t: TestContext, database: Database, said: { opened:
   const actorOf = (entry: Entry): unknown => (JSON.parse(entry.text) as { actor: unknown }).actor;
   assert.deepEqual(actorOf(unknown[0]!), actorOf(open));
 
-  const instance = (await database.run(ENTRIES, ["house"])).map((entry) => JSON.parse(entry.text) as { data: Record<string, unknown> });
+  const instance = (await database.run(ENTRIES, ["internal"])).map((entry) => JSON.parse(entry.text) as { data: Record<string, unknown> });
   const ended = instance.find((entry) => entry.data["event"] === "writer_ended");
   assert.equal(ended?.data["writer"], "worker");
   assert.equal(ended?.data["unknown"], count);
@@ -108,7 +108,7 @@ const checkRecovery = async (t: TestContext, database: Database, said: { opened:
   assert.equal(await recorder.recover(async () => assert.fail("nothing is left to settle")), 0);
 };
 
-test("acts of a killed process are settled as unknown when the house starts again (embedded)", { timeout: 60_000 }, async (t) => {
+test("acts of a killed process are settled as unknown when Sallyport starts again (embedded)", { timeout: 60_000 }, async (t) => {
   const dataFolder = await mkdtemp(join(tmpdir(), "sallyport-recover-"));
   cleanUp(t, () => rm(dataFolder, { recursive: true, force: true }));
   const said = await workAndDie(

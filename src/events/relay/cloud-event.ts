@@ -2,7 +2,7 @@ import { eventTypes, eventVersion } from "#contract/event-types.ts";
 import type { OutboxRow, SinkRecord } from "./event-sink.ts";
 
 export interface CloudEventParts {
-  /** Names the house in `ce_source`: the host of the audit origin. */
+  /** Names Sallyport in `ce_source`: the host of the audit origin. */
   readonly instanceId: string;
   readonly publicOrigin: string;
   readonly topicPrefix: string;
@@ -10,7 +10,7 @@ export interface CloudEventParts {
 
 const SEQUENCE_DIGITS = 19;
 
-/** Only members that the type declares: what a room tells its own live stream besides stays in the house. */
+/** Only members that the type declares: what a room tells its own live stream besides stays in Sallyport. */
 const declaredOnly = (type: string, text: string): string => {
   const shape = eventTypes[type]?.data.shape;
   const data = JSON.parse(text) as Record<string, unknown>;
@@ -25,7 +25,7 @@ export const cloudEventOf = (row: OutboxRow, { instanceId, publicOrigin, topicPr
     "content-type": "application/json",
     ce_specversion: "1.0",
     ce_id: row.id,
-    ce_source: `urn:sallyport:${instanceId}:${eventTypes[row.type]?.service ?? "house"}`,
+    ce_source: `urn:sallyport:${instanceId}:${eventTypes[row.type]?.service ?? "sallyport"}`,
     ce_type: type,
     ce_time: row.at,
     ce_subject: row.key,

@@ -10,7 +10,7 @@ export interface Untaken {
   readonly type: string;
   readonly topic: string;
   readonly key: string;
-  /** `*`: of the house, and no tenant's. */
+  /** `*`: of Sallyport, and no tenant's. */
   readonly tenant: string;
   readonly at: string;
   readonly attempts: number;

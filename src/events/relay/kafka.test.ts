@@ -175,7 +175,7 @@ forEachBroker("every type of event arrives on its topic as its served schema say
     }
 });
 
-for (const way of ["somebody makes the topic", "the house asks for no more copies than there are brokers"] as const)
+for (const way of ["somebody makes the topic", "Sallyport asks for no more copies than there are brokers"] as const)
   forEachBroker(`a topic that cannot be kept on so many brokers is told of, and what goes there waits until ${way}`, async (t, broker) => {
     if (broker.isMock) return t.skip("the mock makes a topic when it is first named, and asks nobody how");
     const { database, change } = await open(t);

@@ -333,7 +333,7 @@ test("retention leaves what a configured sink has not taken, sent or dead; witho
   assert.deepEqual(left, [{ sink: null, type: "graph.changed" }]);
 });
 
-test("data that consumers would not know is refused with its change; members of the live stream alone stay in the house", async (t) => {
+test("data that consumers would not know is refused with its change; members of the live stream alone stay in Sallyport", async (t) => {
   const database = await testDatabase(t, ["events"]);
   const { change } = await testEvents(t, database, { sink: kafkaInUse });
   await assert.rejects(

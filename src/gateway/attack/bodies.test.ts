@@ -89,7 +89,7 @@ test("attack 26: an upstream that refuses at once is heard, and the rest of the 
 });
 
 for (const isReal of [false, true])
-  test(`attack 26: with 100-continue too, ${isReal ? "over a socket" : "in the house"}`, async (t) => {
+  test(`attack 26: with 100-continue too, ${isReal ? "over a socket" : "in Sallyport"}`, async (t) => {
     const early = createServer(
       (_request, response) => void response.writeHead(413, { "content-type": "application/problem+json" }).end("{}"),
     );
@@ -103,7 +103,7 @@ for (const isReal of [false, true])
     const world = await attackWorld(t, await database(), isReal ? { upstreamUrl } : { peers: { crud: refuse } });
     const head = rawPost("/api/t/x", `<C>${JSON_TYPE}Content-Length: 70000\r\nExpect: 100-continue\r\n`, "");
     if (!isReal) {
-      // A socket hears of the request with the first bytes of its body; in the house the answer is there before any is asked for.
+      // A socket hears of the request with the first bytes of its body; in Sallyport the answer is there before any is asked for.
       const { answers, closed } = await send(world, head);
       assert.deepEqual([answers.map(({ status }) => status), closed], [[413], true], "what was not sent will not be read");
     }

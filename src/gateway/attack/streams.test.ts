@@ -84,7 +84,7 @@ const streamingUpstream = (world: AttackWorld) => {
 };
 
 test("attack 44: what an upstream sends is read as the standard reads it, and forges neither a frame nor our own words", async (t) => {
-  // An upstream that is no house service: its control events are somebody else's words.
+  // An upstream that is no instance service: its control events are somebody else's words.
   const answers: ServerResponse[] = [];
   const server = createServer((_request, response) => {
     response.writeHead(200, sseHeaders).flushHeaders();

@@ -58,7 +58,7 @@ interface Served {
   readonly prefix: string;
 }
 
-/** The doors of the corridor that read a target: `undefined` where one of them refuses, or no row matches. */
+/** The doors of the pipeline that read a target: `undefined` where one of them refuses, or no row matches. */
 const serve = (raw: string): Served | undefined => {
   try {
     const target = canonicalise(raw);
@@ -97,7 +97,7 @@ const dropParameters = (path: string): string => path.replace(/;[^/]*/g, "");
 
 /** Readers that exist in the wild, each with its own idea of a path. */
 const readers: Readonly<Record<string, (target: string) => string>> = {
-  "a WHATWG URL": (target) => decode(new URL(`http://house.internal${target}`).pathname),
+  "a WHATWG URL": (target) => decode(new URL(`http://sallyport.internal${target}`).pathname),
   "one that decodes once": (target) => resolveDots(decode(withoutQuery(target))),
   "one that decodes twice": (target) => resolveDots(decode(decode(withoutQuery(target)))),
   "one that resolves before it decodes": (target) => decode(resolveDots(withoutQuery(target))),

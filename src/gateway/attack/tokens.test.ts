@@ -10,7 +10,7 @@ import { sharedDatabase } from "#testing/gateway.ts";
 const database = sharedDatabase();
 const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
 
-test("attack 38: a token that is not an access token for this house opens no bearer row", async (t) => {
+test("attack 38: a token that is not an access token for this deployment opens no bearer row", async (t) => {
   const world = await attackWorld(t, await database());
   const { identity } = world.made;
   const [head = "", claims = "", signature = ""] = world.token.split(".");
@@ -33,7 +33,7 @@ test("attack 38: a token that is not an access token for this house opens no bea
     "HS256 with the issuer's public key": await new SignJWT(read)
       .setProtectedHeader({ ...header, alg: "HS256" })
       .sign(new TextEncoder().encode(JSON.stringify(await identity.publicJwk()))),
-    "HS256 with the house's public key": await new SignJWT({ ...read, iss: "http://localhost:8080" })
+    "HS256 with Sallyport's public key": await new SignJWT({ ...read, iss: "http://localhost:8080" })
       .setProtectedHeader({ alg: "HS256", typ: "at+jwt", kid: serviceKid ?? "" })
       .sign(new TextEncoder().encode(serviceKey)),
     "an ID token": await sign({ nonce: "n", aud: ["sallyport-web", "http://localhost:8080"] }, { typ: "JWT" }),
@@ -72,7 +72,7 @@ test("attack 38: a token that is not an access token for this house opens no bea
 
 test("attack 38: a logout token that is no fresh one of the provider signs nobody out", async (t) => {
   const provider = "https://provider.example";
-  const client = "the-house";
+  const client = "sallyport-client";
   const [key, other] = [await generateKeyPair("ES256", { extractable: true }), await generateKeyPair("ES256")];
   const checkLogoutToken = createLogoutTokenCheck({
     issuer: { issuer: provider, keys: async () => key.publicKey },

@@ -22,7 +22,7 @@ export const subjectOf = (principal: Principal) => ({
   },
 });
 
-/** The context as the house sends it: what only the house may say is said anew, of the asker if there is one. */
+/** The context as Sallyport sends it: what only Sallyport may say is said anew, of the caller if there is one. */
 export const completeContext = (
   sent: Members,
   claimed: Members,
@@ -46,8 +46,8 @@ export const completeContext = (
 };
 
 /**
- * Makes a client's question the house's own: its subject is the caller, what it claims is marked as claimed, and what only
- * the house may say is dropped and said anew. Without an id it is about all of the type; where the pair needs one, the
+ * Makes a client's question Sallyport's own: its subject is the caller, what it claims is marked as claimed, and what only
+ * Sallyport may say is dropped and said anew. Without an id it is about all of the type; where the pair needs one, the
  * decision point refuses that as `resource_id_required`, on record. `showing`: it is asked in order to draw a page, so nobody is
  * refused by the answer.
  */

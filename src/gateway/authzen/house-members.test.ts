@@ -13,7 +13,7 @@ const action = { name: "view" };
 const resource = { type: "pages", id: "operations" };
 const whole = { subject, action, resource };
 
-/** What the house believes of its own services, with a value that would be believed. */
+/** What Sallyport believes of its own services, with a value that would be believed. */
 const vouched: Readonly<Record<string, unknown>> = {
   could: true,
   background: true,
@@ -85,7 +85,7 @@ const open = async (t: TestContext) => {
 };
 
 for (const [what, url, body, path] of places)
-  test(`what only the house may say is refused from an enforcement point at both doors: ${what}`, async (t) => {
+  test(`what only Sallyport may say is refused from an enforcement point at both doors: ${what}`, async (t) => {
     const { post, pep, direct } = await open(t);
     for (const [name, value] of Object.entries(vouched)) {
       const sent = body({ [name]: value });
@@ -112,7 +112,7 @@ test("all that is refused is named at once, and at most fifty of it", async (t) 
   }
 });
 
-test("what a person says in the house's words changes nothing: the denial of a token's question stands, and is listed as a refusal", async (t) => {
+test("what a person says in Sallyport's words changes nothing: the denial of a token's question stands, and is listed as a refusal", async (t) => {
   const { point, made, post } = await open(t);
   const bearer = await made.identity.tokenFor({ sub: "person:dan", tenant: "tenant:acme", scopes: [] });
   const headers = { authorization: `Bearer ${bearer}`, "content-type": "application/json" };

@@ -91,7 +91,7 @@ test("an enforcement point that asks too often is told so itself, and nobody els
   assert.deepEqual([decided.status, decided.body.decision], [200, true]);
 });
 
-test("the metadata names what is served under the origin addressed: access requests and searches of the house's own decision point", async (t) => {
+test("the metadata names what is served under the origin addressed: access requests and searches of Sallyport's own decision point", async (t) => {
   const { served } = await open(t, {});
   const origin = "http://localhost:8080";
   assert.deepEqual(await served(), [

@@ -35,7 +35,7 @@ import { createReloadRoutes, type ReloadRoutes } from "#gateway/routes/active/re
 import { openRoutes, type HeldRoutes } from "#gateway/routes/active/active-routes.ts";
 import { createOwnPaths } from "./own-paths.ts";
 
-/** The gateway behind its front door, joined and running. */
+/** The gateway behind its ingress, joined and running. */
 export interface JoinedGateway extends Pick<RawServerParts, "pipeline" | "load" | "connections" | "clientAddress"> {
   readonly reload: ReloadRoutes;
   unready(): Promise<readonly string[]>;

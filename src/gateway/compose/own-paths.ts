@@ -68,7 +68,7 @@ export const createOwnPaths = (parts: GatewayParts, opened: OwnPathsParts): Buil
       secrets: (signal) => requireReady(routes.peerOf("secrets"), signal),
       ...(parts.backlog && { kafka: requireTaken(parts.backlog) }),
     },
-    // What no row leads to is no part of this house.
+    // What no row leads to is no part of this deployment.
     { keptMs: 3000, now, isAsked: (name) => ownParts.has(name) || routes.table.services.has(name) },
   );
   const health = createHealth({

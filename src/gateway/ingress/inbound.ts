@@ -34,7 +34,7 @@ export const requireOrigin = ({ origin }: Pick<Inbound, "origin">): string => {
   return origin;
 };
 
-/** A request that has one reading: what the corridor works on. */
+/** A request that has one reading: what the pipeline works on. */
 export interface Inbound {
   readonly method: InboundMethod;
   readonly target: CanonicalTarget;

@@ -35,7 +35,7 @@ const openService: Open = async (t, limits) => {
   return opened.port;
 };
 
-/** The front door alone: what stands behind it reads the body and says how long it was. */
+/** The ingress alone: what stands behind it reads the body and says how long it was. */
 const open = async (t: TestContext, limits: Partial<ListenerLimits>, metrics = createMetrics()): Promise<number> => {
   const opened = await listenIngress(
     {
@@ -103,13 +103,13 @@ test("the limits are those that are promised", () => {
 });
 
 const listeners: readonly (readonly [which: string, open: Open])[] = [
-  ["the front door", open],
+  ["the ingress", open],
   ["a service", openService],
 ];
 const problem = (status: number, code: string) =>
   new RegExp(`^HTTP/1\\.1 ${status} [^]*content-type: application/problem\\+json[^]*"code":"${code}"`, "i");
 
-/** What each listener of the house does with a client that does not keep to its limits. */
+/** What each listener of Sallyport does with a client that does not keep to its limits. */
 const limitCases: readonly (readonly [what: string, limits: Partial<ListenerLimits>, first: string, again: string, expected: RegExp])[] = [
   [
     "a body that trickles in",

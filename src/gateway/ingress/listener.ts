@@ -31,7 +31,7 @@ const within = async (work: Promise<void>, milliseconds: number): Promise<boolea
 };
 
 /**
- * Closes the front door so that nobody who was let in is cut off: no new connections; idle ones end after a moment;
+ * Closes the ingress so that nobody who was let in is cut off: no new connections; idle ones end after a moment;
  * answers under way have until the deadline, then they are 503; what still hangs is cut.
  */
 const closeRawServer = async ({ server, refuseRest }: RawServer, deadlineMs: number): Promise<void> => {
@@ -55,7 +55,7 @@ const closeRawServer = async ({ server, refuseRest }: RawServer, deadlineMs: num
   }
 };
 
-/** Opens the front door on every host, on one port. */
+/** Opens the ingress on every host, on one port. */
 export const listenIngress = async (
   parts: RawServerParts,
   options: { readonly port: number; readonly hosts: readonly string[] },

@@ -2,7 +2,7 @@ import { isLoopbackHost } from "#contract/loopback.ts";
 
 /** Origins under which the gateway is reached; scheme and host never come from a header. */
 export interface PublicOrigins {
-  /** Never empty; the first is the issuer of the house's tokens. */
+  /** Never empty; the first is the issuer of Sallyport's tokens. */
   readonly list: readonly string[];
   readonly first: string;
   /** `host[:port]` of each, default port dropped. */

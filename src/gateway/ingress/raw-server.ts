@@ -29,11 +29,11 @@ export interface RawServerParts {
   readonly clientAddress: ClientAddress;
   /** Absent = plain HTTP. */
   readonly tls?: Tls;
-  /** Other limits than the house's, for tests that cannot wait. */
+  /** Other limits than Sallyport's, for tests that cannot wait. */
   readonly limits?: Partial<ListenerLimits>;
 }
 
-/** What stands behind the front door. */
+/** What stands behind the ingress. */
 export interface Pipeline {
   handle(inbound: Inbound): Promise<Answer>;
   /** The answer to a head that made no request: counted and written like any other. */
@@ -101,7 +101,7 @@ export const createRawServer = (parts: RawServerParts): RawServer => {
     return { inbound, body, left };
   };
 
-  /** The corridor's answer, or 503 when the house cannot wait for it any longer. */
+  /** The pipeline's answer, or 503 when Sallyport cannot wait for it any longer. */
   const answer = ({ inbound, left }: ReturnType<typeof readInbound>): Promise<Answer> =>
     new Promise((resolve, reject) => {
       const giveUp = (problem: Problem): void => {

@@ -24,7 +24,7 @@ const world = async (t: TestContext, settings: Readonly<Record<string, string>>)
   return { made, upstream, release: () => gate.resolve(), aborted, cookie, port };
 };
 
-test("more requests than the house takes are 503 with a time to come back; health is never shed", async (t) => {
+test("more requests than Sallyport takes are 503 with a time to come back; health is never shed", async (t) => {
   const { upstream, release, cookie, port } = await world(t, { MAX_IN_FLIGHT: "3" });
   const slow = [1, 2, 3].map(() => rawExchange(port, get("/api/configs/ui", cookie)));
   await until(() => upstream.seen.length === 3);
@@ -69,7 +69,7 @@ test("what is not answered at the deadline is 503 on a connection that closes, a
   assert.deepEqual(aborted, ["/configs/ui"]);
 });
 
-test("a request that was in the air on a kept connection when the house stopped is answered, and it is the last one", async (t) => {
+test("a request that was in the air on a kept connection when Sallyport stopped is answered, and it is the last one", async (t) => {
   const { made, release, cookie, port } = await world(t, {});
   release();
   const socket = connect({ port, host: "127.0.0.1" });
@@ -97,7 +97,7 @@ test("a request that was in the air on a kept connection when the house stopped 
   await stopped;
 });
 
-test("before it stops accepting, the house says that it is not ready and serves on", async (t) => {
+test("before it stops accepting, Sallyport says that it is not ready and serves on", async (t) => {
   const { made, release, cookie, port } = await world(t, { SHUTDOWN_LB_WAIT_MS: "600" });
   release();
   const stopped = made.gateway[Symbol.asyncDispose]();

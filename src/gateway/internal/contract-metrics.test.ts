@@ -158,7 +158,7 @@ const movers: Readonly<Record<string, (world: World) => Promise<unknown>>> = {
   bff_rate_limit_violations_total: async ({ call }) => {
     for (let index = 0; index < 3; index++) await call("/api/v1/metrics", ingest({ event: "page.seen" }));
   },
-  // The rounds of the house alone move these.
+  // The rounds of Sallyport alone move these.
   bff_background_tasks_total: async () => undefined,
   bff_background_task_duration_seconds: async () => undefined,
   bff_sessions_destroyed_total: async ({ made, call }) => {
@@ -171,7 +171,7 @@ const movers: Readonly<Record<string, (world: World) => Promise<unknown>>> = {
   },
 };
 
-/** Moved by a door that only a house with a Redis or a Kafka has: there it is tried. */
+/** Moved by a door that only an instance with a Redis or a Kafka has: there it is tried. */
 const elsewhere: Readonly<Record<string, string>> = {
   bff_redis_operations_total: "e2e/metrics.test.ts",
   bff_redis_latency_seconds: "e2e/metrics.test.ts",
@@ -275,7 +275,7 @@ test("ten thousand random methods, paths, hosts and persons add no series", asyn
   await round(2450);
   await raw(200);
   assert.deepEqual(
-    // What the house does by itself begins by the clock.
+    // What Sallyport does by itself begins by the clock.
     series(await metrics.text()).filter((name) => !before.has(name) && !name.startsWith("bff_background_task")),
     [],
   );

@@ -51,11 +51,11 @@ const notReady = z.object({ reasons });
 const degraded = z.object({ degraded: reasons });
 
 /**
- * Whether a service of the house can do its work, and what of it not: what it says of its own readiness. Throws `Unready` with what is
+ * Whether a service of Sallyport can do its work, and what of it not: what it says of its own readiness. Throws `Unready` with what is
  * missing, of a certificate that is not trusted too.
  */
 export const requireReady = async (service: Peer, signal: AbortSignal): Promise<readonly string[]> => {
-  const response = await service(new Request("http://house.internal/health/ready", { signal })).catch((error: unknown) => {
+  const response = await service(new Request("http://sallyport.internal/health/ready", { signal })).catch((error: unknown) => {
     throw error instanceof Problem && error.code === "upstream_tls_failed" ? new Unready(["certificate"]) : error;
   });
   const body: unknown = await response.json().catch(() => undefined);

@@ -91,7 +91,7 @@ const rows: readonly Row[] = [
     overall: [503, "unhealthy"],
     reasons: ["session_store", "redis"],
   },
-  { what: "the house is draining", isDraining: true, overall: [200, "healthy"], reasons: ["draining"] },
+  { what: "Sallyport is draining", isDraining: true, overall: [200, "healthy"], reasons: ["draining"] },
 ];
 
 for (const row of rows)

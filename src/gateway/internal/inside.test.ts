@@ -141,7 +141,7 @@ test("client metrics add at most a hundred series", async (t) => {
   assert.equal(await made.counted("bff_public_metrics_total", { event: "other" }), 150);
 });
 
-test("well-known documents name this house under the origin addressed", async (t) => {
+test("well-known documents name this deployment under the origin addressed", async (t) => {
   const made = await testGateway(t, { database: await database() });
   const jwks = await read(await made.fetch("/.well-known/sallyport-jwks.json"));
   assert.ok(Array.isArray(jwks.body["keys"]));

@@ -124,17 +124,17 @@ test("a dead letter is sent again or given up once, on record, and the relay hea
   }
 });
 
-test("what is of no tenant is seen and tended by who runs the house, with what is of every tenant", async (t) => {
+test("what is of no tenant is seen and tended by the operator, with what is of every tenant", async (t) => {
   const { made, tenant, get, post } = await world(t, (subject) => subject === "service:operator" || subject === "person:ada");
   const { change } = await testEvents(t, made.database, { sink: kafkaInUse });
-  await change(async () => ({ result: undefined, events: [{ ...graphChanged("dead-of-the-house", 9), tenant: "*" }] }));
+  await change(async () => ({ result: undefined, events: [{ ...graphChanged("dead-of-the-deployment", 9), tenant: "*" }] }));
   await made.database.run(KILL, ["*"]);
   const operator = {
     authorization: `Bearer ${await made.identity.tokenFor({ sub: "service:operator", tenant: "*", scopes: ["outbox.manage"] }, made.origin)}`,
   };
-  assert.ok(!keysOf((await get("?limit=500")).body).includes("dead-of-the-house"), "an administrator of a tenant does not");
+  assert.ok(!keysOf((await get("?limit=500")).body).includes("dead-of-the-deployment"), "an administrator of a tenant does not");
   const { items } = (await get("?limit=500", operator)).body;
-  const mine = items.find(({ key }) => key === "dead-of-the-house");
+  const mine = items.find(({ key }) => key === "dead-of-the-deployment");
   assert.deepEqual([mine?.tenant, items.find(({ tenant: of }) => of === tenant)?.key], ["*", "dead-1"]);
   assert.equal((await post(mine?.id ?? "", "retry", operator)).status, 200);
   assert.deepEqual(await made.database.run(STATE, [mine?.id ?? ""]), [{ dead: false, sent: false, attempts: 0 }]);

@@ -86,7 +86,7 @@ test("a crowd that wants the decision point's metadata asks it once, and leaves 
   }
 });
 
-test("a crowd that asks whether the house is ready asks its session store twice a second at most", async (t) => {
+test("a crowd that asks whether Sallyport is ready asks its session store twice a second at most", async (t) => {
   let at = 10_000;
   let asked = 0;
   let isUp = true;

@@ -42,7 +42,7 @@ export const readSchema: BuiltInHandler = async ({ captures }) => {
   return reply(readEventSchema, { ...schema, title: String(schema["title"]) }, { headers: { "cache-control": "public, max-age=300" } });
 };
 
-/** Public documents about this house: its keys, its decision point, and what a token for it must name. */
+/** Public documents about this deployment: its keys, its decision point, and what a token for it must name. */
 export const createWellKnown = (parts: WellKnownParts): Readonly<Record<"jwks" | "authzen" | "resource" | "mcp", BuiltInHandler>> => {
   // What it served a while ago is a better word than none.
   const served = createKeptAnswer(parts.pointMetadata, KEPT, () => parts.now().getTime());

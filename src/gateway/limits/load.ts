@@ -4,7 +4,7 @@ import { noAddressCount, type AddressCount } from "./address-count.ts";
 export interface Load {
   /** Counts one more, of this address; the returned function ends it and may be called again. */
   enter(address: string): () => void;
-  /** True when more are under way than the house takes: the newest is one too many. */
+  /** True when more are under way than Sallyport takes: the newest is one too many. */
   readonly isOver: boolean;
   /** The same of this address's own share. */
   isOverOf(address: string): boolean;

@@ -16,7 +16,7 @@ const database = sharedDatabase();
 const traceId = "0af7651916cd43dd8448eb211c80319c";
 const traceparent = `00-${traceId}-b7ad6b7169203331-01`;
 
-/** A gateway whose every neighbour is a server of its own: a foreign one, one of the house, and the decision point. */
+/** A gateway whose every neighbour is a server of its own: a foreign one, one of Sallyport, and the decision point. */
 const world = async (t: TestContext, settings: Readonly<Record<string, string>>, more: { readonly tracing?: Tracing } = {}) => {
   const [far, crud, pdp] = [await serverUpstream(t), await serverUpstream(t), await serverUpstream(t)];
   pdp.answer = (_request, response) =>

@@ -17,7 +17,7 @@ export interface TokenWish {
 /** Whose token it must stay. */
 export interface TokenSubject {
   readonly token: string;
-  /** Identity as the house knows it, and how it is made of a provider's claims: for a subject token that says nothing. */
+  /** Identity as Sallyport knows it, and how it is made of a provider's claims: for a subject token that says nothing. */
   readonly sub: string;
   readonly isAgent: boolean;
   readonly subjectOf: (claims: JWTPayload) => string | undefined;
@@ -49,11 +49,11 @@ const guardAudience = (claims: JWTPayload, wish: TokenWish): void => {
   const audiences = audiencesOf(claims);
   if (!audiences.includes(wish.audience)) refuse("the provider's token is for another audience");
   if (audiences.some((audience) => isInternalAudience(wish.internalAudiences, audience)))
-    refuse("the provider's token is good inside the house too");
+    refuse("the provider's token is good inside Sallyport too");
 };
 
 /**
- * Refuses an exchanged token that is not what was asked: for this audience and none of the house, no wider, of the same
+ * Refuses an exchanged token that is not what was asked: for this audience and none of Sallyport, no wider, of the same
  * subject and the same actors. One that cannot be read cannot be checked. Throws `upstream_auth_failed`.
  */
 export const guardExchanged = (tokens: ProviderTokens, wish: TokenWish, subject: TokenSubject): void => {

@@ -54,7 +54,7 @@ const openInstances = async (service: RouteService, connectMs: number, internalC
     new Pool(origin, {
       connections,
       pipelining: 1,
-      // The corridor has its own clocks for headers, silence and the whole.
+      // The pipeline has its own clocks for headers, silence and the whole.
       headersTimeout: 0,
       bodyTimeout: 0,
       connect: { timeout: connectMs, ca, cert, key },

@@ -3,7 +3,7 @@ import type { Recognised } from "#gateway/recognise.ts";
 import type { Route } from "#gateway/routes/route-table.ts";
 
 /**
- * The Authorization header for a row's upstream: a service of the house gets a 60 s token that the gateway signs for this
+ * The Authorization header for a row's upstream: a service of Sallyport gets a 60 s token that the gateway signs for this
  * one call, in the caller's name and never wider than the caller's own; any other upstream gets none. The scopes of the
  * row's policy, if it has some, are the most it may carry.
  */

@@ -12,7 +12,7 @@ import { createTokenCache } from "./token-cache.ts";
 
 export interface UpstreamAuthorizationParts extends Pick<GatewayParts, "identity" | "oidc" | "now" | "metrics"> {
   readonly keys: Pick<SessionKeys, "openTokens">;
-  /** Audiences of the house's own services and of its public origins. */
+  /** Audiences of Sallyport's own services and of its public origins. */
   readonly internalAudiences: readonly string[];
 }
 
@@ -29,7 +29,7 @@ export interface UpstreamAuthorization {
 type Policy = NonNullable<Route["row"]["token_policy"]>;
 type Somebody = Exclude<Recognised, { readonly kind: "none" }>;
 
-/** Tokens for upstreams: the house's own are signed here, those of others are the provider's. */
+/** Tokens for upstreams: Sallyport's own are signed here, those of others are the provider's. */
 export const createUpstreamAuthorization = (parts: UpstreamAuthorizationParts): UpstreamAuthorization => {
   const { metrics, now, oidc } = parts;
   const cache = createTokenCache({ now, onExpired: (service) => metrics.count("bff_token_expiry_total", { service }) });

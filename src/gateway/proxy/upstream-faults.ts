@@ -44,5 +44,5 @@ const absent: ReadonlySet<ProblemCode> = new Set([
 export const isUpstreamFault = (error: unknown): boolean =>
   error instanceof Problem && absent.has(error.code) && error.options.cause !== hurried && error.options.cause !== saturated;
 
-/** A server before the upstream says that nobody answers there. Services of the house say so of others, and are there. */
+/** A server before the upstream says that nobody answers there. Services of Sallyport say so of others, and are there. */
 export const isGatewayStatus = (status: number): boolean => status === 502 || status === 503 || status === 504;

@@ -93,7 +93,7 @@ export const forwardedHeaders = (inbound: Inbound, metrics: Metrics): HeaderLine
   return headers;
 };
 
-/** Who asks, for upstreams that do not read our token; house services take identity from the token alone. */
+/** Who asks, for upstreams that do not read our token; internal services take identity from the token alone. */
 export const identityHeaders = (who: Recognised, headers: AnswerHeaders): void => {
   if (who.kind === "none") return;
   headers.set("x-user-id", who.principal.sub);

@@ -298,7 +298,7 @@ test("a token is kept until shortly before its end, or as long as the row says; 
 
 const lies: readonly (readonly [what: string, how: Misbehaviour])[] = [
   ["another audience", { audience: B }],
-  ["an audience of the house", { audience: testAudiences.crud }],
+  ["an audience of Sallyport", { audience: testAudiences.crud }],
   ["wider scopes", { scope: "read write" }],
   ["another subject", { sub: "eve" }],
   ["an actor out of nowhere", { act: { sub: "agent:x" } }],
@@ -317,7 +317,7 @@ for (const [what, misbehave] of lies)
     assert.equal(await made.counted("bff_token_exchange_total", { grant_type: "token_exchange", status: "upstream_auth_failed" }), 1);
   });
 
-test("a token for an upstream that opens a view of the house's tools too goes to nobody", () => {
+test("a token for an upstream that opens a view of Sallyport's tools too goes to nobody", () => {
   const tokensFor = (...audiences: readonly string[]) => ({
     accessToken: new UnsecuredJWT().setAudience([...audiences]).encode(),
     accessExpiresAt: 0,
@@ -356,7 +356,7 @@ test("a token is passed on only to whom it is for, and while it is good", async 
   assert.equal(await get("pass", await made.signIn("person:ben", { accessToken: "opaque" })), "401 no_token_available");
   assert.equal(await get("bearer", forA), 200);
   assert.equal(last().token, forA);
-  assert.equal(await get("bearer-own", forHouse), "401 no_token_available", "a token for the house leaves it for nobody");
+  assert.equal(await get("bearer-own", forHouse), "401 no_token_available", "a token for Sallyport leaves it for nobody");
 });
 
 test("a policy's service is the key of whom the token is for, whichever upstream the row has", async (t) => {
@@ -384,7 +384,7 @@ test("a policy's service is the key of whom the token is for, whichever upstream
   assert.equal(await get("canary-pass", ben), "401 no_token_available");
 });
 
-test("the embedded provider makes a session's token for the services that rows pass it on to, and for none of the house", async (t) => {
+test("the embedded provider makes a session's token for the services that rows pass it on to, and for none of Sallyport", async (t) => {
   const op = await testIssuer(t, await testDatabase(t, [...gatewayModules, "authn"]));
   const { made, get, last } = await setUp(t, op);
   const who = visitor(op);
@@ -405,7 +405,7 @@ test("the embedded provider makes a session's token for the services that rows p
     );
 });
 
-test("the embedded provider exchanges for services outside and for none of the house", async (t) => {
+test("the embedded provider exchanges for services outside and for none of Sallyport", async (t) => {
   const op = await testIssuer(t, await testDatabase(t, [...gatewayModules, "authn"]));
   const { made, get, last } = await setUp(t, op);
   const { tokens } = await signIn(visitor(op), "ben");

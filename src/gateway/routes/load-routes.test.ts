@@ -176,14 +176,14 @@ const refused: readonly (readonly [what: string, routes: string, message: RegExp
     /must be a scope/,
   ],
   [
-    "a token of the house for a foreign service",
+    "a token of Sallyport for a foreign service",
     `${head.replace("routes:", 'audiences: ["http://localhost:8083"]\nroutes:')}${row(`path: /a, target_service: far, preserve_path: true, methods: [GET], auth: session, authz: none, token_policy: { mode: on_behalf_of, audience: "http://localhost:8083" }`)}`,
-    /one of the house/,
+    /one of Sallyport/,
   ],
   [
-    "a token of the house for a foreign service, by its key",
+    "a token of Sallyport for a foreign service, by its key",
     `${head}${row("path: /a, target_service: far, preserve_path: true, methods: [GET], auth: session, authz: none, token_policy: { mode: on_behalf_of, service: crud }")}`,
-    /one of the house/,
+    /one of Sallyport/,
   ],
   [
     "a token target that is neither a service nor has an audience",
@@ -214,7 +214,7 @@ const refused: readonly (readonly [what: string, routes: string, message: RegExp
   ],
   ["an unknown way to retry", `${head}${row(`path: /a, ${plain}, retry: often`)}`, /never, safe or idempotent/],
   [
-    "passing a session's own token to the house",
+    "passing a session's own token to Sallyport",
     `${head}${row(`path: /a, ${plain}, token_policy: { mode: session_passthrough }`)}`,
     /on_behalf_of/,
   ],

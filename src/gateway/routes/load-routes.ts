@@ -28,7 +28,7 @@ const readSource = async (file: string): Promise<ReadYaml & { readonly text: str
 };
 
 /**
- * The pairs that may be asked: the house's own words, and those that the schema of the configured policies adds. A schema
+ * The pairs that may be asked: Sallyport's own words, and those that the schema of the configured policies adds. A schema
  * that cannot be read adds none; the decision point itself names its faults.
  */
 const vocabularyOf = async (
@@ -39,7 +39,7 @@ const vocabularyOf = async (
   const text = file === undefined ? undefined : await readFile(file, "utf8").catch(() => undefined);
   let actions: ReadonlySet<string> | undefined;
   const added = (): ReadonlySet<string> => {
-    // The schema is read by the engine's own parser, which costs its start: only where a word is none of the house's.
+    // The schema is read by the engine's own parser, which costs its start: only where a word is none of Sallyport's.
     actions ??= text === undefined ? new Set() : schemaActions(text);
     return actions;
   };

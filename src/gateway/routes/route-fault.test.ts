@@ -276,7 +276,7 @@ const cases: readonly Case[] = [
   { what: "a retry that is none", members: { retry: "always" }, path: "/retry", message: /must be never/ },
   { what: "a token policy of an unknown mode", members: { token_policy: "{ mode: all }" }, path: "/token_policy/mode", message: /./ },
   {
-    what: "a token policy of a service of the house that names another",
+    what: "a token policy of a service of Sallyport that names another",
     members: { token_policy: "{ mode: on_behalf_of, service: pdp }" },
     path: "/token_policy/service",
     message: /target_service/,

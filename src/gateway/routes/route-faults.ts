@@ -104,14 +104,14 @@ const credentialFaults = ({ row, pattern, add }: RowContext): void => {
     for (const name of namesIn(text)) if (pattern?.names.has(name) === false) add(["bearer"], `{${name}} is not captured by the path`);
 };
 
-/** Tokens for services outside the house: made for that service alone, and only for somebody. */
+/** Tokens for services outside Sallyport: made for that service alone, and only for somebody. */
 const foreignPolicyFaults = (
   { row, tokenAudience: audience, internalAudiences, add }: RowContext,
   policy: NonNullable<RowShape["token_policy"]>,
 ): void => {
   if (row.auth === "none" && policy.mode !== "service_token") add(["token_policy", "mode"], "needs a session or a bearer");
   if (audience !== undefined && internalAudiences.includes(audience))
-    add(["token_policy", policy.audience === undefined ? "service" : "audience"], "is one of the house; it is not given to others");
+    add(["token_policy", policy.audience === undefined ? "service" : "audience"], "is one of Sallyport; it is not given to others");
   if (policy.mode === "session_passthrough") {
     if (policy.scopes !== undefined) add(["token_policy", "scopes"], "a token that is passed on stays as it is");
     if (policy.cache_ttl !== undefined) add(["token_policy", "cache_ttl"], "a token that is passed on is not kept");
@@ -126,10 +126,10 @@ const policyFaults = (context: RowContext): void => {
   if (policy === undefined) return;
   if (row.target_service === "internal" || row.hosts !== undefined) add(["token_policy"], "goes with an upstream service");
   else if (service?.isInternal === true) {
-    if (policy.mode !== "on_behalf_of") add(["token_policy", "mode"], "a service of the house gets on_behalf_of, or no policy");
-    if (policy.cache_ttl !== undefined) add(["token_policy", "cache_ttl"], "a service of the house gets a token of its own for each call");
+    if (policy.mode !== "on_behalf_of") add(["token_policy", "mode"], "a service of Sallyport gets on_behalf_of, or no policy");
+    if (policy.cache_ttl !== undefined) add(["token_policy", "cache_ttl"], "a service of Sallyport gets a token of its own for each call");
     if (policy.service !== undefined && policy.service !== row.target_service)
-      add(["token_policy", "service"], "a service of the house gets a token for itself: its target_service");
+      add(["token_policy", "service"], "a service of Sallyport gets a token for itself: its target_service");
   } else foreignPolicyFaults(context, policy);
   const isListed = [service?.audience, tokenService?.audience, ...audiences].includes(policy.audience);
   if (policy.audience !== undefined && !isListed) add(["token_policy", "audience"], "is not one of the audiences that this file allows");

@@ -9,7 +9,7 @@ export interface RouteService {
   /** Where it is, at one address or several; none with a trailing slash. Never empty. */
   readonly baseUrls: readonly string[];
   readonly audience: string | undefined;
-  /** True: a service of this house; it gets a token that the gateway signs for each call. */
+  /** True: a service of this deployment; it gets a token that the gateway signs for each call. */
   readonly isInternal: boolean;
   readonly caFile: string | undefined;
   readonly clientCertFile: string | undefined;
@@ -20,7 +20,7 @@ export interface RouteService {
   readonly queue: number;
 }
 
-/** A service of this house at the address that the settings say, where no file says more. */
+/** A service of this deployment at the address that the settings say, where no file says more. */
 export const internalService = (name: string, url: string): RouteService => ({
   name,
   baseUrls: [url.replace(/\/$/, "")],

@@ -57,7 +57,7 @@ export interface RouteTable {
   findForward(host: string, path: string): RouteHit | undefined;
 }
 
-/** The house that a table is read for. */
+/** Sallyport that a table is read for. */
 export interface TableContext {
   readonly variables: Variables;
   readonly internalAudiences: readonly string[];

@@ -97,7 +97,7 @@ const COUNT = statement<{ living: bigint }>(
   "select count(*) as living from gateway.session where least(idle_expires_at, absolute_expires_at) > $1",
 );
 
-/** Sessions in the house's database. Changes are told through its notifications, with the commit that makes them. */
+/** Sessions in Sallyport's database. Changes are told through its notifications, with the commit that makes them. */
 export const createDatabaseSessionStore = (database: Database): SessionStore => {
   const ask = <Row>(wanted: Statement<Row>, values: readonly SqlValue[]) => guardStore(() => database.run(wanted, values));
   const run = <Row>(wanted: Statement<Row>, values: readonly SqlValue[]) => ask({ ...wanted, withinMs: ANSWER_MS }, values);
@@ -115,7 +115,7 @@ export const createDatabaseSessionStore = (database: Database): SessionStore => 
     return run(END_OF, [which.tenant, which.subject ?? null, which.ref ?? null, reason]);
   };
 
-  // What is asked in one turn of the event loop is one statement: the sessions of a busy house fall due together.
+  // What is asked in one turn of the event loop is one statement: the sessions of a busy instance fall due together.
   const together = { cache: false, maxBatchSize: MAX_TOGETHER, batchScheduleFn: setImmediate };
   const reads = new DataLoader<string, SessionRecord | undefined>(async (hashes) => {
     const rows = new Map((await run(READ, [hashes])).map((row) => [row.sid_hash, recordOf(row)]));

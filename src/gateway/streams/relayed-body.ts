@@ -41,7 +41,7 @@ const frameOf = (part: SsePart & { readonly kind: "message" }): string =>
     data: part.data,
   });
 
-/** The first word of a stream of the house; on the workflow stream control events are default messages. */
+/** The first word of a stream of Sallyport; on the workflow stream control events are default messages. */
 const isHello = (part: SsePart & { readonly kind: "message" }): boolean =>
   part.event === "hello" || (part.event === "message" && part.data.startsWith('{"type":"hello",'));
 

@@ -33,7 +33,7 @@ export const serveBudgets = (context: MembershipContext): void => {
     if (value?.kind !== kind) refuse(path, `must be the id of a ${kind} of the tenant`);
   };
 
-  /** A tenant's limit is about its own people and groups; the house itself sets none. */
+  /** A tenant's limit is about its own people and groups; Sallyport itself sets none. */
   const draftOf = async (caller: Caller, body: z.output<typeof budgetLimitDraft>, scope: TenantScope): Promise<LimitDraft> => {
     if (scope.tenant === "*") throw new Problem("tenant_required");
     const nodeId = body.node_id ?? (body.scope === "tenant" ? scope.tenant : refuse("node_id", "is needed for this scope"));

@@ -116,7 +116,7 @@ test("only agents and services of the tenant, under names that nobody takes for 
     ["a person", { client_id: "person:ben" }, "not_found"],
     ["nobody", { client_id: "agent:nobody" }, "not_found"],
     ["another tenant's agent", { client_id: "agent:reporter" }, "not_found", "eve"],
-    ["a service of the house", { client_id: "service:crud", scopes: ["pip.read"] }, "access_denied"],
+    ["a service of Sallyport", { client_id: "service:crud", scopes: ["pip.read"] }, "access_denied"],
     ["an agent under a person's name", { client_id: "person:robot" }, "unprocessable"],
     ["a service under no service's name", { client_id: "hook", scopes: ["pip.read"] }, "unprocessable"],
     ["a service without scopes", { client_id: "service:hook" }, "unprocessable"],

@@ -36,7 +36,7 @@ export const actorOf = (caller: Caller, reason: string | undefined, correlationI
   decisionId,
 });
 
-/** The house itself, when the clock ends things. */
+/** Sallyport itself, when the clock ends things. */
 export const sweeperOf = (correlationId: string): Actor => ({
   by: { actor: "service:membership", source: "sweeper", correlationId },
   entry: { subject: "service:membership", kind: "system" },

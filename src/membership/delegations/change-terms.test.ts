@@ -357,7 +357,7 @@ test("arguments and tenants are bound by the delegation and by all above it; wha
   assert.deepEqual(held.body.argument_schemas, [own, further], JSON.stringify(held.body));
 });
 
-forEachDatabase("without an end only where the house allows it, and never below one that has an end", graphModules, async (t, database) => {
+forEachDatabase("without an end only where Sallyport allows it, and never below one that has an end", graphModules, async (t, database) => {
   const world = await servedWorld(t, database, { environment: { DELEGATION_ALLOW_ENDLESS: "true" } });
   const draft = { agent_id: "agent:hr-assistant", capabilities: [LIST], budget_usd: 0, max_steps: 5, purpose: "always", expires_at: null };
   const create = (body: object) => world.call("ben", "POST", BASE, { body, headers: { "idempotency-key": crypto.randomUUID() } });

@@ -20,7 +20,7 @@ const BEGIN_LATER = statement(
   "update membership.delegation set status = 'paused', hold = 'not_yet_valid', valid_from = $2 where id = $1",
 );
 
-/** Whose delegation a draft is: the caller's own; only the house's services write for others. */
+/** Whose delegation a draft is: the caller's own; only Sallyport's services write for others. */
 export const delegatorOf = (caller: Caller, draft: Pick<DelegationDraft, "delegator_id" | "id">): string => {
   if (caller.tenant !== "*") {
     if (draft.delegator_id !== undefined && draft.delegator_id !== caller.sub)

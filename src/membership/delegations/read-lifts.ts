@@ -8,7 +8,7 @@ import { undone } from "#membership/dry-run.ts";
 import { liftOf, noLifts, type Lifts } from "./what-if.ts";
 import { insertDelegation, type NewDelegation } from "./put-delegation.ts";
 
-/** Those of the pairs that are permitted to the asker, and oblige to nothing. */
+/** Those of the pairs that are permitted to the caller, and oblige to nothing. */
 const permitted = async (pdpClient: PdpClient, principal: Principal, pairs: readonly string[], correlationId: string): Promise<Lifts> => {
   const asks = pairs.map((pair) => {
     const at = pair.indexOf("/");

@@ -22,7 +22,7 @@ const TOOLS = statement<{ id: string }>(
 /** As a call's: rows and columns are cut out of what it brings back. */
 const meets: readonly Meetable[] = ["data_scope"];
 
-/** What the graph and the ledger say against a call, in the words of the corridor. */
+/** What the graph and the ledger say against a call, in the words of the pipeline. */
 const blocksOf = (facts: Facts): readonly string[] => {
   const { delegation } = facts;
   if (delegation === null) return ["delegation_required"];

@@ -22,7 +22,7 @@ const unknownKind = (known: readonly string[]): Problem => {
   return new Problem("unprocessable", { detail: `kind ${message}`, errors: [{ path: "/kind", message }] });
 };
 
-/** The tenant whose part a writer writes; the house itself writes what is shared. */
+/** The tenant whose part a writer writes; Sallyport itself writes what is shared. */
 export const tenantOfWriter = (scope: TenantScope): string | null => (scope.tenant === "*" ? null : scope.tenant);
 
 /** Of the tenant, unless it says that it is shared. Throws `unprocessable` for a kind that there is not. */

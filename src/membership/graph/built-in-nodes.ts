@@ -7,14 +7,14 @@ import type { NodeDraft } from "./put-node.ts";
 import { SEED_LOCK, seedWorld, type SeedWorld } from "./seed.ts";
 import type { WriteGraph } from "./write.ts";
 
-/** Those that serve, and `operator`: the client of whoever runs the house, of no tenant as they are. */
+/** Those that serve, and `operator`: the client of the operator, of no tenant as they are. */
 const services = ["gateway", "pdp", "crud", "membership", "secrets", "operator"] as const;
 
-/** This house's own API as tools: `config/systems/sallyport.local.yaml`. */
+/** This deployment's own API as tools: `config/systems/sallyport.local.yaml`. */
 const LOCAL = "sallyport.local";
 const localTools = { [`${LOCAL}.search_identities`]: "Search identities", [`${LOCAL}.shortest_path`]: "Shortest path between two nodes" };
 
-/** The house itself: its services, its roles, and the tools that every house has. They are shared, so that every tenant can see them. */
+/** Sallyport itself: its services, its roles, and the tools that every instance has. They are shared, so that every tenant can see them. */
 export const builtInWorld: SeedWorld = {
   tenantId: null,
   nodes: [
@@ -38,7 +38,7 @@ export const builtInWorld: SeedWorld = {
       id: "system.health",
       kind: "Tool",
       name: "system.health",
-      display_name: "Health of the house",
+      display_name: "Health of Sallyport",
       system: "sallyport",
       tenant_id: null,
       props: { service_id: "service:crud", title: "Health", annotations: { readOnlyHint: true } },
@@ -47,7 +47,7 @@ export const builtInWorld: SeedWorld = {
       id: LOCAL,
       kind: "MCPService",
       name: LOCAL,
-      display_name: "This house's own membership",
+      display_name: "This deployment's own membership",
       system: LOCAL,
       tenant_id: null,
       props: { service_type: "internal", trust: "operator", managed_by: "crud" },
@@ -94,9 +94,9 @@ const heirsOf = async (sql: Sql): Promise<readonly string[]> => {
   return (persons.length > 0 ? persons : direct).map(({ id }) => id);
 };
 
-/** What stands in every house's graph, put there where it is not. */
+/** What stands in every instance's graph, put there where it is not. */
 export const seedBuiltIns = async (write: WriteGraph): Promise<void> => {
-  const by = { actor: "service:membership", source: "sync", correlationId: "house-nodes", reason: "The house itself" } as const;
+  const by = { actor: "service:membership", source: "sync", correlationId: "built-in-nodes", reason: "Sallyport itself" } as const;
   await seedWorld(write, builtInWorld, by);
   await write({ ...by, reason: "Who runs the deployment", tenantId: null, roles: "platform" }, async (tx) => {
     await tx.sql.run(SEED_LOCK);

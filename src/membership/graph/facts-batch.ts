@@ -29,7 +29,7 @@ export interface FactBatch {
   readonly capability: (agentId: string, toolId: string) => FactLink | undefined;
   /** Grants on a node that start from one of these. */
   readonly grants: (nodeId: string, from: ReadonlySet<string>) => readonly FactLink[];
-  /** Ids of the policies that this tenant, or the house for all, bound to the tool or its service: of what takes part, in byte order. */
+  /** Ids of the policies that this tenant, or Sallyport for all, bound to the tool or its service: of what takes part, in byte order. */
   readonly bound: (toolId: string, action: string, tenantId: string | null) => readonly string[];
   /** The delegation chosen for a hop. */
   readonly hop: (hop: AskedHop) => FactHop | undefined;

@@ -50,7 +50,7 @@ test("facts of an agent's call: delegation, capability, chain and the edges that
   ]);
 });
 
-test("a tool's call carries the policies that the caller's tenant, or the house, bound to it or its service", async (t) => {
+test("a tool's call carries the policies that the caller's tenant, or Sallyport, bound to it or its service", async (t) => {
   const world = await graphWorld(await testDatabase(t, graphModules));
   const policy = (id: string) => ({ id, kind: "Policy", name: id, tenant_id: null, props: { rev: "1", uri: `cedar:${id}` } }) as const;
   const bind = (id: string, target: string, to: string, tenant_id: string, enabled = true) =>

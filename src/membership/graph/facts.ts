@@ -16,7 +16,7 @@ interface Standing {
   readonly id: string;
   readonly node: FactNode;
   readonly membership: Membership;
-  /** Inside the subject's own tenant, or shared. Only the house's own services have no tenant and see all. */
+  /** Inside the subject's own tenant, or shared. Only Sallyport's own services have no tenant and see all. */
   readonly isNear: (tenantId: string | null) => boolean;
   /** The ids, and the subject's own if one of them is a group it is in. */
   readonly withSelf: (ids: readonly string[]) => string[];

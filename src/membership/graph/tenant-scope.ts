@@ -5,7 +5,7 @@ declare const checked: unique symbol;
 
 /** Whose part of the graph may be read. Every reader takes one and binds it in every statement. */
 export interface TenantScope {
-  /** A tenant's id, or `*` for the house's own services. */
+  /** A tenant's id, or `*` for Sallyport's own services. */
   readonly tenant: string;
   /** Of one write, where who runs the deployment may write what is shared too. */
   readonly shared?: SharedReach | undefined;
@@ -39,7 +39,7 @@ export const tenantScopeOf = (caller: Pick<Caller, "tenant">): TenantScope => {
   return scopeOfTenant(caller.tenant);
 };
 
-/** For what the house does on its own: sweeping, seeding, looking up clients. */
+/** For what Sallyport does on its own: sweeping, seeding, looking up clients. */
 export const wholeGraph: TenantScope = scopeOfTenant("*");
 
 /** SQL: the row `alias` is seen by the tenant bound as `$1`. */

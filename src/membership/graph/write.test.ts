@@ -380,7 +380,7 @@ forEachDatabase(
   },
 );
 
-test("without the demo there is the house, and nothing else", async (t) => {
+test("without the demo there is Sallyport, and nothing else", async (t) => {
   const world = await graphWorld(await testDatabase(t, graphModules), { demo: false });
   assert.deepEqual(
     (await world.sql<{ id: string; tenant_id: string | null }>("select id, tenant_id from membership.node order by id")).map((row) => [

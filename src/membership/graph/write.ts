@@ -20,7 +20,7 @@ export interface WriteBy {
   readonly source: GraphSource;
   readonly reason?: string | undefined;
   readonly correlationId: string;
-  /** Tenant that the version belongs to; null = the house's own, shared part. */
+  /** Tenant that the version belongs to; null = Sallyport's own, shared part. */
   readonly tenantId: string | null;
   /** What it may change of who holds a role; `none` unless given. */
   readonly roles?: RoleRight | undefined;

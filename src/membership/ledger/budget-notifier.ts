@@ -50,8 +50,7 @@ const eventsOf = async (sql: Sql, delegationId: string): Promise<EventDraft[]> =
     data: metersOf(row),
   };
   const events: EventDraft[] = [{ ...common, type: "budget.moved" }];
-  if (row.used_up === row.told || (await sql.run(MARK, [delegationId, row.used_up])).length === 0 || row.used_up < row.told)
-    return events;
+  if (row.used_up === row.told || (await sql.run(MARK, [delegationId, row.used_up])).length === 0 || row.used_up < row.told) return events;
   events.push({ ...common, type: "budget.threshold", data: { ...common.data, percent: row.used_up } });
   if (row.used_up === 100)
     events.push(delegationEvent({ op: "exhausted", after: delegationView(row), tenantId: row.tenant_id, watchers }, randomUUID()));

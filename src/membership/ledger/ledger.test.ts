@@ -38,7 +38,7 @@ const meter = async (database: Database, id = "delegation:ben-hr") => {
   return { used: Number(row.used), held: Number(row.held), usedSteps: Number(row.used_steps), heldSteps: Number(row.held_steps) };
 };
 const WRONG = statement<{ id: string }>("testing.wrong", "select delegation_id as id from membership.meter where is_wrong");
-/** Meters hold exactly what their reservations and those below them say: by the check that the house makes. */
+/** Meters hold exactly what their reservations and those below them say: by the check that Sallyport makes. */
 const sumsHold = async (database: Database): Promise<void> => {
   await checkLedger({ database, log: silentLog });
   assert.deepEqual(await database.run(WRONG), []);

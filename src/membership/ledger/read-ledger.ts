@@ -38,7 +38,7 @@ const BY_CALL = statement<ReservationRow>(
   "membership.reservation_by_call",
   `select ${COLUMNS} from membership.reservation x where x.call_id = $2 and ${visible("x")} order by x.created_at desc limit 1`,
 );
-/** The reservation of a call, for a corridor that was restarted. */
+/** The reservation of a call, for a pipeline that was restarted. */
 export const findByCall = async (sql: Sql, scope: TenantScope, callId: string): Promise<ReservationView | null> => {
   const [row] = await sql.run(BY_CALL, [scope.tenant, callId]);
   return row === undefined ? null : viewOf(row);

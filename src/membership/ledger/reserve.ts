@@ -9,7 +9,7 @@ import { undone } from "#membership/dry-run.ts";
 import { begun, effectiveStatus, live, unexpired } from "#membership/graph/sql-parts.ts";
 import { visible, type TenantScope } from "#membership/graph/tenant-scope.ts";
 
-/** Steps and money of one call, as the corridor asks to hold them. */
+/** Steps and money of one call, as the pipeline asks to hold them. */
 export interface ReserveAsk {
   readonly callId: string;
   readonly userId: string;

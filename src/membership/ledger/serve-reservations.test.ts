@@ -13,7 +13,7 @@ const ask = (more: Record<string, unknown> = {}): Record<string, unknown> => ({
   ...more,
 });
 
-test("a corridor's way: reserve, find again, settle, and see what was spent", async (t) => {
+test("a pipeline's way: reserve, find again, settle, and see what was spent", async (t) => {
   const world = await servedWorld(t, await testDatabase(t, graphModules));
   const call = (method: string, path: string, body?: unknown) =>
     world.call("service:crud", method, path, body === undefined ? {} : { body });
@@ -50,7 +50,7 @@ test("a corridor's way: reserve, find again, settle, and see what was spent", as
   assert.deepEqual(
     world.asked.map(({ action }) => action),
     ["view"],
-    "the corridor has decided; only the page asks",
+    "the pipeline has decided; only the page asks",
   );
 });
 

@@ -115,7 +115,7 @@ export const servePip = (context: MembershipContext): void => {
   router.serve(askFactsIf, ({ caller, body, request }) =>
     observed(context, "facts-if", async () => {
       const scope = tenantScopeOf(caller);
-      // Only the house's own services speak for any tenant.
+      // Only Sallyport's own services speak for any tenant.
       if (scope.tenant !== "*" && scope.tenant !== body.tenant_id) throw new Problem("tenant_required");
       const answered = await askAtLeast(request, context.reader, () => factsIf(context.database, scope, body, context.dataScope));
       return answer({ graph_version: Number(answered.version), ...answered.value }, { headers: originOf(answered) });

@@ -168,7 +168,7 @@ test("tools, resources and prompts are registered by name, with the digest of th
     ["a tool of nobody's service", "/services/mcp:acme.gitlab/tools", { name: "x" }, 404, "not_found"],
     ["a tool of what is no service", "/services/group:analysts/tools", { name: "x" }, 404, "not_found"],
     ["a tool of a shared service", "/services/people.demo/tools", { name: "x" }, 403, "access_denied"],
-    ["a tool of the house's own system", "/services/memory.demo/tools", { name: "x" }, 409, "managed_elsewhere"],
+    ["a tool of Sallyport's own system", "/services/memory.demo/tools", { name: "x" }, 409, "managed_elsewhere"],
     ["a member that there is not", tools, { name: "x", command: "rm" }, 422, "unknown_member"],
     ["a command in a service", "/services", { ...service, command: "rm -rf" }, 422, "unknown_member"],
     ["a secret where its URI belongs", "/services", { ...service, credential_ref: "hunter2" }, 422, "invalid_body"],
@@ -412,7 +412,7 @@ test("tools are retired many at once in one version, those of nobody and of othe
   assert.deepEqual([(await call("POST", "/tools/retire", { tool_ids: [] })).status], [422]);
 });
 
-test("what a changed definition would switch off is told by delegation, of the asker's tenant alone", async (t) => {
+test("what a changed definition would switch off is told by delegation, of the caller's tenant alone", async (t) => {
   const { world, call } = await served(t);
   await call("POST", "/services", service);
   const made = await call("POST", "/services/mcp:acme.github/tools", { tools: [{ name: "a" }, { name: "b" }, { name: "c" }] });

@@ -33,10 +33,10 @@ const requireKind = async (sql: Sql, scope: TenantScope, id: string, kind: NodeK
   return row;
 };
 
-/** Throws `managed_elsewhere` for a service whose tools the house itself publishes. */
+/** Throws `managed_elsewhere` for a service whose tools Sallyport itself publishes. */
 const requireRegistered = (row: KeptNode): KeptNode => {
   if (row.props["managed_by"] !== "registry")
-    throw new Problem("managed_elsewhere", { detail: "Its tools come from a system of this house: change that." });
+    throw new Problem("managed_elsewhere", { detail: "Its tools come from a system of this deployment: change that." });
   return row;
 };
 

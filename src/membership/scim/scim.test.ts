@@ -253,15 +253,15 @@ test("a group's version is another one when its members are, or one of them is r
   }
 });
 
-test("addresses are those of the house, whatever host a caller says it was sent on from", async (t) => {
+test("addresses are those of Sallyport, whatever host a caller says it was sent on from", async (t) => {
   const { scim } = await openWorld(t);
   const id = await made(scim, "/Users", user("one"));
   for (const [proto, host, origin] of [
-    ["https", "house.example", "https://house.example"],
-    ["https", "house.example:443", "https://house.example"],
-    ["http", "house.example", "http://localhost:8084"],
+    ["https", "gate.example", "https://gate.example"],
+    ["https", "gate.example:443", "https://gate.example"],
+    ["http", "gate.example", "http://localhost:8084"],
     ["https", "evil.example", "http://localhost:8084"],
-    ["https", "house.example@evil.example", "http://localhost:8084"],
+    ["https", "gate.example@evil.example", "http://localhost:8084"],
     ["javascript", "x", "http://localhost:8084"],
     ["", "", "http://localhost:8084"],
   ] as const) {

@@ -137,7 +137,7 @@ const tagCheck =
       throw new ScimError(412, undefined, "It was changed meanwhile: read it again.");
   };
 
-/** The origin of the house that the gateway was asked at. Whoever asks here directly may send the same headers, so no other is believed. */
+/** The origin of Sallyport that the gateway was asked at. Whoever asks here directly may send the same headers, so no other is believed. */
 const originOf = ({ headers }: Request, publicOrigins: readonly string[]): string | undefined => {
   const said = `${headers.get("x-forwarded-proto")}://${headers.get("x-forwarded-host")}`;
   const origin = URL.canParse(said) ? new URL(said).origin : undefined;

@@ -10,7 +10,7 @@ import { createPersonOf } from "./links.ts";
 const by = { actor: "operator:root", source: "api", correlationId: "test", system: "oidc" } as const;
 const issuer = "https://login.example";
 
-forEachDatabase("the first administrator is made once, whole, in an empty house", graphModules, async (_t, database) => {
+forEachDatabase("the first administrator is made once, whole, in an empty instance", graphModules, async (_t, database) => {
   const { write, sql, entries, reader } = await graphWorld(database, { demo: false });
   const draft = (subject: string, tenant: string) => appointFirst(write, { issuer, subject, tenant }, by);
   const all = await Promise.all([draft("ada", "tenant:acme"), draft("mallory", "tenant:mine")]);
@@ -60,7 +60,7 @@ forEachDatabase("the first administrator is made once, whole, in an empty house"
   );
 });
 
-test("a house that has a tenant has its administrators from elsewhere", async (t) => {
+test("an instance that has a tenant has its administrators from elsewhere", async (t) => {
   const { write, sql } = await graphWorld(await testDatabase(t, graphModules));
   assert.match(JSON.stringify(await appointFirst(write, { issuer, subject: "eve", tenant: "tenant:eves" }, by)), /tenants already/);
   assert.deepEqual(await sql("select 1 from membership.first_administrator"), []);
@@ -77,7 +77,7 @@ test("who was named wrongly and never came is put right by another word, until s
       ({ role }) => role,
     );
   const who = createPersonOf(database, () => new Date());
-  assert.deepEqual(await draft("ada", { at: `${issuer}/`, again: true }), { personId: "person:oidc:ada" }, "of an empty house as ever");
+  assert.deepEqual(await draft("ada", { at: `${issuer}/`, again: true }), { personId: "person:oidc:ada" }, "of an empty instance as ever");
   // Without the word, as a setting has none, it is as it was.
   assert.match(JSON.stringify(await draft("ada")), /already.*"mayTryAgain":true/);
   assert.equal(await who(issuer, "ada"), undefined);

@@ -15,7 +15,7 @@ import { settleOperatorTenant } from "#membership/roles/operator-tenant.ts";
 import { addLink, findLinked } from "./links.ts";
 import { putPerson } from "./put-person.ts";
 
-/** Who is to be the first administrator of a house, in a tenant of its own. */
+/** Who is to be the first administrator of an instance, in a tenant of its own. */
 export interface FirstAdministrator {
   readonly issuer: string;
   /** The subject as the provider names it. */
@@ -49,7 +49,7 @@ export const readFirstAdministrator = (
 export const otherIssuer = (issuer: string, configured: string | undefined): string | undefined =>
   configured === undefined || configured === issuer
     ? undefined
-    : `${issuer} is not the provider of this house, OIDC_ISSUER: ${configured}. Name it exactly so.`;
+    : `${issuer} is not the provider of this deployment, OIDC_ISSUER: ${configured}. Name it exactly so.`;
 
 const LOCK = statement("membership.first_lock", "select pg_advisory_xact_lock(hashtextextended('membership.first_administrator', 0))");
 const TENANTS = statement<{ found: boolean }>(
@@ -119,7 +119,7 @@ const takeBack = async (tx: GraphTransaction, past: string, personId: string): P
 };
 
 const REFUSED = {
-  tenants: "There are tenants already: this makes the first administrator of an empty house alone.",
+  tenants: "There are tenants already: this makes the first administrator of an empty instance alone.",
   again: "There was a first administrator already: nobody is made one so again.",
 };
 

@@ -27,7 +27,7 @@ export interface Subject {
 }
 
 /**
- * In the tenant that is meant; where none is, in the only one of the house. Where there are several nobody is: any of their administrators
+ * In the tenant that is meant; where none is, in the only one of Sallyport. Where there are several nobody is: any of their administrators
  * may link any subject, and none decides who another's people are.
  */
 export const findLinked = async (

@@ -202,7 +202,7 @@ test("links are seen, made and ended by administrators of the tenant; an unlinke
   assert.equal(await signIn(world, "ian-1"), "unknown_person");
 });
 
-test("a link holds in the tenant of its person alone; where no tenant is meant, only in a house that has one", async (t) => {
+test("a link holds in the tenant of its person alone; where no tenant is meant, only in an instance that has one", async (t) => {
   const world = await worldOf(t, "match");
   const link = (as: string, subject: string, person_id: string) =>
     world.call(as, "POST", "/api/v1/identity-links", {

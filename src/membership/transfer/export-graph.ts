@@ -38,7 +38,7 @@ const isEmpty = (value: unknown): boolean =>
 const said = (members: Readonly<Record<string, unknown>>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(members).filter(([name, value]) => name === "tenant_id" || !isEmpty(value)));
 
-/** Of a tenant's own export the tenant is left out, so that another house's tenant may take it in. */
+/** Of a tenant's own export the tenant is left out, so that another instance's tenant may take it in. */
 const nodeMembers = ({ tenant_id, ...row }: NodeRow, isWhole: boolean): Record<string, unknown> =>
   said(isWhole ? { ...row, tenant_id } : row);
 const edgeMembers = ({ id: _id, tenant_id: _tenant, ...row }: EdgeRow): Record<string, unknown> => said(row);

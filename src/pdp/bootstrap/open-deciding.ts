@@ -78,7 +78,7 @@ interface OpenedFacts {
   readonly vocabulary: Vocabulary;
 }
 
-/** The identity graph with the house's words, or a file with those of its policies' schema. Throws `ConfigurationRefused`. */
+/** The identity graph with Sallyport's words, or a file with those of its policies' schema. Throws `ConfigurationRefused`. */
 const openFacts = async (parts: DecidingParts, { facts }: PdpConfiguration, schema: Schema): Promise<OpenedFacts> => {
   const { config, identity } = parts;
   if (facts.kind === "file")
@@ -109,7 +109,7 @@ export interface Deciding extends OpenedFacts {
 }
 
 /**
- * Policies, records, facts, approvals, and who decides by them: the engine of this house, or any AuthZEN server. Throws
+ * Policies, records, facts, approvals, and who decides by them: the engine of this deployment, or any AuthZEN server. Throws
  * `ConfigurationRefused` or `BundleRefused` with every fault.
  */
 export const openDeciding = async (parts: DecidingParts, switches: PdpConfiguration): Promise<Deciding> => {

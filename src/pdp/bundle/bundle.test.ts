@@ -22,13 +22,13 @@ const faultsOf = (more: Readonly<Record<string, string>>, of: PolicyFiles = file
 const head = '@id("extra") @description("x") ';
 const scope = 'principal, action == Action::"pages:view", resource';
 
-test("the house's policies are valid, and the schema's actions are exactly the pairs", () => {
+test("Sallyport's policies are valid, and the schema's actions are exactly the pairs", () => {
   const bundle = readBundle(files);
   assert.deepEqual([...bundle.schema.actions.keys()].toSorted(), pairs.map((pair) => pair.key).toSorted());
   for (const pair of pairs) assert.deepEqual(bundle.schema.actions.get(pair.key)?.resourceTypes, [pair.entity], pair.key);
 });
 
-test("the policies that ship have nothing to warn of: obligations of the house may be named by none", () => {
+test("the policies that ship have nothing to warn of: obligations of Sallyport may be named by none", () => {
   assert.deepEqual(inspectBundle(files).findings.warnings, []);
   const more = `${files["obligations.yaml"]}\nnotify-staff: { id: notify, type: notification, properties: { audience: "group:staff", template: decision } }\n`;
   assert.deepEqual(

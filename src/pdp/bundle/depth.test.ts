@@ -78,7 +78,7 @@ for (const [name, of] of Object.entries(ways))
     assert.equal(cedarGeneration(), before);
   });
 
-test("the house's own policies are far from the limits, and rows, texts and comments are not deep", () => {
+test("Sallyport's own policies are far from the limits, and rows, texts and comments are not deep", () => {
   for (const [file, text] of Object.entries(files)) {
     if (!file.endsWith(".cedar")) continue;
     // Sixteen times over, each still its own policy.

@@ -12,7 +12,7 @@ export interface Finding extends Fault {
 export interface Findings {
   /** It cannot be read, or Cedar's strict validation refuses it. */
   readonly errors: Finding[];
-  /** It can be read, but does what a policy of this house must not. */
+  /** It can be read, but does what a policy of this deployment must not. */
   readonly lint: Finding[];
   readonly warnings: Finding[];
 }

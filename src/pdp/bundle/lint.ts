@@ -15,7 +15,7 @@ type Fault = (message: string, hint?: string) => void;
 /** Circumstances that tool lists take as met: more of them must never permit less. */
 const takenAsMet = ["mfa", "approved"] as const;
 
-/** What a policy of this house must not do, of single policies and of the whole set. */
+/** What a policy of this deployment must not do, of single policies and of the whole set. */
 export const lintPolicies = (linted: Linted, findings: Findings): void => {
   const seen = new Map<string, Policy>();
   for (const policy of linted.policies) {
@@ -66,7 +66,7 @@ const lintMonotone = (policy: Policy, fault: Fault): void => {
   if (turnsLimitsRound(policy.json)) fault("permits less the more steps or budget a delegation has left, or too entangled to tell", hint);
 };
 
-/** What is declared and no policy names. The house's own obligations are words that policies may use: nothing is amiss with one at rest. */
+/** What is declared and no policy names. Sallyport's own obligations are words that policies may use: nothing is amiss with one at rest. */
 const lintDeclared = (linted: Linted, findings: Findings): void => {
   const named = (pick: (policy: Policy) => readonly string[]): ReadonlySet<string> => new Set(linted.policies.flatMap(pick));
   for (const [file, declared, used] of [

@@ -7,10 +7,10 @@ import type { ObligationKind } from "./named-files.ts";
 
 const kinds: Readonly<Record<string, { readonly type: string; readonly properties: z.ZodType }>> = obligationKinds;
 
-/** True of the plain form of an obligation that the house meets itself. */
+/** True of the plain form of an obligation that Sallyport meets itself. */
 export const isBuiltInObligation = (name: string): boolean => Object.hasOwn(kinds, name);
 
-/** True: one that the house makes itself, of the right form. `undefined`: none of the house's. */
+/** True: one that Sallyport makes itself, of the right form. `undefined`: none of Sallyport's. */
 export const isWellFormed = (obligation: Obligation): boolean | undefined => {
   const kind = Object.hasOwn(kinds, obligation.id) ? kinds[obligation.id] : undefined;
   return kind === undefined ? undefined : obligation.type === kind.type && kind.properties.safeParse(obligation.properties ?? {}).success;

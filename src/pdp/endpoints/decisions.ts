@@ -75,7 +75,7 @@ export const serveDecisions = (router: Router<Caller>, parts: DecisionsParts): v
     });
   });
 
-  /** Groups look to a subject like any node of its tenant; those of others are not there, and the roles of the house are everybody's. */
+  /** Groups look to a subject like any node of its tenant; those of others are not there, and the roles of Sallyport are everybody's. */
   const joinable = async (question: Question, groups: readonly string[]): Promise<ReadonlySet<string>> => {
     if (groups.length === 0) return new Set();
     const asked = groups.map((id) => ({

@@ -42,7 +42,7 @@ const isForShowing = ({ action, vouched }: Ask, batch: boolean, semantic: Semant
 
 /**
  * What is no act of anybody and leaves no record: what a list asks of each of its tools, beside the one record that it was asked
- * for; and what the house asks again by itself, as long as it is permitted. What takes an approval is always recorded.
+ * for; and what Sallyport asks again by itself, as long as it is permitted. What takes an approval is always recorded.
  */
 const isUnrecorded = ({ ask: { vouched }, decision, approval }: Verdict, batch: boolean): boolean =>
   approval === undefined && ((batch && vouched.could) || (vouched.background === true && decision));

@@ -42,7 +42,7 @@ export const readMetadataKey = async (database: Database, sealer: Sealer): Promi
     const made = await makeKey();
     await database.run(addKey, [made.kid, sealer.seal(JSON.stringify(made), made.kid), held?.kid ?? ""]);
     jwk = openKey((await database.run(readKey))[0], sealer);
-    if (jwk === undefined) throw new Error("another process keeps the metadata key under another house secret");
+    if (jwk === undefined) throw new Error("another process keeps the metadata key under another instance secret");
   }
   const key = (await importJWK(jwk, "ES256")) as CryptoKey;
   const { d: _private, ...open } = jwk;

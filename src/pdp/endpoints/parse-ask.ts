@@ -13,7 +13,7 @@ import { vouchesNothing, type Ask, type Properties, type Vouched } from "#pdp/as
 /** Who asks, as far as reading the request depends on it. */
 export interface Pep {
   readonly caller: Caller;
-  /** A service of the house that may vouch for circumstances. */
+  /** A service of Sallyport that may vouch for circumstances. */
   readonly isInternal: boolean;
 }
 

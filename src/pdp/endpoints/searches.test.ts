@@ -141,7 +141,7 @@ test("a token's tenant bounds what is found: nobody and nothing of another tenan
     ...whoIs,
     subject: { type: "identity", properties: { tenant: "tenant:globex" } },
   });
-  assert.deepEqual(ids(bounded), ["account:eve@globex", "person:eve"], "a service of the house names the tenant that it searches in");
+  assert.deepEqual(ids(bounded), ["account:eve@globex", "person:eve"], "a service of Sallyport names the tenant that it searches in");
 });
 
 test("pages follow one another without a gap or a repeat, and say where they end", async () => {

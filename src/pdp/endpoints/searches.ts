@@ -83,7 +83,7 @@ export const serveSearches = (router: Router<Caller>, parts: SearchParts): void 
     const entities = listing("resource", ask.resource.type, ask);
     const next: Scan["next"] = async (after, limit) => {
       if (pair === undefined) return [];
-      // A right to the whole collection has one object, and the house's name for it.
+      // A right to the whole collection has one object, and Sallyport's name for it.
       if (pair.of === "all") return after === undefined ? ["*"] : [];
       return entities(after, limit);
     };

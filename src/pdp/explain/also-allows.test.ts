@@ -30,7 +30,7 @@ const active = delegation("status = 'active', hold = null, ended_at = null");
 const capability = `update membership.edge set digest = $ where kind = 'HAS_CAPABILITY' and dst = '${list}' and src = '${hr}'`;
 const byAgent = { login: "ben", agent: hr, type: "tool", action: "tools/call", id: list };
 
-/** The house's own policies let nobody do more with what they own. */
+/** Sallyport's own policies let nobody do more with what they own. */
 const ownedSecrets = `@id("secret-owned")
 @description("Owners write and rotate their secrets")
 permit (principal, action in [Action::"secret:write", Action::"secret:rotate"], resource) when { context.owner };`;

@@ -31,7 +31,7 @@ const fadedInputs = ({ mfa, assigned, tool }: Inputs): readonly Partial<Inputs>[
   ...(tool?.permitted === true ? [{ tool: { ...tool, permitted: false } }] : []),
 ];
 
-/** The subject is somebody in the tenant that it was decided in; a service of the house belongs to none. */
+/** The subject is somebody in the tenant that it was decided in; a service of Sallyport belongs to none. */
 const isPlaced = (subject: Facts["subject"], tenant: string): boolean =>
   subject !== null && (subject.tenant_ids.includes(tenant) || (subject.kind === "Service" && subject.tenant_ids.length === 0));
 

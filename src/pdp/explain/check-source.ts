@@ -34,7 +34,7 @@ const placeIn = (policies: readonly Policy[], pattern: RegExp): Check["source"] 
 
 /**
  * Which line of which policy a check is of: one that decided before one that would have, before any other of the action. `undefined`:
- * no policy asks for it; the house does, or it was not looked at.
+ * no policy asks for it; Sallyport does, or it was not looked at.
  */
 export const sourceOf = (
   { name, outcome }: Pick<Check, "name" | "outcome">,

@@ -116,7 +116,8 @@ export const explain = async (explained: Explained): Promise<DecisionRecord> => 
   const { item } = recorded;
   const isFull = viewer.class === "full";
   const persons = personsIn(recorded, facts);
-  const isHidden = (id: string): boolean => !isFull && viewer.class !== "house" && id !== viewer.id && (isPersonId(id) || persons.has(id));
+  const isHidden = (id: string): boolean =>
+    !isFull && viewer.class !== "internal" && id !== viewer.id && (isPersonId(id) || persons.has(id));
   const hide = (id: string): string => (isHidden(id) ? "someone" : id);
   const veil = (text: string): string =>
     text.replace(/\b(?:person|account):[A-Za-z0-9._:@+~-]+/g, hide).replace(/[A-Za-z0-9][A-Za-z0-9._:@+~-]*/g, hide);
@@ -133,7 +134,7 @@ export const explain = async (explained: Explained): Promise<DecisionRecord> => 
       ? {}
       : { agent: { id: recorded.agent, ...(named.has(recorded.agent) ? { name: nameOf(recorded.agent) } : {}) } }),
   };
-  if (viewer.class === "house") return { ...base, ...who, tenant: recorded.tenant, pep: recorded.pep };
+  if (viewer.class === "internal") return { ...base, ...who, tenant: recorded.tenant, pep: recorded.pep };
   const question = reachedPolicies(recorded) ? questionOf(recorded, facts, explained.vocabulary) : undefined;
   const found = engine === undefined ? undefined : await remedyOf(explained, engine);
   const policies = engine === undefined ? [] : policiesOf(engine, item.policies, found?.wouldPermit ?? []);

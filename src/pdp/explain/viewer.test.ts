@@ -75,7 +75,7 @@ for (const [way, files] of Object.entries(ways)) {
       await assertChallenge(world, await as("ada", path, body), path);
       assert.equal((await as("ada", path, body, "strong")).status, 200, path);
     }
-    // What is not there, or not the asker's tenant's, wants the same sign-in: asking tells nobody what there is.
+    // What is not there, or not the caller's tenant's, wants the same sign-in: asking tells nobody what there is.
     for (const path of ["/access/v1/decisions/d_01JZZZZZZZZZZZZZZZZZZZZZZZ", "/access/v1/requests/ar_01JZZZZZZZZZZZZZZZZZZZZZZZ"]) {
       await assertChallenge(world, await as("ada", path), path);
       assert.equal((await as("ada", path, undefined, "strong")).status, 404, path);

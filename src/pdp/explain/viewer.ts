@@ -7,11 +7,11 @@ import { createRequirePair, type RequirePairParts } from "#pdp/endpoints/require
 import type { Recorded } from "#pdp/records/record.ts";
 
 /**
- * How much somebody may know of a decision: `house` a service of the house, with the tenant; `coarse` whoever asked, whom it
+ * How much somebody may know of a decision: `internal` a service of Sallyport, with the tenant; `coarse` whoever asked, whom it
  * was about, who controls the agent; `own` who may have this one explained; `full` who may have all of the tenant's explained; `none`
  * anybody else, for whom it does not exist.
  */
-export type ViewerClass = "none" | "coarse" | "own" | "full" | "house";
+export type ViewerClass = "none" | "coarse" | "own" | "full" | "internal";
 
 /** A service may with the scope. A person's token may carry it too, but what a person may is decided by the pairs. */
 export const isServiceWithScope = (caller: Caller, scope: string): boolean => isService(caller) && caller.scopes.has(scope);
@@ -65,7 +65,7 @@ export const createViewers = (parts: RequirePairParts) => {
       wanted: "coarse" | "own" | "full" = "coarse",
     ): Promise<ViewerClass> => {
       const { caller } = pep;
-      if (pep.isInternal) return recorded === undefined ? "none" : "house";
+      if (pep.isInternal) return recorded === undefined ? "none" : "internal";
       const explain: Right = { ...viewAll, action: "explain", id };
       const [all = "denied", one = "denied"] = await askRights(caller, [viewAll, explain]);
       const isWithin = recorded !== undefined && (caller.tenant === "*" || caller.tenant === recorded.tenant);

@@ -12,7 +12,7 @@ export interface Gathered {
   readonly facts: readonly Facts[];
 }
 
-/** Where facts come from: membership in the house, something else in tests. Nothing of it is kept. */
+/** Where facts come from: membership in Sallyport, something else in tests. Nothing of it is kept. */
 export interface FactSource {
   /** Throws `membership_unavailable` or `graph_unavailable`. */
   gather(asks: readonly FactAsk[]): Promise<Gathered>;

@@ -35,7 +35,7 @@ const withoutKey = (id: string): string => id.split("#", 1)[0] ?? id;
 const pageOf = (widgetId: string): string => widgetId.slice(0, Math.max(widgetId.indexOf(":"), 0));
 
 /**
- * The tenant that the ask is about: the subject's; for a service of the house the one that it names for the resource; for
+ * The tenant that the ask is about: the subject's; for a service of Sallyport the one that it names for the resource; for
  * any other enforcement point its own.
  */
 const tenantAskedAbout = (ask: Ask): string | undefined =>
@@ -106,7 +106,7 @@ export const informAsks = async (
     const pageFacts = page === undefined ? undefined : gathered.facts[page];
     let facts = own;
     if (pageFacts !== undefined) facts = widgetFacts(own, pageFacts);
-    // A tool of the house needs no node in the graph.
+    // A tool of Sallyport needs no node in the graph.
     else if (pair !== undefined && isBuiltInTool(pair, resourceId)) facts = { ...own, resource: bareResource(resourceId, "Tool", []) };
     else if (pair?.entity === "Decision") facts = { ...own, resource: decisions.get(resourceId) ?? null };
     return { ask, pair, resourceId, facts };

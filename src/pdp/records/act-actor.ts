@@ -1,6 +1,6 @@
 import type { EntryDraft } from "#events/audit/entry.ts";
 
-/** Who did something here, and in which call: a person or service by request, or the house itself. */
+/** Who did something here, and in which call: a person or service by request, or Sallyport itself. */
 export interface ActActor {
   readonly subject: string;
   readonly kind: EntryDraft["actor"]["kind"];

@@ -11,7 +11,7 @@ import { ConfigurationRefused } from "#pdp/configuration-file.ts";
 import { isSafeAddress, type RemoteDecisionPoint } from "./remote-config.ts";
 import { fetchBounded } from "./read-bounded.ts";
 
-/** What the house shows to a decision point outside it. */
+/** What Sallyport shows to a decision point outside it. */
 export interface Credential {
   /** Value of the `Authorization` header, if any. Throws `pdp_unavailable` when no token can be had. */
   authorization(): Promise<string | undefined>;

@@ -53,7 +53,7 @@ const adapters: Readonly<Record<string, Adapter>> = {
     const cerbos = await startCerbos(t);
     return pdpWorld(t, { settings: { PDP_CONFIG_FILE: await fileOf(t, overCerbos(cerbos.identifier)) } });
   },
-  "another house over HTTP": overInstance,
+  "another instance over HTTP": overInstance,
 };
 
 const subjectOf = (login: string) => ({

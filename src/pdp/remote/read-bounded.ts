@@ -1,6 +1,6 @@
 import { gatherBytes } from "#http/read-bytes.ts";
 
-/** Asks an address outside the house: in time, without following anybody elsewhere, and no more than so many bytes of answer. */
+/** Asks an address outside Sallyport: in time, without following anybody elsewhere, and no more than so many bytes of answer. */
 export const fetchBounded = async (
   address: URL,
   init: RequestInit,

@@ -20,7 +20,7 @@ const subjectFacts = ({ facts, tenant }: Question): Members => {
   };
 };
 
-/** What the graph says of the resource and of the subject's way to it, as the house's own policies would see it. */
+/** What the graph says of the resource and of the subject's way to it, as Sallyport's own policies would see it. */
 const resourceFacts = (question: Question): Members => {
   const standing = standingOf(question);
   const { resource } = question.facts;
@@ -54,7 +54,7 @@ const circumstances = (question: Question): Members => {
 /**
  * A question in the words of AuthZEN, with as much of the facts as is configured. What the subject claims goes under
  * `context.claimed` and nowhere else; that an agent acts is never left out. The properties of the configuration win over
- * all others, so that nobody but the house names the subject's roles.
+ * all others, so that nobody but Sallyport names the subject's roles.
  */
 export const remoteItem = (
   ask: Ask,

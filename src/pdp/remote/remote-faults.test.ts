@@ -164,7 +164,7 @@ test("an obligation that nobody here knows makes a permit a denial, and a foreig
   assert.equal((await ask()).context?.reason, "step_up_required");
 });
 
-test("only what is configured of the facts is sent, claims stay claims, and roles are the house's alone to name", async (t) => {
+test("only what is configured of the facts is sent, claims stay claims, and roles are Sallyport's alone to name", async (t) => {
   const point = await hostile(t);
   const first = await worldOver(t, {
     identifier: point.identifier,

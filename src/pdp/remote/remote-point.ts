@@ -37,7 +37,7 @@ interface Open {
   readonly question: Question;
 }
 
-/** Words that the house does not have are the other decision point's own. */
+/** Words that Sallyport does not have are the other decision point's own. */
 const foreignPair = ({ resource, action }: Ask): Question["pair"] => ({
   type: resource.type,
   action,
@@ -72,7 +72,7 @@ const chunksOf = (all: readonly Open[], size: number): readonly (readonly Open[]
 };
 
 /**
- * Another decision point behind the same port. The walls of the house stand before it (tenant, what is not there, disabled
+ * Another decision point behind the same port. The walls of Sallyport stand before it (tenant, what is not there, disabled
  * identities, delegations); all else it decides, believed only where its answer has the exact form. Throws `ConfigurationRefused`
  * when what answers at its address is not what is configured; one that does not answer is asked again with every question.
  */
@@ -162,7 +162,7 @@ export const createRemote = async (parts: RemoteParts): Promise<DecisionPoint> =
     if (semantic === "execute_all") await Promise.all(chunks.map(fill));
     else {
       for (const chunk of chunks) {
-        // A denial of the house's own before this chunk may have ended it.
+        // A denial of Sallyport's own before this chunk may have ended it.
         if (verdicts.slice(0, chunk[0]?.index).some((verdict) => isLast(semantic, verdict))) break;
         await fill(chunk);
       }

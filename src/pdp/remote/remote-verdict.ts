@@ -29,7 +29,7 @@ export const floorOf = (question: Question, isInAgentReach: (pair: string) => bo
   return isInAgentReach(question.pair.key) ? lackingOf(question) : "forbidden";
 };
 
-/** An obligation of the house's own kinds has their form, or the answer is not to be believed. */
+/** An obligation of Sallyport's own kinds has their form, or the answer is not to be believed. */
 const checkedObligations = (sent: readonly Obligation[]): readonly Obligation[] => {
   if (sent.length > MAX_OBLIGATIONS) throw new Problem("pdp_bad_answer", { cause: "too many obligations" });
   for (const one of sent)
@@ -37,7 +37,7 @@ const checkedObligations = (sent: readonly Obligation[]): readonly Obligation[] 
   return sent;
 };
 
-/** Of an obligation that the house does not know, nobody knows how to meet it, unless the enforcement point names it itself. */
+/** Of an obligation that Sallyport does not know, nobody knows how to meet it, unless the enforcement point names it itself. */
 const isMeetable = (one: Obligation, ask: Ask): boolean =>
   isWellFormed(one) === true ||
   (ask.supported !== "all" && one.type !== "custom" && areSupported([one], ask.supported)) ||

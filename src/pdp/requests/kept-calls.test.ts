@@ -94,7 +94,7 @@ forEachDatabase("who asked and who may answer see what would be done; nobody els
       [[id, undefined]],
     );
   }
-  // The house may know of the request, but neither is the asker nor could answer; an agent that took no part knows of nothing.
+  // Sallyport may know of the request, but neither is the caller nor could answer; an agent that took no part knows of nothing.
   const { status, body } = await sendAs(await world.serviceToken("gateway"), `${REQUESTS}/${id}`);
   assert.deepEqual([status, body.task.id, body.task.call], [200, id, undefined]);
   const otherAgent = await world.personToken("ben", { agent: "agent:reporter" });

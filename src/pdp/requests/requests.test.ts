@@ -33,7 +33,7 @@ interface Reported {
 
 const identity = (login: string) => ({ type: "identity", id: `person:${login}`, properties: { tenant: "tenant:acme" } });
 
-/** A house where persons ask by their tokens and the gateway asks for them. */
+/** An instance where persons ask by their tokens and the gateway asks for them. */
 const open = async (t: TestContext, options: Parameters<typeof pdpWorld>[1] = {}) => {
   const world = await pdpWorld(t, options);
   const evaluate = async (body: object, from: "gateway" | "crud" = "gateway"): Promise<Denied> => {
@@ -68,7 +68,7 @@ const open = async (t: TestContext, options: Parameters<typeof pdpWorld>[1] = {}
     return reply.body.task;
   };
   const pass = (minutes: number): void => void (world.clock.now = new Date(world.clock.now.getTime() + minutes * 60_000));
-  /** Does now what the house does by itself every five seconds. What the house is at in this moment is left to it, and may end a moment later. */
+  /** Does now what Sallyport does by itself every five seconds. What Sallyport is at in this moment is left to it, and may end a moment later. */
   const sweep = async (): Promise<void> => {
     await using sweeper = createRequestSweeper({
       database: world.database,
@@ -354,7 +354,7 @@ test("only the denial itself is its own ticket", async (t) => {
   assert.deepEqual(await published(world), ["created"]);
 });
 
-test("a request that nobody but its asker could answer fails at once", async (t) => {
+test("a request that nobody but its caller could answer fails at once", async (t) => {
   const { world, askFor } = await open(t);
   await world.world
     .sql("update membership.edge set valid_to = now() - interval '1 second' where kind = 'OWNS_RESOURCE'")

@@ -110,7 +110,7 @@ export interface Listing {
   readonly goesOnAt?: string;
 }
 
-/** A store of secrets behind the corridor: everything here was guarded, decided and recorded before. */
+/** A store of secrets behind the pipeline: everything here was guarded, decided and recorded before. */
 export interface SecretProvider extends SharedStore {
   readonly schemes: readonly Scheme[];
   readonly can: ReadonlySet<ProviderAbility>;

@@ -13,6 +13,6 @@ export const cloudEventOf = ({ key, value, headers }: ReadRecord): CloudEvent<un
 
 const ajv = new Ajv2020({ allErrors: true, allowUnionTypes: true });
 
-/** Throws unless the data is as the schema says, by a judge of another make than the house's, which takes no unknown word in a schema either. */
+/** Throws unless the data is as the schema says, by a judge of another make than Sallyport's, which takes no unknown word in a schema either. */
 export const requireValid = (schema: AnySchema, { type, data }: CloudEvent<unknown>): void =>
   assert.ok(ajv.validate(schema, data), `${type}: ${ajv.errorsText()}`);

@@ -5,7 +5,7 @@ import type { Database } from "#store/database.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 
-/** A relay over a test's database as a house has one, in a hurry. */
+/** A relay over a test's database as an instance has one, in a hurry. */
 export const relayOver = (parts: {
   readonly database: Database;
   readonly sink: EventSink;

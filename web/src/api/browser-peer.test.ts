@@ -127,7 +127,7 @@ test("a write whose answer is lost is never repeated and its outcome is unknown"
   assert.equal(sent.length, 1);
 });
 
-test("what the page gave up is an abort, not a failure of the house", async () => {
+test("what the page gave up is an abort, not a failure of Sallyport", async () => {
   const controller = new AbortController();
   const { peer } = setUp(() => {
     controller.abort();

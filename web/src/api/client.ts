@@ -4,7 +4,7 @@ import { Problem } from "#contract/problem.ts";
 import { GatewayError } from "./gateway-error.ts";
 import { throughGateway } from "./gateway-paths.ts";
 
-/** Typed calls of the house through the gateway. Every failure is a `GatewayError`, but for what the page itself gave up. */
+/** Typed calls of Sallyport through the gateway. Every failure is a `GatewayError`, but for what the page itself gave up. */
 export interface Client {
   ask<E extends Endpoint>(endpoint: E, options?: AskOptions<E>): Promise<ReplyOf<E>>;
   /** The value with status and headers, e.g. `etag`, `x-decision-id`. */

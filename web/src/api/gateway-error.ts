@@ -1,6 +1,6 @@
 import type { Problem, ProblemCode } from "#contract/problem.ts";
 
-/** A refusal or failure of a call, with the id under which the house's log knows the call. */
+/** A refusal or failure of a call, with the id under which Sallyport's log knows the call. */
 export class GatewayError extends Error {
   override readonly name = "GatewayError";
   readonly problem: Problem;
@@ -16,7 +16,7 @@ export class GatewayError extends Error {
   }
 }
 
-/** Whether it is the house's refusal or failure of this code. */
+/** Whether it is Sallyport's refusal or failure of this code. */
 export const hasCode = (error: unknown, code: ProblemCode): error is GatewayError =>
   error instanceof GatewayError && error.problem.code === code;
 

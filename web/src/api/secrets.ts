@@ -52,7 +52,7 @@ export interface ReadSecret {
   /** Of stores that keep versions; absent where there never was one. */
   readonly detail: SecretDetail | undefined;
 }
-/** Whose it is, and who made and last changed it through the house. */
+/** Whose it is, and who made and last changed it through Sallyport. */
 export type SecretStory = Pick<ReplyOf<typeof listSecretMetadata>["items"][number], "owner" | "created_by" | "updated_by" | "updated_at">;
 
 /** What lies at a place now. */
@@ -116,7 +116,7 @@ export type Looked = ReplyOf<typeof bulkSecrets>["results"][number];
 export const lookAhead = async (client: Client, operations: readonly Operation[]): Promise<readonly Looked[]> =>
   (await client.ask(bulkSecrets, { body: { operations: [...operations], dry_run: true } })).results;
 
-/** What the house refuses a dry run with; undefined where it would be done. */
+/** What Sallyport refuses a dry run with; undefined where it would be done. */
 export const refusalOf = async (asked: Promise<unknown>): Promise<GatewayError | undefined> => {
   try {
     await asked;

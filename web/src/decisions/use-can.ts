@@ -20,7 +20,7 @@ export const standingOf = (can: Can, answered: Answered | undefined): Standing =
   isStepUp: can === "denied" && answered?.isStepUp === true,
 });
 
-/** May the signed-in person do this, and which decision says so? Kept at most a minute, in memory; asked again when the house says things changed. */
+/** May the signed-in person do this, and which decision says so? Kept at most a minute, in memory; asked again when Sallyport says things changed. */
 export const useStanding = (ask: Ask): Standing => {
   const query = useQuery(decisionQuery(ask, useLoadDecision()));
   const { dataUpdatedAt } = query;

@@ -15,7 +15,7 @@ const isReachable = async (): Promise<boolean> => {
 
 const RELOADED = "sp.reloaded-for-page";
 
-/** The house may have been renewed since this was opened, and have other files now: once, the app is loaded anew. */
+/** Sallyport may have been renewed since this was opened, and have other files now: once, the app is loaded anew. */
 const reloadOnce = (): boolean => {
   if (sessionStorage.getItem(RELOADED) === location.href) return false;
   sessionStorage.setItem(RELOADED, location.href);
@@ -24,7 +24,7 @@ const reloadOnce = (): boolean => {
 };
 
 /**
- * A page whose code comes when it is opened first. If it cannot come, the app stands and says so: it is left only for a house
+ * A page whose code comes when it is opened first. If it cannot come, the app stands and says so: it is left only for an instance
  * that answers.
  */
 export const lazyPage = <Name extends string>(read: () => Promise<Readonly<Record<Name, ComponentType>>>, name: Name): RouteComponent => {

@@ -40,7 +40,7 @@ export const droppedParameters = createDropped();
 /** A value that may stand in the address: one of a list, or text of a pattern. */
 export type Allowed = readonly string[] | RegExp;
 
-/** Ids, names and words of the house; nothing that could be anything else. */
+/** Ids, names and words of Sallyport; nothing that could be anything else. */
 export const idText = /^[A-Za-z0-9][A-Za-z0-9._:@+~/|-]{0,199}$/;
 /** As a node of the identity graph is called. */
 export const nodeText = /^[A-Za-z0-9][A-Za-z0-9._:@+~-]{0,199}$/;

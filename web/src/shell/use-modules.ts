@@ -3,7 +3,7 @@ import { uiConfig } from "#contract/tools.ts";
 import { useClient } from "../api/client-context.ts";
 import { replyQuery } from "../api/queries.ts";
 
-/** Module switches and names of this house, for this person; `undefined` while they are read. A missing key is off. */
+/** Module switches and names of this deployment, for this person; `undefined` while they are read. A missing key is off. */
 export const useUi = ():
   | { readonly modules: Readonly<Record<string, boolean>>; readonly brand: Readonly<Record<string, string>> }
   | undefined => {

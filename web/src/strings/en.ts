@@ -118,10 +118,10 @@ export const words = {
   },
   failure: {
     deniedTitle: "Not allowed",
-    deniedSentence: "The house decided against this for you.",
+    deniedSentence: "This is not permitted to you.",
     absentTitle: "Not there, or not for you",
     absentSentence: "There is nothing under this address that you may know of.",
-    networkTitle: "The house cannot be reached",
+    networkTitle: "Sallyport cannot be reached",
     unknownTitle: "It was sent; whether it was done is not known",
     unknownSentence: "The answer got lost. Look before you do it again.",
     badAnswer: "The answer did not have the agreed form, so it is not shown.",

@@ -63,7 +63,7 @@ export const policyWords = {
     got: "Got",
     faults: "Faults",
     warnings: "Warnings",
-    lint: "Refused by the house's own rules",
+    lint: "Refused by Sallyport's own rules",
     none: "No fault was found.",
     at: (line: number, column: number | undefined) => (column === undefined ? `line ${line}` : `line ${line}, column ${column}`),
     hint: "Hint",
@@ -73,7 +73,7 @@ export const policyWords = {
   },
   matrix: {
     title: "Who may what, changed",
-    lead: "Every pair of the house, asked for the people and agents of the demo world: only what differs from what decides now.",
+    lead: "Every pair of Sallyport, asked for the people and agents of the demo world: only what differs from what decides now.",
     none: "No cell of the matrix changes.",
     count: (count: number) => plural(count, "cell changes", "cells change"),
     row: "Pair",

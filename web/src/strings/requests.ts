@@ -60,7 +60,7 @@ export const requestWords = {
   answerTitle: "Your answer",
   answerLead: "It holds for exactly this, for as long as it says, and is on record with your name.",
   commentLabel: "Comment",
-  commentHint: "Up to 1,000 characters; the asker sees it.",
+  commentHint: "Up to 1,000 characters; the caller sees it.",
   approve: "Approve",
   deny: "Decline",
   cancel: "Take back",

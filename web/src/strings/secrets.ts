@@ -13,7 +13,7 @@ export const secretWords = {
   toList: "All secrets",
   noMounts: "No place for secrets is set for your organisation.",
   noMountsNext:
-    "Whoever runs this house names one in TENANT_ALLOWED_MOUNTS: yaml://secret for the file, or a mount of an OpenBao or Vault server. docs/explanation/secrets.md shows how.",
+    "The operator names one in TENANT_ALLOWED_MOUNTS: yaml://secret for the file, or a mount of an OpenBao or Vault server. docs/explanation/secrets.md shows how.",
   empty: "Nothing lies here that you may know of.",
   emptyWritable: "Nothing lies here that you may know of. Write the first secret.",
   emptyFound: "No path or key that you may know of holds this text.",
@@ -70,14 +70,13 @@ export const secretWords = {
   changes: {
     title: "Who did what",
     lastChange: "Last changed",
-    noChange: "What is there now was not written through this house.",
+    noChange: "What is there now was not written through this deployment.",
     when: "When",
     what: "What",
     who: "Who",
     outcome: "Outcome",
     empty: "No change and no read is on record yet.",
-    unnamed:
-      "Records name no secret here, because TENANT_SALT is not set. Whoever runs this house can set it; acts are found from then on.",
+    unnamed: "Records name no secret here, because TENANT_SALT is not set. The operator can set it; acts are found from then on.",
     of: (what: string) => `of ${what}`,
     by: "by",
     reading: "for a tool call",
@@ -108,7 +107,7 @@ export const secretWords = {
   },
   reveal: {
     title: "Value",
-    off: "Values are not shown in this house's browsers. An administrator decides that with UI_SECRET_REVEAL.",
+    off: "Values are not shown in this deployment's browsers. An administrator decides that with UI_SECRET_REVEAL.",
     purpose: "What do you need it for?",
     purposeHint: "10 to 200 characters. That you read it is recorded, with this moment and the decision.",
     purposeFault: "Say in 10 to 200 characters what you need it for, in one line. Letters as in English, French or German, no emoji.",

@@ -181,7 +181,7 @@ export const systemWords = {
     fileHint: "JSON or YAML, at most 32 MiB.",
     fileFault: "Choose a file of at most 32 MiB.",
     url: "URL",
-    urlHint: "Fetched by the house: over https, from a public address.",
+    urlHint: "Fetched by Sallyport: over https, from a public address.",
     urlFault: "A URL that begins with https:// or http://.",
     network: "Network that may be dialled though it is not public",
     networkHint: "Such as 10.1.0.0/16; may be left empty.",
@@ -221,7 +221,7 @@ export const systemWords = {
     baseHint: "What each path is put after.",
     baseFault: "A URL that begins with https:// or http://, without braces.",
     networks: "Networks that may be dialled though they are not public",
-    auth: "How the house signs in there",
+    auth: "How Sallyport signs in there",
     authHint: "By credentials that lie in secrets; none is ever written here.",
     auths: {
       none: "Not at all",

@@ -101,7 +101,7 @@ export const whyWords = {
   nobodyCan: "nobody here",
   notYours: "Not yours to do. Send this page to who can.",
   notYetYours: "Yours to do once the step before it is done.",
-  elsewhere: "There is no page for it here: it is done where the house is administered.",
+  elsewhere: "There is no page for it here: it is done where Sallyport is administered.",
   you: "you",
   details: "Details",
   decidedAt: "Decided",

@@ -18,7 +18,7 @@ import { requireTool } from "./steps/resolve-tool.ts";
 import { FailedCall, UpstreamFault, type Effect } from "./upstream-fault.ts";
 
 /**
- * The corridor of one call, read downwards; each door is a file of its own, and what it gives is what the next one takes. Throws a
+ * The pipeline of one call, read downwards; each door is a file of its own, and what it gives is what the next one takes. Throws a
  * `Problem` whose members name the call and, where there is one, the decision.
  */
 export const callTool = async (call: ToolCall, parts: CallParts): Promise<ToolReply> => {

@@ -124,7 +124,7 @@ test("a list that a key keeps loses the rows that are the caller's no more", asy
   assert.deepEqual([second.isReplay, second.value], [true, { items: [] }]);
 });
 
-test("what is kept cannot be read beside the house's secret, and what cannot be opened is withheld, not done again", async (t) => {
+test("what is kept cannot be read beside Sallyport's secret, and what cannot be opened is withheld, not done again", async (t) => {
   const instance = await crudInstance(t);
   await send(instance, "people.demo.get_employee", { id: one });
   const [row] = await instance.database.run(REPLIES);

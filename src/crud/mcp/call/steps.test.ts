@@ -393,7 +393,7 @@ describe("each door refuses with its code, before anything is sent or charged", 
         ...(one.as === undefined ? {} : { as: one.as }),
       });
       const answer = (await response.json()) as Record<string, unknown> & { readonly error?: { readonly code: string } };
-      // What failed after it was opened is the upstream's, but where a part of the house was away.
+      // What failed after it was opened is the upstream's, but where a part of Sallyport was away.
       const isAnswer = one.entry === "error" && one.code !== "secrets_unavailable";
       assert.deepEqual(
         [response.status, isAnswer ? [answer["success"], answer.error?.code] : answer["code"]],

@@ -81,7 +81,7 @@ export interface CallParts extends MembershipParts {
   readonly maxDelegationDepth: number;
   /** Unique for this start of the process. */
   readonly node: string;
-  /** Ends when the house stops. */
+  /** Ends when Sallyport stops. */
   readonly stopping: AbortSignal;
   readonly now: () => Date;
   readonly log: Log;

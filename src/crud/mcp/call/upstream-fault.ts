@@ -1,7 +1,7 @@
 import { Problem } from "#contract/problem.ts";
 
 /**
- * What a failed call did at its upstream, as far as is known: `not_sent` nothing left the house; `failed` the upstream
+ * What a failed call did at its upstream, as far as is known: `not_sent` nothing left Sallyport; `failed` the upstream
  * did not do it; `done` it did, but its answer is of no use; `unknown` it was sent, and what came of it cannot be told.
  */
 export type Effect = "not_sent" | "failed" | "done" | "unknown";

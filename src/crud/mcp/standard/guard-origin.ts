@@ -2,7 +2,7 @@ import { Problem } from "#contract/problem.ts";
 
 /**
  * A page of another site that has rebound its name to this machine still sends its own Host and Origin. Requests that came
- * in this process carry no Host and were checked at the front door.
+ * in this process carry no Host and were checked at the ingress.
  */
 export const createOriginGuard = (options: {
   readonly urls: readonly string[];

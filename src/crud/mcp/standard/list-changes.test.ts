@@ -19,7 +19,7 @@ const envelope = {
 
 type As = Parameters<CrudInstance["token"]>[0];
 
-/** A house whose external server has answered: the catalogue changes no more. */
+/** An instance whose external server has answered: the catalogue changes no more. */
 const quietInstance = async (t: TestContext, options: Parameters<typeof crudInstance>[1] = {}): Promise<CrudInstance> => {
   const instance = await crudInstance(t, options);
   await until(() => instance.crud.catalogue.snapshot.tools.has("memory.demo.read_graph"));
@@ -36,7 +36,7 @@ const waitingClients = (t: TestContext, instance: CrudInstance) => {
   const sent: Request[] = [];
   const send = async (path: string, init: RequestInit, as: As): Promise<Response> => {
     const headers = { accept, authorization: `Bearer ${await instance.token(as)}`, ...(init.headers as Record<string, string>) };
-    const request = new Request(`http://house.internal${path}`, { signal: leave.signal, ...init, headers });
+    const request = new Request(`http://sallyport.internal${path}`, { signal: leave.signal, ...init, headers });
     sent.push(request);
     return instance.crud.fetch(request);
   };

@@ -31,7 +31,7 @@ interface Fault {
 const isFault = (message: unknown): message is Fault =>
   isObject(message) && isObject(message["error"]) && typeof message["error"]["code"] === "number";
 
-/** A fault that says which it is and of which request, like every other of the house; what is said already stays. */
+/** A fault that says which it is and of which request, like every other of Sallyport; what is said already stays. */
 const complete = <T>(message: T, correlationId: string, status?: number): T => {
   if (!isFault(message)) return message;
   const { data, code } = message.error;

@@ -78,7 +78,7 @@ const adviceOf = (problem: Problem, data: ReturnType<typeof errorData>, isForAge
   return lines.join("\n");
 };
 
-/** Failures that the model can do something about are results; refusals and faults of the house are errors. */
+/** Failures that the model can do something about are results; refusals and faults of Sallyport are errors. */
 const isResult = (problem: Problem, visit: Visit): boolean =>
   problem.code === "invalid_arguments" ||
   problem.code === "step_up_required" ||

@@ -64,7 +64,7 @@ const credentialSent = (route: Route): string => {
 };
 
 /**
- * A request through the doors of the live corridor, by the same functions, up to where it would leave: nothing is sent
+ * A request through the doors of the live pipeline, by the same functions, up to where it would leave: nothing is sent
  * upstream, nothing is counted, and no session is touched. The decision point is really asked. What a dry run cannot have
  * (the CSRF headers, the content type, a signature) counts as right and is marked `assumed`.
  */

@@ -4,7 +4,7 @@ import type { Inbound } from "#gateway/ingress/inbound.ts";
 import { wholeBody } from "#gateway/read-body.ts";
 
 /**
- * The head that a request of this kind would have from where the viewer is, through the front door's own check. It brings
+ * The head that a request of this kind would have from where the viewer is, through the ingress's own check. It brings
  * no credential: who it would come from is said beside it. Throws what the frame refuses.
  */
 export const imagineRequest = (ask: ExplainRequest, viewer: Inbound): Omit<Inbound, "target"> => {

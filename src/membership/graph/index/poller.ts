@@ -32,7 +32,7 @@ const MAX_MS = 5_000;
 // A look belongs to no request, whatever was under way when it began.
 const apart = AsyncLocalStorage.snapshot();
 
-/** Looks while somebody asks, and at nothing while nobody does: a house that stands idle does nothing. */
+/** Looks while somebody asks, and at nothing while nobody does: an instance that stands idle does nothing. */
 export const createPoller = (parts: PollerParts): Poller => {
   let timer: NodeJS.Timeout | undefined;
   let looking: Promise<void> | undefined;

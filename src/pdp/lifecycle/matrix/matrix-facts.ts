@@ -8,7 +8,7 @@ import type { DecisionFacts } from "#pdp/records/decision-facts.ts";
 
 /**
  * The demo world's facts as far as the matrix asks for them, so that any version can be drawn anywhere, whatever the graph of
- * the house holds: a file of lines, each a part by its number or an ask with the numbers of its parts. `npm run matrix` writes it.
+ * Sallyport holds: a file of lines, each a part by its number or an ask with the numbers of its parts. `npm run matrix` writes it.
  */
 const lines = z.discriminatedUnion("is", [
   z.strictObject({ is: z.literal("subject"), n: z.number(), value: factSubject }),

@@ -31,7 +31,7 @@ test("drawn on the facts that are kept, the matrix is the same", async () => {
   assert.equal(drawn, await readFile(matrixFile, "utf8"));
 });
 
-test("what only services of the house can ask is answered over HTTP, with their tokens, what matrix.txt says", async (t) => {
+test("what only services of Sallyport can ask is answered over HTTP, with their tokens, what matrix.txt says", async (t) => {
   const world = await pdpWorld(t);
   await putGlobexAdmin(world.world);
   const lines = (await readFile(matrixFile, "utf8")).split("\n").slice(3, -1);

@@ -3,7 +3,7 @@ import type { EventDraft } from "#events/event-draft.ts";
 import { entryActor, instanceActor, type ActActor } from "#pdp/records/act-actor.ts";
 import { statement, type Sql } from "#store/database.ts";
 
-/** Who changes policies: a person or service by request, or the house itself. */
+/** Who changes policies: a person or service by request, or Sallyport itself. */
 export interface Changer extends ActActor {
   readonly tenant: string;
   readonly decisionId?: string;

@@ -27,7 +27,7 @@ export interface KvAnswer {
   readonly status: number;
   /** The answer's `data`, every digit kept; `undefined` without one. */
   readonly data: Record<string, unknown> | undefined;
-  /** What the server's clock said, to the end of its second; the house's own where it said nothing. */
+  /** What the server's clock said, to the end of its second; Sallyport's own where it said nothing. */
   readonly at: Date;
 }
 
@@ -254,7 +254,7 @@ export const createKvClient = (parts: KvClientParts): KvClient => {
       const answer = await repeat(async (wasBehind) => settle(await exchange(verb, path, body, token, { wasBehind })), again);
       if (answer.status !== 403) return answer;
       if (signIns > 0 || !(await session.refused(token)))
-        throw new Problem("provider_denied", { detail: "The store does not let the house do this." });
+        throw new Problem("provider_denied", { detail: "The store does not let Sallyport do this." });
     }
   };
 

@@ -109,7 +109,7 @@ export const createKvListing = (call: KvClient["call"]): SecretProvider["list"] 
     // Who may not list has no listing, which says nothing of any secret.
     const requireList = (error: unknown): never => {
       if (!(error instanceof Problem) || error.code !== "provider_denied") throw error;
-      throw new Problem("not_supported", { detail: "The store does not let the house list here.", cause: error });
+      throw new Problem("not_supported", { detail: "The store does not let Sallyport list here.", cause: error });
     };
     if (place.segments.length > 0 && (await call("GET", pathOf(place, "metadata"))).data !== undefined) add(place);
     if (depth > 0) await walk(place, depth).catch(requireList);

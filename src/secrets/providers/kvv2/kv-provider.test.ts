@@ -189,7 +189,7 @@ for (const [name, open] of stores)
         assert.equal(await readText(provider, `${at.base}/a#k`), "1");
       });
 
-    test("two houses that write one secret at once lose no key", async (t) => {
+    test("two instances that write one secret at once lose no key", async (t) => {
       const one = await open(t);
       if (one === undefined) return;
       const other = kvProvider(kvServer({ URL: one.store.url, TOKEN: one.store.rootToken }));
@@ -201,7 +201,7 @@ for (const [name, open] of stores)
       assert.equal(Object.keys(JSON.parse(await readText(one.provider, uri)) as object).length, 60);
     });
 
-    test("whether a version is deleted goes by the server's clock, however wrong that of the house", async (t) => {
+    test("whether a version is deleted goes by the server's clock, however wrong that of Sallyport", async (t) => {
       for (const hours of [-2, 2]) {
         const at = await open(t, { now: () => new Date(Date.now() + hours * 3_600_000) });
         if (at === undefined) return;

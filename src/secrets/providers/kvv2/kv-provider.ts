@@ -26,7 +26,7 @@ export type FoundMounts = Map<Scheme, Map<string, string>>;
 export interface KvProviderParts {
   readonly scheme: Scheme;
   readonly client: KvClient;
-  /** Of all providers of a house: two schemes that name one store must not name one mount of it. */
+  /** Of all providers of an instance: two schemes that name one store must not name one mount of it. */
   readonly found: FoundMounts;
   /** Where the tenants' secrets lie: health tries a read at each. */
   readonly places?: readonly SecretPrefix[];

@@ -85,7 +85,7 @@ export const createKvSession = (server: KvServer, ask: AskForToken, now: () => n
     const secretId = await secretIdOf();
     const answer = await ask(`auth/${server.approleMount}/login`, { role_id: server.roleId, secret_id: secretId }, undefined);
     const made = readLease(answer?.["auth"], now());
-    if (made === undefined) throw new Problem("provider_unavailable", { detail: "The store refused the house's sign-in." });
+    if (made === undefined) throw new Problem("provider_unavailable", { detail: "The store refused Sallyport's sign-in." });
     return made;
   };
   const renew = async (old: Lease): Promise<Lease> => {

@@ -13,7 +13,7 @@ const Assurance = ({ acr }: { readonly acr: string | undefined }): ReactElement 
   return <Chip tone="quiet" icon="person" text={words.home.basic} />;
 };
 
-/** The signed-in person, as the house knows them. */
+/** The signed-in person, as Sallyport knows them. */
 export const WhoPanel = (): ReactElement => {
   const session = useSession();
   const now = useClock(30_000);

@@ -13,7 +13,7 @@ const text = systemWords.importing;
 const faultOf = (field: string): string =>
   field === "baseUrl" || field === "tokenUrl" ? text.baseFault : field === "name" ? text.keyNameFault : text.secretFault;
 
-/** Where the system is and how the house signs in there. */
+/** Where the system is and how Sallyport signs in there. */
 export const ConnectStep = ({ draft, onFields, onNext, onBack }: StepProps): ReactElement => {
   const client = useClient();
   const [hasTried, setTried] = useState(false);

@@ -7,7 +7,7 @@ import { Foreign } from "../../ui/foreign.tsx";
 
 const text = systemWords.importing;
 
-/** What the house read of the document. */
+/** What Sallyport read of the document. */
 export const FoundView = ({
   looked: { title, openapi, servers, security, operations, importable },
 }: {

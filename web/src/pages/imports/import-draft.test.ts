@@ -53,7 +53,7 @@ test("a document's own address and sign-in are what one begins with", () => {
 
 for (const [name, step, draft, isUpdate, wanted] of [
   ["nothing is given", "document", emptyImport(undefined), false, ["provider", "instance", "text"]],
-  ["the house's own name", "document", filled({ provider: "tools", instance: "demo", text: "{}" }), false, ["provider"]],
+  ["Sallyport's own name", "document", filled({ provider: "tools", instance: "demo", text: "{}" }), false, ["provider"]],
   ["a URL that is none", "document", filled({ how: "url", url: "pets" }), false, ["url"]],
   ["a file that was not chosen", "document", filled({ how: "file" }), false, ["file"]],
   ["nothing is picked", "pick", filled({ takes: "some" }), false, ["picks"]],

@@ -10,7 +10,7 @@ export type Step = (typeof steps)[number];
 export interface ImportDraft {
   readonly fields: ImportFields;
   readonly picks: readonly string[];
-  /** What the house said of the document. */
+  /** What Sallyport said of the document. */
   readonly looked?: Looked;
 }
 
@@ -50,7 +50,7 @@ export const emptyImport = (system: string | undefined): ImportDraft => {
   return { fields: { ...noFields, provider, instance }, picks: [] };
 };
 
-/** A larger document is not kept: what was found of it is, and it lies with the house. */
+/** A larger document is not kept: what was found of it is, and it lies with Sallyport. */
 const MAX_KEPT = 500_000;
 
 export const importShape: DraftShape<ImportDraft> = {

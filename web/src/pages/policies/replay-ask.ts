@@ -14,7 +14,7 @@ export const emptyReplay: ReplayFields = { span: "all", subject: "", action: "",
 const hours = { hour: 1, day: 24, week: 168 } as const;
 const LIMIT = /^[1-9]\d{0,6}$/;
 
-/** What to ask the house; `undefined` while the limit is no number from 1 to 1,000,000. */
+/** What to ask Sallyport; `undefined` while the limit is no number from 1 to 1,000,000. */
 export const replayAskOf = (version: string, fields: ReplayFields, now: Date): ReplayAsk | undefined => {
   const limit = fields.limit.trim();
   if (!LIMIT.test(limit) || Number(limit) > 1_000_000) return undefined;

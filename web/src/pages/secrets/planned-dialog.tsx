@@ -108,7 +108,7 @@ export interface PlannedDialogProps extends Omit<ActDialogProps<unknown>, "onDon
   readonly children?: ReactNode;
 }
 
-/** An act on a secret: first what will happen, asked of the house, then the button that does it. */
+/** An act on a secret: first what will happen, asked of Sallyport, then the button that does it. */
 export const PlannedDialog = ({
   plan,
   makePlan,

@@ -1,6 +1,6 @@
 import type { Mount } from "../../api/secrets.ts";
 
-/** What the house reads of a URI for showing it; whether it is a secret's name at all is the server's to say. */
+/** What Sallyport reads of a URI for showing it; whether it is a secret's name at all is the server's to say. */
 
 /** The place among those of the tenant that it lies at. */
 export const mountOf = (mounts: readonly Mount[], uri: string): Mount | undefined =>

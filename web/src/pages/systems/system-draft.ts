@@ -45,7 +45,7 @@ owner: ${owner}
 tenants: [${tenant}]
 kind: http
 baseUrl: https://api.example.com
-# How the house signs in there, by a credential that lies in secrets:
+# How Sallyport signs in there, by a credential that lies in secrets:
 # auth: { type: bearer, token: "yaml://secret/example#token" }
 defaults:
   dataScope: none

@@ -78,7 +78,7 @@ test("a refusal keeps code, decision, faults and what it offers", () => {
         code: "step_up_required",
         correlation_id: "c1",
         decision_id: "d_1",
-        step_up: { level: "strong", max_age_s: 300, url: "http://house.test/auth/login" },
+        step_up: { level: "strong", max_age_s: 300, url: "http://sallyport.test/auth/login" },
         errors: [{ path: "/id", message: "must be a string" }],
       },
     },
@@ -87,7 +87,7 @@ test("a refusal keeps code, decision, faults and what it offers", () => {
   assert.equal(outcome.code, "step_up_required");
   assert.equal(outcome.decisionId, "d_1");
   assert.deepEqual(outcome.faults, [{ path: "/id", message: "must be a string" }]);
-  assert.deepEqual(outcome.data["step_up"], { level: "strong", max_age_s: 300, url: "http://house.test/auth/login" });
+  assert.deepEqual(outcome.data["step_up"], { level: "strong", max_age_s: 300, url: "http://sallyport.test/auth/login" });
 });
 
 test("an answer that is neither a result nor an error is no outcome", () => {

@@ -11,7 +11,7 @@ import type { CallParts } from "#crud/mcp/call/tool-call.ts";
 
 /** A call that may be made. */
 export interface AuthorizedCall extends PermittedCall {
-  /** From the person to whoever acts at last; empty for a person, a service, and a tool of the house itself. */
+  /** From the person to whoever acts at last; empty for a person, a service, and a tool of Sallyport itself. */
   readonly hops: readonly Hop[];
   readonly audience: string | undefined;
   readonly scope: RowScope | undefined;
