@@ -103,7 +103,7 @@ describe("an agent's token, at every place where one may come", () => {
   const namesOf = (text: string): readonly string[] => (JSON.parse(text) as { tools: { name: string }[] }).tools.map(({ name }) => name);
   const requireNothing = async (holder: string, place: Place): Promise<void> => {
     const { status, code } = await ask(holder, place);
-    // The gateway's own two ask the decision point at the door, which refuses agents too.
+    // The gateway's own two ask the decision point at the ingress, which refuses agents too.
     const codes =
       place.agents === "own" ? ["delegation_inactive"] : place.port === 0 ? ["person_required", "access_denied"] : ["person_required"];
     assert.deepEqual([status, codes.includes(code ?? "")], [403, true], `${holder} ${place.name}: ${status} ${code}`);

@@ -172,7 +172,7 @@ describe("a page of another site, in a browser that is signed in at Sallyport", 
     assert.equal(await own.evaluate(`(${LISTENING})(${JSON.stringify(STREAM)})`), "open");
   });
 
-  // `localhost` with another port is another origin of the same site: there the strict cookie comes along, and only the gateway's own doors are left.
+  // `localhost` with another port is another origin of the same site: there the strict cookie comes along, and only the gateway's own checks are left.
   for (const [host, what, refused] of [
     ["127.0.0.1", "another site", "401"],
     ["localhost", "another origin of the same site", "403"],

@@ -327,7 +327,7 @@ test("without a network a page that was never opened says so inside the app; wit
   await page.getByRole("heading", { name: "Requests", exact: true }).waitFor();
 });
 
-test("a tool that one knows of and cannot call says so, and each door's reason once", async (t) => {
+test("a tool that one knows of and cannot call says so, and each check's reason once", async (t) => {
   for (const [name, options] of [
     ["light", { viewport: { width: 1280, height: 900 }, colorScheme: "light" }],
     ["dark", { viewport: { width: 375, height: 800 }, colorScheme: "dark" }],

@@ -66,7 +66,7 @@ describe("every endpoint of the contract", () => {
       // A guard before the scope may refuse first; what counts is that nothing is told or done.
       assert.ok([400, 403].includes(response.status), `${response.status}`);
       if (response.status === 400) assert.equal(endpoint.service, "secrets");
-      // The gateway's own rows are decided at its door.
+      // The gateway's own rows are decided by it.
       else assert.equal(await codeOf(response), endpoint.service === "gateway" ? "access_denied" : "insufficient_scope");
     });
   }

@@ -118,7 +118,7 @@ for (const [era, versionNegotiation] of [
     assert.equal((await send(`/${id}/revoke`, { reason: "Enough" })).status, 200);
   });
 
-test("a client that nobody registered gets no further than the door, with a token that is good elsewhere", async () => {
+test("a client that nobody registered gets no further than recognition, with a token that is good elsewhere", async () => {
   const ben = await fetchToken(instance.port, { user: "ben" });
   const client = new Client({ name: "stranger", version: "1.0.0" }, { versionNegotiation: { mode: "legacy" } });
   const transport = new StreamableHTTPClientTransport(new URL(`${instance.origin}/mcp`), { authProvider: { token: async () => ben } });

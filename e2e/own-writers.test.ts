@@ -11,7 +11,7 @@ import { makeDataFolder } from "./test-instance.ts";
 
 /**
  * Every writer of membership under the shipped policies alone, tried by whoever should not have it: a member, somebody without a role, a
- * member's agent, a directory. Other tenants' ids go through the same endpoints in `doors.test.ts`.
+ * member's agent, a directory. Other tenants' ids go through the same endpoints in `endpoint-decisions.test.ts`.
  */
 
 interface Attempt {
@@ -86,7 +86,7 @@ const attemptsAt = ({ credential, scimToken, link, limit, delegation, assignment
   { method: "POST", path: "/credentials", body: { client_id: "service:scim:tenant:acme", scopes: ["membership.write"] } },
   { method: "POST", path: `/credentials/${credential}/rotate`, body: {} },
   { method: "DELETE", path: `/credentials/${credential}?reason=please` },
-  // Other doors into the graph.
+  // Other ways into the graph.
   { method: "POST", path: "/scim-tokens", body: { name: "mine" } },
   { method: "DELETE", path: `/scim-tokens/${scimToken}` },
   { method: "POST", path: "/identity-links", body: { issuer: "https://idp.example", subject: "ben-2", person_id: ada, reason } },
@@ -216,7 +216,7 @@ test("without the demo a plain member, their agent, a stranger and a directory b
   assert.deepEqual(await tryAll(bearer, () => "person_required", `http://localhost:${port + 4}/api/v1`), [], "a member's agent");
   assert.equal(await state(), before, "nothing of it was written");
 
-  // The directory's token opens its own door alone, and knows nobody who did not come from it.
+  // The directory's token opens its own endpoints alone, and knows nobody who did not come from it.
   const directory = { authorization: `Bearer ${scim}`, "content-type": "application/scim+json" };
   for (const [method, path, body, status] of [
     ["GET", `/scim/v2/Users/${ada}`, undefined, 404],

@@ -78,7 +78,7 @@ suite("npm run check", () => {
     ["src/demo/a.ts", "#pdp/service.ts"],
     ["web/src/a.ts", "#http/serve.ts"],
   ];
-  test("fails on each import that the table of rooms forbids", async (t) => {
+  test("fails on each import that the table of modules forbids", async (t) => {
     const files = Object.fromEntries(imports.map(([from, what], index) => [from.replace("a.ts", `a${index}.ts`), `import "${what}";\n`]));
     const { output, passed } = await run("lint", project(t, files));
     assert.equal(passed, false);

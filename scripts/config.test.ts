@@ -58,7 +58,7 @@ test("an instance's configuration goes to a folder and an archive, and from ther
   assert.deepEqual([unfit.code, /It would be refused\./.test(unfit.out)], [1, true], unfit.out);
 });
 
-test("an OpenAPI document becomes a system, and why somebody can call a tool is told door by door", async (t) => {
+test("an OpenAPI document becomes a system, and why somebody can call a tool is told step by step", async (t) => {
   const { instance, run } = await commandOn(t);
   const file = join(await folderOf(t), "pets.yaml");
   await writeFile(

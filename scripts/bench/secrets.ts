@@ -68,7 +68,7 @@ const timing = (metrics: string, name: string, having = ""): { readonly seconds:
   return { seconds: of("sum"), count: of("count") };
 };
 
-/** The doors of a governed read that have a clock of their own, in the order they are passed. */
+/** The steps of a governed read that have a clock of their own, in the order they are passed. */
 const steps: readonly (readonly [what: string, metric: string, having?: string])[] = [
   ["decision, at the decision point", "pdp_decision_seconds"],
   ["of it facts", "pdp_facts_seconds"],
@@ -213,7 +213,7 @@ const measureFile = async (folder: string): Promise<readonly Figure[]> => {
   ];
 };
 
-/** A governed read and write beside the bare ones on the same OpenBao, and what the room does alone. `--reads 150`, `--writes 150`. */
+/** A governed read and write beside the bare ones on the same OpenBao, and what the module does alone. `--reads 150`, `--writes 150`. */
 export const benchSecrets = async (argv: readonly string[]): Promise<Section> => {
   const { values } = parseArgs({ args: [...argv], options: secretsOptions });
   const folder = await mkdtemp(join(tmpdir(), "sallyport-bench-"));
@@ -229,7 +229,7 @@ export const benchSecrets = async (argv: readonly string[]): Promise<Section> =>
       `The demo instance in one process on PostgreSQL, bearer token of an administrator, asked at the secrets service; OpenBao in dev mode on the other cores; ${pinning}.`,
       `Reference: the same calls of KVv2 by the same client (undici), ${values.reads} reads and ${values.writes} writes each after as many that do not count; writes go to a path of their own.`,
       `Reads go to the store (\`Cache-Control: no-cache\`), those of a kept value (${KEPT_READS}) into the memory of Sallyport.`,
-      "Doors of a read: means of Sallyport's own metrics over the reads of the store and their warming up.",
+      "Steps of a read: means of Sallyport's own metrics over the reads of the store and their warming up.",
     ],
     figures,
   };

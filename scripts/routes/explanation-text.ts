@@ -11,7 +11,7 @@ const answerText = ({ answer }: Explanation): string => {
   return [outcome, status, code, reason].filter((part) => part !== undefined).join(" ");
 };
 
-/** Without a canonical form the request went no further than the door that would make it. */
+/** Without a canonical form the request went no further than the check that would make it. */
 const noForm = ({ steps, answer }: Explanation): string => {
   if (answer.code === "ambiguous_target") return "none: the target has more than one reading";
   return `not looked for: refused before, at ${steps.at(-1)?.step ?? "the frame"}`;

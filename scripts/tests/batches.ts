@@ -15,7 +15,7 @@ const SHARED_INSTANCE = /^import .* from "\.\/shared-instance\.ts";$/m;
 export const isAlone = (file: string, text: string): boolean => (file.startsWith("e2e/") ? !SHARED_INSTANCE.test(text) : ALONE.test(text));
 
 /**
- * The embedded database and the engine of policies compute for long in the tests of these rooms: WebAssembly that is compiled a second time
+ * The embedded database and the engine of policies compute for long in the tests of these modules: WebAssembly that is compiled a second time
  * for speed pays there, and nowhere else (see `compiledQuickly`). They share processes with one another alone.
  */
 const computesLong = (file: string): boolean => /^src\/(?:events|membership|pdp|secrets)\//.test(file);

@@ -27,7 +27,7 @@ const serviceUrl = (env: string, service: string) =>
     description: `Address and token audience of ${service}, when it runs elsewhere.`,
   });
 
-/** Settings of Sallyport itself; each room has its own in its `config.ts`. */
+/** Settings of Sallyport itself; each module has its own in its `config.ts`. */
 const houseSettings = {
   environment: setting("ENVIRONMENT", z.enum(["dev", "test", "production"]), {
     description: "dev and test allow demo sign-ins and insecure defaults; anything else must be production. Unset means production.",
@@ -66,7 +66,7 @@ const houseFaults = (config: SettingsOf<typeof houseSettings>, environment: Envi
   ),
 ];
 
-/** Every room's table; the configuration manual, its schema and the doctor are made from it too. */
+/** Every module's table; the configuration manual, its schema and the doctor are made from it too. */
 export const settingTables = {
   instance: houseSettings,
   http: httpSettings,
@@ -84,7 +84,7 @@ export const settingTables = {
   vaultB: kvSettings("VAULTB"),
 } satisfies Record<string, SettingTable>;
 
-export type InstanceSettings = { readonly [Room in keyof typeof settingTables]: SettingsOf<(typeof settingTables)[Room]> };
+export type InstanceSettings = { readonly [Module in keyof typeof settingTables]: SettingsOf<(typeof settingTables)[Module]> };
 
 /** The environment as `npm start` reads it: what is unset has the value of a development instance. */
 export const npmStartEnvironment = (environment: Readonly<Record<string, string | undefined>>): Record<string, string | undefined> => {
@@ -94,7 +94,7 @@ export const npmStartEnvironment = (environment: Readonly<Record<string, string 
   return filled;
 };
 
-/** What rows say together, of all rooms. */
+/** What rows say together, of all modules. */
 const jointFaults = (settings: InstanceSettings): readonly Fault[] => {
   const { environment: kind } = settings.instance;
   const stores = kvServersOf(settings, kind);

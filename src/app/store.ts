@@ -30,7 +30,7 @@ export interface OpenStoreParts extends StartParts {
   readonly servesGateway: boolean;
 }
 
-/** Rooms that keep tables of their own, in the order in which theirs are made. */
+/** Modules that keep tables of their own, in the order in which theirs are made. */
 export const migratedModules = ["events", "authn", "pdp", "gateway", "membership", "crud", "secrets"].map((module) => ({
   module,
   folder: new URL(`../${module}/migrations/`, import.meta.url),

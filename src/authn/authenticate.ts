@@ -9,7 +9,7 @@ import type { VerifyBearer } from "./service-identity.ts";
 export type Authenticate = (request: Request, endpoint: Endpoint<z.ZodType, z.ZodType, z.ZodType, z.ZodType>) => Promise<Caller>;
 
 /**
- * The door of every service behind the gateway: bearer tokens only. On an endpoint with auth `none` the credential is not
+ * Authentication of every service behind the gateway: bearer tokens only. On an endpoint with auth `none` the credential is not
  * looked at and there is no caller (`undefined`). A `session` endpoint is never for a bearer. An agent's token gets what the endpoint
  * says that it gets.
  */

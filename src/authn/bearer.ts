@@ -44,7 +44,7 @@ export interface BearerVerifierParts {
   /** The AIAgent node with this client id, if there is one. Asked only for a provider's tokens without an `act` of an agent. */
   readonly agentOfClient?: (clientId: string) => Promise<string | undefined>;
   readonly now: () => Date;
-  /** Where checks are counted: for the door that is sent tokens from outside. What Sallyport's services send one another counts nowhere. */
+  /** Where checks are counted: for the service that is sent tokens from outside. What Sallyport's services send one another counts nowhere. */
   readonly metrics?: Metrics;
 }
 

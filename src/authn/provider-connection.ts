@@ -103,7 +103,7 @@ export const createProviderConnection = (parts: ProviderConnectionParts): Provid
       return wasNeverSent(fault);
     },
     isOutage: (fault) => {
-      // What our own door to the provider throws arrives wrapped.
+      // What our own `fetch` of the provider throws arrives wrapped.
       const inner = fault instanceof Error ? fault.cause : undefined;
       if (inner instanceof Problem) return inner.code === "identity_provider_unavailable";
       if (inner instanceof Response) return inner.status >= 500;

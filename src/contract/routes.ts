@@ -112,7 +112,7 @@ export const explanation = z.object({
     .optional(),
   steps: z.array(explainStep),
   answer: z.looseObject({
-    /** `forwarded` and `handled` leave the status to what stands behind the doors. */
+    /** `forwarded` and `handled` leave the status to what stands behind the checks. */
     outcome: z.enum(["forwarded", "handled", "answered", "refused"]),
     status: z.int().optional(),
     code: z.string().optional(),

@@ -39,7 +39,7 @@ interface Explained {
   }[];
 }
 
-test("why a tool is or is not there is answered by the doors themselves", async (t) => {
+test("why a tool is or is not there is answered by the steps themselves", async (t) => {
   const instance = await crudInstance(t);
   const explain = async (query: string, as: object = agent): Promise<Explained> => {
     const response = await instance.request(`/mcp/tools/explain?${query}`, { as });

@@ -35,7 +35,7 @@ export const MAX_DECIDED_BODY_BYTES = 65_536;
 export type DecideRoute = (request: RouteRequest) => Promise<RoutePermit>;
 
 /**
- * The decision door of a row. Answers only for a permit. Throws `access_denied` (403) with the decision's id and reason,
+ * The decision check of a row. Answers only for a permit. Throws `access_denied` (403) with the decision's id and reason,
  * `step_up_required` (401), `no_mapping` (403), `decision_unavailable` (503), and the faults of the body.
  */
 export const createDecideRoute = (parts: DecideRouteParts): DecideRoute => {

@@ -43,7 +43,7 @@ export const wholeBody = (bytes: Uint8Array<ArrayBuffer>): InboundBody => ({
   failure: () => undefined,
 });
 
-/** The request with the body that a door has read, if one has: whoever looks into it next finds the same bytes. */
+/** The request with the body that a check has read, if one has: whoever looks into it next finds the same bytes. */
 export const withReadBody = (inbound: Inbound, bytes: Uint8Array<ArrayBuffer> | undefined): Inbound =>
   bytes === undefined ? inbound : { ...inbound, body: wholeBody(bytes) };
 

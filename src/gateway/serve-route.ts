@@ -30,7 +30,7 @@ interface Entered {
   readonly who: Recognised;
 }
 
-/** A request of a row that has passed every door. */
+/** A request of a row that has passed every step. */
 export interface RouteCall extends Entered {
   /**
    * Passes them again, for an answer that lasts. Answers until when the session lives by itself, milliseconds since 1970; throws when who asked

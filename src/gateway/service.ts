@@ -60,7 +60,7 @@ const guardProfile = (parts: GatewayParts, hosts: readonly string[]): void => {
 };
 
 /**
- * The one door of Sallyport. Throws `StartFaults` with every fault of the route table and the decision point's mappings.
+ * The gateway. Throws `StartFaults` with every fault of the route table and the decision point's mappings.
  * Closing it: not ready; a while for load balancers to notice; streams end with `bye` `drain`; no new connections; answers
  * under way finish, or are 503 at the deadline; then it frees what it holds.
  */

@@ -39,7 +39,7 @@ const open = async (t: TestContext, { obligation }: SignInDemandCase) => {
 };
 
 for (const demand of signInDemands)
-  test(`the gateway's doors keep sign-ins apart: ${demand.what}`, async (t) => {
+  test(`the gateway's checks keep sign-ins apart: ${demand.what}`, async (t) => {
     const { made, crud, cookieOf, bearerOf } = await open(t, demand);
     const weak = await cookieOf(demand.tooLittle);
     const post = (path: string, headers: Readonly<Record<string, string>>, body: object) =>

@@ -6,7 +6,7 @@ import type { RateLimit } from "./limits/rate-limit.ts";
 import type { Recogniser } from "./recognise.ts";
 import type { RevealGuard } from "./guard-reveal.ts";
 
-/** The doors that a request passes, each made once, and what they go by. */
+/** The steps that a request passes, each made once, and what they go by. */
 export interface Steps {
   readonly origins: PublicOrigins;
   readonly isTrustedProxy: (address: string) => boolean;

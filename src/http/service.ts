@@ -1,4 +1,4 @@
-/** What every room that serves is: one seam, in one process and in many. */
+/** What every module that serves is: one seam, in one process and in many. */
 export interface Service {
   readonly name: string;
   fetch(request: Request): Promise<Response>;

@@ -43,7 +43,7 @@ const useStep = statement<{ readonly step: bigint }>(
 
 /**
  * Password and one-time code of the embedded issuer. Wrong tries are counted for each account and lock that factor for
- * five minutes; a time step's code opens the door once. An unknown name costs as much time as a wrong password.
+ * five minutes; a time step's code is accepted once. An unknown name costs as much time as a wrong password.
  */
 export const createFactors = (parts: { readonly database: Database; readonly signIns: SignIns; readonly now: () => Date }): Factors => {
   const byLogin = new Map(parts.signIns.persons.map((person) => [person.login, person]));

@@ -205,7 +205,7 @@ test("no person's word makes a service's token: not by name, scope, audience or 
   }
 });
 
-test("the command line's door holds: wrong words, wider wishes, unknown names", async (t) => {
+test("the command line's grant holds: wrong words, wider wishes, unknown names", async (t) => {
   const { demo } = await setUp(t);
   const cases: readonly (readonly [Fields, string])[] = [
     [{ password: "wrong" }, "invalid_grant"],
@@ -223,7 +223,7 @@ test("the command line's door holds: wrong words, wider wishes, unknown names", 
   }
 });
 
-test("the command line's door is shut to browsers and proxies", async (t) => {
+test("the command line's grant is refused to browsers and proxies", async (t) => {
   const { demo } = await setUp(t);
   for (const header of ["origin", "sec-fetch-site", "cookie", "x-forwarded-for", "forwarded", "via"]) {
     const answer = await demo({}, { [header]: header === "origin" ? "http://localhost:8080" : "same-origin" });
@@ -233,7 +233,7 @@ test("the command line's door is shut to browsers and proxies", async (t) => {
   }
 });
 
-test("the command line's door is shut to other machines", async (t) => {
+test("the command line's grant is refused to other machines", async (t) => {
   const address = Object.values(networkInterfaces())
     .flat()
     .find((one) => one !== undefined && one.family === "IPv4" && !one.internal)?.address;

@@ -43,7 +43,7 @@ export const registerGrants = (parts: GrantParts): void => {
   const { provider, errors, signIns, audiences, now } = parts;
   const issue = createIssueToken(provider, parts.claims, audiences[0]);
 
-  /** The provider's own error for ours, so that both leave by the same door. */
+  /** The provider's own error for ours, so that both are answered by the same code. */
   const translated = (error: unknown): unknown => {
     if (!(error instanceof OAuthError)) return error;
     const made = new errors.CustomOIDCProviderError(error.code, error.message);

@@ -94,7 +94,7 @@ test("prompt=none never shows a page: it says what is missing", async (t) => {
   assert.equal(weak.page.url.searchParams.get("error"), "unmet_authentication_requirements");
 });
 
-test("a code opens the door once, to nobody twice", async (t) => {
+test("a code is accepted once, from nobody twice", async (t) => {
   const { op, who } = await setUp(t);
   await signIn(who, "ben", { acrValues: "strong" });
   const other = visitor(op);

@@ -16,7 +16,7 @@ import type { WriteGraph } from "./graph/write.ts";
 import type { Sweeper } from "./sweeper.ts";
 import type { BudgetNotifier } from "./ledger/budget-notifier.ts";
 
-/** What the room's endpoints share; made by `service.ts`. */
+/** What the module's endpoints share; made by `service.ts`. */
 export interface MembershipContext {
   readonly router: Router<Caller>;
   readonly config: SettingsOf<typeof membershipSettings>;

@@ -166,7 +166,7 @@ test("what the operation itself asks for counts beside what policies oblige to, 
 
 const scope = { kind: "data_scope", tenant_ids: ["tenant:acme"], row_filter_sql: "t IN ('a')", column_mask: { salary: "null" } };
 const grant = { kind: "secret_grant", ttl_s: 300, max_uses: 1 };
-/** What may be met beside a sign-in, by which of the rooms' words; `undefined`: by nobody. */
+/** What may be met beside a sign-in, by which of the modules' words; `undefined`: by nobody. */
 const others: readonly (readonly [what: string, obligation: Obligation, by: Meetable | undefined])[] = [
   ["a data scope", { id: "data-scope", type: "custom", properties: scope }, "data_scope"],
   ["one by its type", { id: "x", type: "data_scope", properties: { row_filter_sql: "1=0", column_mask: {} } }, "data_scope"],

@@ -25,7 +25,7 @@ const principal = (login: string, more: Partial<Principal> = {}): Principal => (
   ...more,
 });
 
-test("a room's question is decided, recorded and answered with its id", async () => {
+test("a module's question is decided, recorded and answered with its id", async () => {
   const { decide, decideMany } = await pdpClient();
   const decided = await decide(principal("ben"), { type: "tools", action: "view_all" }, "c1");
   assert.equal(decided.decision, true);

@@ -11,13 +11,13 @@ import { boundDecisionPoint } from "./bounded-decision-point.ts";
 import type { InternalContext } from "./internal-context.ts";
 import { whyRefused, type Decision, type Meetable, type RefusalParts } from "./obligations.ts";
 
-/** One question to the decision point, in the words of a room. */
+/** One question to the decision point, in the words of a module. */
 export interface EvaluationQuery {
   /** Resource type and action of the vocabulary (`pairs.ts`), e.g. `delegations`, `create`. */
   readonly type: string;
   readonly action: string;
   readonly id?: string;
-  /** Facts the room itself vouches for; anything from a body goes to `claimed`. */
+  /** Facts the module itself vouches for; anything from a body goes to `claimed`. */
   readonly properties?: Readonly<Record<string, unknown>>;
   readonly claimed?: Readonly<Record<string, unknown>>;
   readonly context?: InternalContext;
@@ -29,7 +29,7 @@ export interface EvaluationQuery {
 export type Principal = Pick<Caller, "sub" | "tenant" | "agent" | "acr" | "amr" | "authTime" | "scopes" | "clientId"> &
   Partial<Pick<Caller, "actors">>;
 
-/** What `whyRefused` is told by the room; the rest it has from the decider. `publicOrigin` unless it was reached under another. */
+/** What `whyRefused` is told by the module; the rest it has from the decider. `publicOrigin` unless it was reached under another. */
 export type RefusalHere = Pick<RefusalParts, "meets" | "signIn"> & { readonly publicOrigin?: string | undefined };
 
 export interface PdpClient {
@@ -61,7 +61,7 @@ export interface PdpClient {
   require(principal: Principal, ask: EvaluationQuery, correlationId: string): Promise<Decision>;
 }
 
-/** What the room says of the client itself; the client's id is added to it. */
+/** What the module says of the client itself; the client's id is added to it. */
 const clientOf = (context: EvaluationQuery["context"]): object => {
   const client = context?.["client"];
   return typeof client === "object" && client !== null ? client : {};
@@ -115,7 +115,7 @@ const read = (reply: EvaluationReply): Decision => {
 };
 
 /**
- * A client of the pdp service for the rooms above it. Anything but a clean answer, whole and in time, is `decision_unavailable`:
+ * A client of the pdp service for the modules above it. Anything but a clean answer, whole and in time, is `decision_unavailable`:
  * fail closed.
  */
 export const createPdpClient = (parts: {

@@ -109,7 +109,7 @@ export const createPlacing = (parts: PlacingParts): ((informed: Informed, knows?
 };
 
 /**
- * The doors that a question passes before any policy, in their order; `undefined`: policies decide. `pair`: as far as they know it. Of
+ * The checks that a question passes before any policy, in their order; `undefined`: policies decide. `pair`: as far as they know it. Of
  * another tenant's thing nothing is said but that it is not there.
  */
 export const whyUnplaced = (

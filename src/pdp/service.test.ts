@@ -269,7 +269,7 @@ test("an enforcement point of one tenant learns nothing of another tenant's subj
 test("what the graph could not hold is unresolved, and nothing beside it fails", async (t) => {
   const { world: graph } = await shared();
   const reader = readerFacts(graph);
-  // As membership's own door has it: one ask that is none fails all of them.
+  // As membership's own endpoint has it: one ask that is none fails all of them.
   const facts: FactSource = { ...reader, gather: async (asks) => reader.gather(z.array(factAsk).min(1).parse(asks)) };
   const world = await pdpWorld(t, { over: await shared(), parts: { facts } });
   const token = await world.serviceToken();

@@ -63,7 +63,7 @@ export interface Transaction extends TransactionSql {
   script(text: string): Promise<void>;
 }
 
-/** The part of a log that this room writes to. */
+/** The part of a log that this module writes to. */
 export interface StoreLog {
   info(event: string, fields?: Readonly<Record<string, unknown>>): void;
   warn(event: string, fields?: Readonly<Record<string, unknown>>): void;

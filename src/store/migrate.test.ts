@@ -56,7 +56,7 @@ forEachDatabase("an applied file that was changed or removed is a clear fault", 
   await assert.rejects(migrate(database, [module]), /garden\/001-trees\.sql was changed after it had been applied/);
   await rm(new URL("001-trees.sql", module.folder));
   await assert.rejects(migrate(database, [module]), /garden\/001-trees\.sql was applied .* does not have it/);
-  assert.deepEqual(await migrate(database, [await moduleOf(t, "other", {})]), [], "other rooms do not mind");
+  assert.deepEqual(await migrate(database, [await moduleOf(t, "other", {})]), [], "other modules do not mind");
 });
 
 forEachDatabase("files that are misnamed are refused", [], async (t, database) => {

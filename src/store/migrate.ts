@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { statement, type Database, type Sql, type Transaction } from "./database.ts";
 
-/** A room's migrations: `NNN-name.sql`, applied in the order of their numbers. */
+/** A module's migrations: `NNN-name.sql`, applied in the order of their numbers. */
 export interface MigrationFolder {
   readonly module: string;
   readonly folder: URL;
@@ -25,7 +25,7 @@ export class MigrationFault extends Error {
 
 const FILE_NAME = /^\d{3}-[a-z0-9-]+\.sql$/;
 
-/** All migrations of the rooms, rooms in the order given, files in the order of their numbers. */
+/** All migrations of the modules, modules in the order given, files in the order of their numbers. */
 export const readMigrations = async (modules: readonly MigrationFolder[]): Promise<readonly Migration[]> => {
   const found: Migration[] = [];
   for (const { module, folder } of modules) {

@@ -19,7 +19,7 @@ export interface SpanOptions {
   readonly facts?: SpanFacts;
 }
 
-/** Traces. Spans begun inside a span's work lie below it, in all rooms of the process. */
+/** Traces. Spans begun inside a span's work lie below it, in all modules of the process. */
 export interface Tracing {
   /** False: spans are kept nowhere, and naming more of them is work for nothing. */
   readonly isRecording: boolean;

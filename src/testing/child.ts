@@ -14,7 +14,7 @@ export interface Child {
   ended(): Promise<number | null>;
 }
 
-/** `code` is an ES module; it may import `#room/file.ts`-paths as `import(new URL("<room>/<file>.ts", src))`. `env` is added to its environment. */
+/** `code` is an ES module; it may import `#module/file.ts`-paths as `import(new URL("<module>/<file>.ts", src))`. `env` is added to its environment. */
 export const startChild = (code: string, env: Readonly<Record<string, string>> = {}): Child => {
   const preamble = `const src = ${JSON.stringify(new URL("../", import.meta.url).href)};\n`;
   const child = spawn(process.execPath, [...shortLived, "--input-type=module", "--eval", `${preamble}${code}`], {

@@ -15,7 +15,7 @@ import { migrationFolders, schemaDigest, type Modules } from "./schema.ts";
 export type { Modules } from "./schema.ts";
 
 const CACHE = fileURLToPath(new URL("../../.cache/test-database/", import.meta.url));
-/** More than there are sets of rooms in all tests: where one run makes more than are kept, the next finds none of them. */
+/** More than there are sets of modules in all tests: where one run makes more than are kept, the next finds none of them. */
 const MAX_SNAPSHOTS = 32;
 
 /** PostgreSQL copies new databases from these; no test makes one inside of the embedded database, and they are half of what each start of it reads. */
@@ -60,7 +60,7 @@ export const snapshotOf = async (folders: readonly MigrationFolder[]): Promise<s
 };
 
 /**
- * Lays an embedded database with the migrations of these rooms, and no more, into a data folder that has none yet: half of the processor time
+ * Lays an embedded database with the migrations of these modules, and no more, into a data folder that has none yet: half of the processor time
  * of a first start is spent on that.
  */
 export const layDatabase = async (dataFolder: string, modules: Modules): Promise<void> => {
@@ -78,7 +78,7 @@ const holdProgram = (): Promise<object> =>
   (program ??= readFile(new URL("pglite.wasm", import.meta.resolve("@electric-sql/pglite"))).then((file) => WebAssembly.compile(file)));
 
 /**
- * A fresh embedded database with the migrations of these rooms; closed when the test ends. It computes on the thread of the test, for a tenth
+ * A fresh embedded database with the migrations of these modules; closed when the test ends. It computes on the thread of the test, for a tenth
  * less of processor time in all; Sallyport has it in a thread of its own, and both pass the same contract.
  */
 export const testDatabase = async (

@@ -12,7 +12,7 @@ import { silentLog } from "#telemetry/log.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { cleanUp } from "./clean-up.ts";
 
-/** The events room over a test's database, as instance.ts joins it. */
+/** The events module over a test's database, as instance.ts joins it. */
 export interface TestEvents {
   readonly bus: LiveBus;
   readonly integrator: Integrator;

@@ -27,7 +27,7 @@ import { doneOnce } from "./first-state.ts";
 import { testAudiences, testIdentity, type TestIdentity } from "./identity.ts";
 import { sharedInFile } from "./shared.ts";
 
-/** Rooms whose tables a graph needs. */
+/** Modules whose tables a graph needs. */
 export const graphModules = ["events", "membership"] as const;
 
 export interface PublishedEvent {

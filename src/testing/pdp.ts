@@ -24,10 +24,10 @@ import { testAudiences, testIdentity, type TestIdentity } from "./identity.ts";
 import { graphWorld, type GraphWorld } from "./membership.ts";
 import { atEndOfProcess, sharedInFile } from "./shared.ts";
 
-/** Rooms whose tables a decision point over the demo world needs. */
+/** Modules whose tables a decision point over the demo world needs. */
 export const pdpModules = ["events", "membership", "pdp"] as const;
 
-/** Facts by the graph reader itself, without membership's door between. */
+/** Facts by the graph reader itself, without membership's service between. */
 export const readerFacts = (world: GraphWorld): FactSource => ({
   gather: async (asks) => {
     const { version, value } = await world.reader.facts(wholeGraph, asks);

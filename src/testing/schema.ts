@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readMigrations, type MigrationFolder } from "#store/migrate.ts";
 
-/** Rooms by name, or folders of migrations. Order counts: a room stands after those whose tables it names. */
+/** Modules by name, or folders of migrations. Order counts: a module stands after those whose tables it names. */
 export type Modules = readonly (string | MigrationFolder)[];
 
 export const migrationFolders = (modules: Modules): readonly MigrationFolder[] =>
@@ -13,10 +13,10 @@ const readDigest = async (folders: readonly MigrationFolder[]): Promise<string> 
   return digest.digest("hex").slice(0, 32);
 };
 
-/** Of rooms by name, whose files no test changes. */
+/** Of modules by name, whose files no test changes. */
 const known = new Map<string, Promise<string>>();
 
-/** Names the schema that these rooms' migrations make, so that a changed migration gets a new template. */
+/** Names the schema that these modules' migrations make, so that a changed migration gets a new template. */
 export const schemaDigest = (modules: Modules): Promise<string> => {
   const read = (): Promise<string> => readDigest(migrationFolders(modules));
   if (modules.some((module) => typeof module !== "string")) return read();

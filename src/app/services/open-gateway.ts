@@ -17,7 +17,7 @@ import type { Opening } from "./opening.ts";
 const demoAgentClients = (secrets: InstanceSecrets): readonly AgentClient[] =>
   demoSignIns.agents.map(({ clientId, agent }) => ({ clientId, agent, secretSha256: secretDigest(deriveClientSecret(secrets, clientId)) }));
 
-/** The one door for browsers and agents: sign-in client, token exchange, route table, raw ingress. */
+/** The gateway for browsers and agents: sign-in client, token exchange, route table, raw ingress. */
 export const openGateway = async (opening: Opening): Promise<GatewayService> => {
   const { callers, common, firstPartyClients, listener, plan, provider, store, tls } = opening;
   const { addresses, commandLine, settings } = plan;

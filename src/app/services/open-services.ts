@@ -16,7 +16,7 @@ export interface Served {
 
 /**
  * Opens what this process serves, each after what it asks while it opens: the issuer, the graph, decisions, secrets, tools, and last the
- * door that lets anybody in.
+ * gateway, which lets callers in.
  */
 export const openServices = async (parts: ServicesParts): Promise<Served> => {
   const { say, plan } = parts;

@@ -5,7 +5,7 @@ import { sha256Of } from "./digest.ts";
 import type { Definition, Tool } from "./tool.ts";
 import { buildViews, placesOf, type NamedSystem, type View } from "./views.ts";
 
-/** All that is served, frozen. A request keeps one snapshot from its first door to its last. */
+/** All that is served, frozen. A request keeps one snapshot from its first step to its last. */
 export interface Snapshot {
   /** Of what lists show and are decided by: connectors, masks and limits may differ while it stays. */
   readonly revision: string;

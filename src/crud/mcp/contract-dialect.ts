@@ -76,7 +76,7 @@ const readMessage = async (request: Request, maxBytes: number): Promise<unknown>
   if (!/^application\/json *(?:; *charset="?utf-8"?)? *$/i.test(request.headers.get("content-type") ?? ""))
     throw new Problem("unsupported_media_type");
   const bytes = await readBytes(request, maxBytes);
-  // The door of the arguments names what has no canonical form, and where it stands.
+  // The step of the arguments names what has no canonical form, and where it stands.
   return parseStrictJson(bytes, { depth: 64, keepsUnfit: true });
 };
 

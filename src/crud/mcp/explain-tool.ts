@@ -152,11 +152,11 @@ const aboutOf = (tool: Tool, killed: KillSwitch | undefined): ToolExplanation["a
   };
 };
 
-/** Doors that a call meets and a list does not. */
+/** Steps that a call meets and a list does not. */
 const isOfCallsAlone: ReadonlySet<string> = new Set(["chain", "scope", "reserve", "network", "credential"]);
 
 /**
- * Why a tool is, or is not, in a list and callable: each door's own code is asked, nothing is called, reserved or sent.
+ * Why a tool is, or is not, in a list and callable: each step's own code is asked, nothing is called, reserved or sent.
  * Throws `unknown_tool` where the tool does not exist for the tenant; `decision_unavailable`, `membership_unavailable`.
  */
 export const explainSteps = async (ask: ExplainAsk, parts: ExplainParts): Promise<ToolExplanation> => {

@@ -17,7 +17,7 @@ type RecoverParts = Pick<CallParts, "membership" | "membershipAudience" | "ident
 
 /**
  * Settles what a dead tool call held, as unknown: whether its upstream did the work cannot be told, so all of it is
- * charged. Acts of other kinds are left to their rooms. Throws if membership does not answer; the act is then tried again.
+ * charged. Acts of other kinds are left to their modules. Throws if membership does not answer; the act is then tried again.
  */
 export const settleDeadCall = async (act: DeadAct, parts: RecoverParts): Promise<void> => {
   if (act.category !== "tool_call") return;

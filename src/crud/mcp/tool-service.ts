@@ -16,7 +16,7 @@ import type { View } from "./views.ts";
 
 export const scopes = { list: "mcp.tools.discovery", call: "mcp.tools.invoke" } as const;
 
-/** One request at the tool protocol, past the caller and view doors; keeps one snapshot to its end. */
+/** One request at the tool protocol, past the caller and view steps; keeps one snapshot to its end. */
 export interface Visit {
   readonly caller: Caller;
   readonly view: View;

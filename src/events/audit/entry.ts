@@ -2,7 +2,7 @@ import type { AuditCategory, AuditOutcome } from "#contract/events.ts";
 import type { EventDraft } from "#events/event-draft.ts";
 
 /**
- * What a room says of an act; the recorder turns it into one RFC 8785 text of at most 16 KiB. Any text in `data` or
+ * What a module says of an act; the recorder turns it into one RFC 8785 text of at most 16 KiB. Any text in `data` or
  * `resource.id` that is exactly the id of a person or an account (`person:ben`) goes in as its subject reference.
  */
 export interface EntryDraft {
@@ -52,7 +52,7 @@ export interface OpenAct {
   ): Promise<"closed" | "pending">;
 }
 
-/** Told of each act that a dead process left open, before it is closed: the room that did it settles what it holds. */
+/** Told of each act that a dead process left open, before it is closed: the module that did it settles what it holds. */
 export type Settle = (open: { readonly actId: string; readonly category: AuditCategory; readonly tenant: string }) => Promise<void>;
 
 export interface Recorder {

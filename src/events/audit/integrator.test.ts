@@ -60,7 +60,9 @@ forEachDatabase("rounds of several at once place each entry once, without a gap"
   );
   for (const integrator of all) cleanUp(t, () => integrator[Symbol.asyncDispose]());
   for (let n = 0; n < 120; n += 3) {
-    const queued = [n, n + 1, n + 2].map((at) => database.run(QUEUE, [idOf(at), at % 2 === 0 ? "internal" : "tenant:acme", leafFor(at, "x")]));
+    const queued = [n, n + 1, n + 2].map((at) =>
+      database.run(QUEUE, [idOf(at), at % 2 === 0 ? "internal" : "tenant:acme", leafFor(at, "x")]),
+    );
     await Promise.all([...queued, ...all.map((integrator) => integrator.integrate())]);
   }
   await all[0]!.integrate();

@@ -53,7 +53,7 @@ test("an entry is exactly these bytes", () => {
   );
 });
 
-test("the order in which a room names its members does not matter", () => {
+test("the order in which a module names its members does not matter", () => {
   const turned = Object.fromEntries(Object.entries(draft).toReversed()) as unknown as EntryDraft;
   assert.equal(leafOf(parts(turned)), leafOf(parts()));
 });

@@ -44,7 +44,7 @@ const withCleanNames = (value: object): Members => Object.fromEntries(Object.ent
 
 /**
  * A value as leaves carry it, as RFC 8785 text: persons as references, numbers that are no safe integers as decimal text, no
- * `undefined`, nothing nested too deeply to be read. Nothing that a room may hand over makes it throw. One walk writes all of it:
+ * `undefined`, nothing nested too deeply to be read. Nothing that a module may hand over makes it throw. One walk writes all of it:
  * entries are made with every decision.
  */
 const write = (value: unknown, refs: ReadonlyMap<string, Reference>, depth: number): string | undefined => {

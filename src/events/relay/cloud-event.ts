@@ -10,7 +10,7 @@ export interface CloudEventParts {
 
 const SEQUENCE_DIGITS = 19;
 
-/** Only members that the type declares: what a room tells its own live stream besides stays in Sallyport. */
+/** Only members that the type declares: what a module tells its own live stream besides stays in Sallyport. */
 const declaredOnly = (type: string, text: string): string => {
   const shape = eventTypes[type]?.data.shape;
   const data = JSON.parse(text) as Record<string, unknown>;

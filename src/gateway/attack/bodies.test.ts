@@ -52,11 +52,11 @@ const attacks: readonly Attack[] = [
   })),
 ];
 
-test("attacks on bodies: one type, and nothing is asked for before the doors have passed", async (t) => {
+test("attacks on bodies: one type, and nothing is asked for before the checks have passed", async (t) => {
   await runAttacks(t, await attackWorld(t, await database()), attacks);
 });
 
-test("attack 26: 100 Continue is sent when every door has passed, and not before", async (t) => {
+test("attack 26: 100 Continue is sent when every check has passed, and not before", async (t) => {
   const world = await attackWorld(t, await database());
   const head = rawPost("/api/t/x", `<C>${JSON_TYPE}Content-Length: 7\r\nExpect: 100-continue\r\n`, "");
   const served = await send(world, [head, '{"a":1}']);

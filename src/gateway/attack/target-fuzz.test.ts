@@ -58,7 +58,7 @@ interface Served {
   readonly prefix: string;
 }
 
-/** The doors of the pipeline that read a target: `undefined` where one of them refuses, or no row matches. */
+/** The checks of the pipeline that read a target: `undefined` where one of them refuses, or no row matches. */
 const serve = (raw: string): Served | undefined => {
   try {
     const target = canonicalise(raw);
@@ -170,7 +170,7 @@ for (const [name, start] of [
     if (program !== undefined) await compare(await start(t, program, prefixes));
   });
 
-test("attack 1-12: over the wire the gateway does with a target what its doors say", async (t) => {
+test("attack 1-12: over the wire the gateway does with a target what its checks say", async (t) => {
   const made = await testGateway(t, {
     database: await database(),
     routes,

@@ -13,7 +13,7 @@ export const parseRequestId = (inbound: Inbound): string | undefined => {
 const isAuthzen = (path: string): boolean =>
   path.startsWith("/access/v1/") || path.startsWith("/api/pdp/") || path === "/.well-known/authzen-configuration";
 
-/** Gives `X-Request-ID` back unchanged on every answer of an AuthZEN path, whatever door it came from. */
+/** Gives `X-Request-ID` back unchanged on every answer of an AuthZEN path, whatever part answered. */
 export const echoRequestId = (inbound: Inbound, answer: Answer): Answer => {
   const id = inbound.headers.get("x-request-id");
   if (id !== undefined && isRequestId(id) && isAuthzen(inbound.target.path)) answer.headers.set("x-request-id", id);

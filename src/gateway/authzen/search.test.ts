@@ -36,7 +36,7 @@ const real = async (t: TestContext) => {
   return { made, point, post, found, session, bearer };
 };
 
-test("the request's id comes back on every answer of an AuthZEN path, whichever door it came from", async (t) => {
+test("the request's id comes back on every answer of an AuthZEN path, whichever part answered", async (t) => {
   const made = await testGateway(t, { database: await database(), peers: { pdp: recordingPeer().peer } });
   const { headers } = await made.signIn("person:ben");
   const cases: readonly (readonly [path: string, init: RequestInit, echoed: boolean])[] = [

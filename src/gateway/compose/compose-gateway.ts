@@ -97,7 +97,7 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
   );
   const { sessions, cookies, keys } = opened;
 
-  // The doors.
+  // The steps.
   const csrf = createCsrfGuard({ ...parts, keys });
   const pdpClient = createPdpClient({
     pdp: routes.peerOf("pdp"),

@@ -106,7 +106,7 @@ const ingest = (body: unknown): RequestInit => ({
   body: JSON.stringify(body),
 });
 
-/** What the door of each metric must see for it to move. */
+/** What the code of each metric must see for it to move. */
 const movers: Readonly<Record<string, (world: World) => Promise<unknown>>> = {
   http_requests_total: ({ call }) => call("/api/v1/health/live"),
   http_request_duration_seconds: ({ call }) => call("/api/v1/health/live"),
@@ -171,7 +171,7 @@ const movers: Readonly<Record<string, (world: World) => Promise<unknown>>> = {
   },
 };
 
-/** Moved by a door that only an instance with a Redis or a Kafka has: there it is tried. */
+/** Moved by code that only an instance with a Redis or a Kafka has: there it is tried. */
 const elsewhere: Readonly<Record<string, string>> = {
   bff_redis_operations_total: "e2e/metrics.test.ts",
   bff_redis_latency_seconds: "e2e/metrics.test.ts",
@@ -189,7 +189,7 @@ const contractMetrics = Object.entries<MetricRow>(metricTable).flatMap(([name, r
   /^(?:http_|bff_|circuit_)/.test(name) && row.otlp !== "only" ? [name] : [],
 );
 
-test("every metric of the contract moves with its door", async (t) => {
+test("every metric of the contract moves with what it counts", async (t) => {
   const opened = await world(t);
   const listed = [...Object.keys(movers), ...Object.keys(elsewhere), "bff_active_sessions_total"];
   assert.deepEqual(listed.toSorted(), contractMetrics.toSorted());

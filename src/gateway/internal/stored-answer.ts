@@ -9,7 +9,7 @@ export interface KeptAnswerRules {
 
 /**
  * An answer that anybody may have asked for, without a credential: whoever comes while one is fetched waits for that one, so
- * no crowd at the door is a crowd behind it. `now` in milliseconds. `ask` must end, or nobody is answered ever again.
+ * many callers at once ask upstream once. `now` in milliseconds. `ask` must end, or nobody is answered ever again.
  */
 export const createKeptAnswer = <T>(ask: () => Promise<T>, rules: KeptAnswerRules, now: () => number): (() => Promise<T>) => {
   let under: Promise<T> | undefined;

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Rate } from "#http/token-buckets.ts";
 
-/** Classes of requests that share a limit. What is counted, and for whom, is said in `rate-door.ts`. */
+/** Classes of requests that share a limit. What is counted, and for whom, is said in `rate-limit.ts`. */
 export const rateClasses = ["login", "anonymous", "ingest", "session", "bearer"] as const;
 export type RateClass = (typeof rateClasses)[number];
 

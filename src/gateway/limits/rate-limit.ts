@@ -65,7 +65,7 @@ const violator = (name: RateClass, who: Recognised | undefined): string => (who?
 
 const isRefusal = (error: unknown): boolean => error instanceof Problem && (error.status === 401 || error.status === 403);
 
-/** The limit door: how often a client may ask. */
+/** The limit check: how often a client may ask. */
 export const createRateLimit = (parts: RateLimitParts): RateLimit => {
   const now = (): number => performance.now();
   const suspects = createTtlCache<Suspect>(MAX_SUSPECTS, () => new Date(now()));

@@ -41,7 +41,7 @@ export const createRedisBuckets = (redis: Pick<Redis, "script">, prefix = "sally
 });
 
 /**
- * Shared buckets while they answer, this process's own otherwise: a lost Redis neither opens the door nor closes it. After a
+ * Shared buckets while they answer, this process's own otherwise: a lost Redis neither lets all through nor refuses all. After a
  * failure the shared ones are left alone for a second, so that no request waits for what is known to be gone.
  */
 export const createFallbackBuckets = (

@@ -54,7 +54,7 @@ routes:
 
 for (const [name, trusted, isBelieved] of [
   ["a trusted proxy's trace goes on through every server behind, and the client's address with it", "127.0.0.0/8", true],
-  ["a stranger's trace and word on its address end at the door", "10.0.0.0/8", false],
+  ["a stranger's trace and word on its address end at the ingress", "10.0.0.0/8", false],
 ] as const)
   test(name, async (t) => {
     const { made, far, crud, pdp, collector } = await world(t, { TRUSTED_PROXIES: trusted });
@@ -84,7 +84,7 @@ for (const [name, trusted, isBelieved] of [
 
 for (const [name, trusted, isBelieved] of [
   ["without a collector a trusted proxy's trace goes on as it came, to every server behind", "127.0.0.0/8", true],
-  ["without a collector a stranger's trace ends at the door, and each request has one of its own", "10.0.0.0/8", false],
+  ["without a collector a stranger's trace ends at the ingress, and each request has one of its own", "10.0.0.0/8", false],
 ] as const)
   test(name, async (t) => {
     const none = await openTelemetry({

@@ -21,13 +21,13 @@ export interface ProxyParts extends Pick<GatewayParts, "metrics" | "tracing"> {
   readonly authorization: Pick<UpstreamAuthorization, "authorize">;
 }
 
-/** A request that has passed every door. */
+/** A request that has passed every step. */
 export interface ProxyCall {
   readonly inbound: Inbound;
   readonly route: Route;
   readonly captures: ReadonlyMap<string, string>;
   readonly who: Recognised;
-  /** The body, where a door had to read it. */
+  /** The body, where a step had to read it. */
   readonly body: Uint8Array<ArrayBuffer> | undefined;
 }
 

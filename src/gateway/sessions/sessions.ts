@@ -59,7 +59,7 @@ const TOUCH_MS = 60_000;
 
 const gone = (): Problem => new Problem("unauthenticated", { headers: { "www-authenticate": "Cookie" } });
 
-/** Sessions as the doors of the gateway see them. */
+/** Sessions as the checks of the gateway see them. */
 export const createSessions = (parts: SessionsParts): Sessions => {
   const { store, keys, limits } = parts;
   /** The client that a cached record was found to belong to: it need not be found again. */

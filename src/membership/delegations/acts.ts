@@ -9,7 +9,7 @@ import { statement, type Sql } from "#store/database.ts";
 import type { TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { WriteBy } from "#membership/graph/write.ts";
 
-/** The audit entry of an act that is done, as this room says it. */
+/** The audit entry of an act that is done, as this module says it. */
 export const doneEntry = (given: Omit<EntryDraft, "outcome" | "via">): EntryDraft => ({
   ...given,
   outcome: "ok",

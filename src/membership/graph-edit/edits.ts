@@ -70,7 +70,7 @@ export const requireEdge = async (sql: Sql, scope: TenantScope, ends: EdgeEnds) 
   return row;
 };
 
-/** One step of a write. Every door to the graph's rows leads through here or through the bulk form of the same functions. */
+/** One step of a write. Every writer of the graph's rows goes through here or through the bulk form of the same functions. */
 export const applyEdit = async (tx: GraphTransaction, scope: TenantScope, edit: GraphEdit): Promise<Outcome | "gone"> => {
   switch (edit.op) {
     case "put_node":

@@ -13,7 +13,7 @@ interface By {
 
 const isActive = (row: GraphOp["after"]): boolean => row?.["state"] === "active";
 
-/** What of the ops of one version other systems hear by a word of its own, whatever door it came through. */
+/** What of the ops of one version other systems hear by a word of its own, whichever writer made it. */
 export interface WriteEvents {
   note(op: GraphOp): void;
   /** Kinds of nodes and edges that the version changes; empty: there is none. */

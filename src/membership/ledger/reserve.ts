@@ -200,7 +200,7 @@ const replyOf = (row: HeldRow): Reservation => ({
   ...(row.schemas === null ? {} : { argument_schemas: row.schemas }),
 });
 
-/** A refusal at the reservation is a conflict with what is there: 409, whatever the code means at a door. */
+/** A refusal at the reservation is a conflict with what is there: 409, whatever the code means in a decision. */
 const refusalOf = (row: WhyRow, ask: ReserveAsk): Problem => {
   if (row.id === null) return new Problem("delegation_inactive", { status: 409, detail: "No such delegation is there." });
   const members = {

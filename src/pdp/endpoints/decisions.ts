@@ -39,7 +39,7 @@ export const serveDecisions = (router: Router<Caller>, parts: DecisionsParts): v
   const presentFacts = createPresentFacts(parts);
   const lookElsewhere = createLookElsewhere(parts);
 
-  // Before the door of one decision: no decision is called so.
+  // Before the path of one decision: no decision is called so.
   router.serve(decisionValues, async ({ query, caller }) => {
     const own = (await parts.viewers.seesAll(parts.pepOf(caller))) ? {} : { subject: caller.sub };
     const of = query.of === "resource_type" ? "type" : query.of;

@@ -15,7 +15,7 @@ export interface RequirePairParts extends AskRightsParts {
  */
 export type RequirePair = (caller: Caller, pair: Right, correlationId: string) => Promise<{ readonly decisionId: string }>;
 
-/** The door of the decision point's own operations: decided and recorded like every other decision. */
+/** The check of the decision point's own operations: decided and recorded like every other decision. */
 export const createRequirePair =
   (parts: RequirePairParts): RequirePair =>
   async (caller, pair, correlationId) => {

@@ -36,7 +36,7 @@ const unsupported: readonly Endpoint<z.ZodType, z.ZodType, z.ZodType, z.ZodType>
   whatIf,
 ];
 
-/** Operations that only the embedded engine has: behind the same doors, they say that they are not there. */
+/** Operations that only the embedded engine has: behind the same checks, they say that they are not there. */
 export const refuseUnsupported = (router: Router<Caller>): void => {
   for (const endpoint of unsupported)
     router.serve(endpoint, async () => {

@@ -43,7 +43,7 @@ const undecidedBy = ({ policy_version: version }: Recorded): string =>
   version.startsWith("remote:") ? `decided by ${version.slice("remote:".length)}` : "no policy permits it";
 
 /**
- * The doors of a decision in their order, each with what it looked at and, where a policy asks for it, which line does. `deciding`: the
+ * The checks of a decision in their order, each with what it looked at and, where a policy asks for it, which line does. `deciding`: the
  * policies that decided, and those that would have; `ofAction`: all that can apply.
  */
 export const checksOf = (

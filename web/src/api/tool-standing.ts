@@ -5,7 +5,7 @@ import { searchSubject } from "#contract/searches.ts";
 import type { Client } from "./client.ts";
 import { explain } from "./tools.ts";
 
-/** What holds of a tool for whoever calls it, and which doors it has for the signed-in person. */
+/** What holds of a tool for whoever calls it, and which checks it has for the signed-in person. */
 export const toolStandingQuery = (client: Client, tool: string) =>
   queryOptions({ queryKey: ["tools", "standing", tool], queryFn: async () => await explain(client, { tool }), retry: false });
 

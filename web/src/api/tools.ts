@@ -25,7 +25,7 @@ export interface ExplainAsk {
   readonly agent_id?: string;
 }
 
-/** Which doors a call would pass; nothing is called. */
+/** Which checks a call would pass; nothing is called. */
 export const explain = async (client: Client, ask: ExplainAsk): Promise<ToolExplanation> => await client.ask(explainTool, { query: ask });
 
 export interface Called {

@@ -18,7 +18,7 @@ import { requireTool } from "./steps/resolve-tool.ts";
 import { FailedCall, UpstreamFault, type Effect } from "./upstream-fault.ts";
 
 /**
- * The pipeline of one call, read downwards; each door is a file of its own, and what it gives is what the next one takes. Throws a
+ * The pipeline of one call, read downwards; each step is a file of its own, and what it gives is what the next one takes. Throws a
  * `Problem` whose members name the call and, where there is one, the decision.
  */
 export const callTool = async (call: ToolCall, parts: CallParts): Promise<ToolReply> => {
@@ -163,7 +163,7 @@ const withCall = (error: unknown, call: ToolCall, decisionId?: string): Problem 
 
 type Timed = <T>(step: string, work: () => Promise<T> | T) => Promise<T>;
 
-/** What a door is called in a trace. */
+/** What a step is called in a trace. */
 const spanNames: Readonly<Record<string, string>> = {
   state: "mcp.state",
   arguments: "mcp.arguments",
@@ -176,14 +176,14 @@ const spanNames: Readonly<Record<string, string>> = {
   shape: "result.shape",
 };
 
-/** Times and traces each door. */
+/** Times and traces each step. */
 const timedBy =
   ({ metrics, tracing = noTracing }: Pick<CallParts, "metrics" | "tracing">): Timed =>
   async (step, work) => {
     const started = performance.now();
     const name = spanNames[step];
     try {
-      // The last door has two spans of its own: the money's and the record's.
+      // The last step has two spans of its own: the money's and the record's.
       if (name === undefined) return await work();
       return await tracing.span(name, { kind: step === "invoke" ? "client" : "internal" }, async () => work());
     } finally {

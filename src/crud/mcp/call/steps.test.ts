@@ -5,7 +5,7 @@ import type { TestTokenOf } from "#testing/identity.ts";
 import { agent, crudInstance, type CrudInstance, type RpcBody } from "#testing/crud-instance.ts";
 
 /**
- * One case for each door that refuses, in both dialects and as a plain request: the code, no request at the upstream, nothing
+ * One case for each step that refuses, in both dialects and as a plain request: the code, no request at the upstream, nothing
  * charged, one entry of the record.
  */
 
@@ -20,7 +20,7 @@ interface Case {
   readonly contract: readonly [number, number];
   /** JSON-RPC code in standard MCP, or `result` for `isError: true`. */
   readonly standard: number | "result";
-  /** Outcome of the one entry; absent = none (before the state door). */
+  /** Outcome of the one entry; absent = none (before the state step). */
   readonly entry?: "denied" | "refused" | "error";
   /** Requests at the upstream that are allowed. */
   readonly sent?: number;
@@ -294,7 +294,7 @@ const standardCall = async (
   return JSON.parse(text.startsWith("{") ? text : (/^data: (.*)$/m.exec(text)?.[1] ?? "")) as Awaited<ReturnType<typeof standardCall>>;
 };
 
-describe("each door refuses with its code, before anything is sent or charged", () => {
+describe("each step refuses with its code, before anything is sent or charged", () => {
   let instance: CrudInstance;
   const cleanups: (() => Promise<void> | void)[] = [];
   before(async () => {

@@ -62,7 +62,7 @@ export interface ToolReply {
   readonly isReplay: boolean;
 }
 
-/** What the doors of a tool call work with. */
+/** What the steps of a tool call work with. */
 export interface CallParts extends MembershipParts {
   readonly secrets: Peer;
   readonly secretsAudience: string;

@@ -142,7 +142,7 @@ export const createStandardEndpoint = (router: Router<Caller>, parts: StandardEn
     if (!/^application\/json\b/i.test(request.headers.get("content-type") ?? ""))
       return rpcFault(415, rpcCodes.invalidRequest, "Send application/json.");
     try {
-      // The door of the arguments names what has no canonical form, and where it stands.
+      // The step of the arguments names what has no canonical form, and where it stands.
       const message = parseStrictJson(await readBytes(request, parts.maxBodyBytes), { depth: 64, keepsUnfit: true });
       if (Array.isArray(message)) return rpcFault(400, rpcCodes.invalidRequest, "Batches are not served.");
       // Elsewhere the library would copy a number that is stored as its text as an object.

@@ -64,12 +64,12 @@ const credentialSent = (route: Route): string => {
 };
 
 /**
- * A request through the doors of the live pipeline, by the same functions, up to where it would leave: nothing is sent
+ * A request through the checks of the live pipeline, by the same functions, up to where it would leave: nothing is sent
  * upstream, nothing is counted, and no session is touched. The decision point is really asked. What a dry run cannot have
  * (the CSRF headers, the content type, a signature) counts as right and is marked `assumed`.
  */
 export const createExplainRoute = (parts: ExplainParts): ExplainRoute => {
-  /** The door that a request without the row's own credential meets: the live one. */
+  /** The check that a request without the row's own credential meets: the live one. */
   const recogniseNobody = async (inbound: Inbound, route: Route, captures: ReadonlyMap<string, string>): Promise<void> => {
     await (route.row.auth === "bearer" ? parts.recogniser.bearer(inbound, route, captures) : parts.recogniser.session(inbound));
   };

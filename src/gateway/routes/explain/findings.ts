@@ -52,7 +52,7 @@ export const credentialOf = (ask: ExplainRequest, viewer: ExplainViewer): Creden
   return ask.subject.agent === undefined ? "session" : "bearer";
 };
 
-/** The row that answers, and what is known of it before any door. */
+/** The row that answers, and what is known of it before any check. */
 export const choose = (route: Route, captures: ReadonlyMap<string, string>, inbound: Inbound, found: Findings): void => {
   found.row = {
     id: route.id,

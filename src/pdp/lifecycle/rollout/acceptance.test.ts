@@ -237,7 +237,7 @@ test("locked out of their own policies, people come back by the offline rollback
   const world = await pdpWorld(t);
   const admin = administer(world);
   const first = (await readJson<{ version: string }>(await admin.call(""))).version;
-  // No door of the service leads here: somebody wrote to the database.
+  // No endpoint of the service leads here: somebody wrote to the database.
   const { rollout, report } = await admin.draft({ "policies/administration.cedar": locksOut });
   assert.equal(report.valid, false);
   await world.service[Symbol.asyncDispose]();

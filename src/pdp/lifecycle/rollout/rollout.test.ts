@@ -152,7 +152,7 @@ when { principal in Group::"group:people-ops" };`;
   assert.equal(own.errors?.[0]?.code, "locks_yourself_out");
 });
 
-test("states are left only by their own doors", async (t) => {
+test("states are left only by their own transitions", async (t) => {
   const world = await pdpWorld(t);
   const admin = administer(world);
   const { rollout } = await admin.draft(opensOperations);

@@ -6,7 +6,7 @@ import { toolWords } from "../../strings/tools.ts";
 import type { CheckFor } from "./check-for.ts";
 import { SuggestInput } from "../../ui/suggest-input.tsx";
 
-/** Who may explain to others can ask the doors for any person and agent. */
+/** Who may explain to others can ask the checks for any person and agent. */
 export const CheckForFields = ({
   value,
   onChange,

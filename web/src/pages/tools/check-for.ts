@@ -1,7 +1,7 @@
 import type { ExplainAsk } from "../../api/tools.ts";
 import { idText } from "../../shell/search.ts";
 
-/** For whom the doors are asked; empty = for oneself, without an agent. */
+/** For whom the checks are asked; empty = for oneself, without an agent. */
 export interface CheckFor {
   readonly userId: string;
   readonly agentId: string;

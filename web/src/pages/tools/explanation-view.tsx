@@ -14,12 +14,12 @@ const MissingSteps = lazyRouteComponent(async () => await import("./missing-step
 
 type Step = ToolExplanation["steps"][number];
 
-/** Whether an earlier door failed for the same reason, so that all of it stands there. */
+/** Whether an earlier check failed for the same reason, so that all of it stands there. */
 const isSaid = (step: Step, steps: readonly Step[]): boolean =>
   step.outcome === "fail" &&
   steps.slice(0, steps.indexOf(step)).some(({ outcome, reason }) => outcome === "fail" && reason === step.reason);
 
-/** Nothing at all where a door has nothing to say: a card shows no title of what is empty. */
+/** Nothing at all where a check has nothing to say: a card shows no title of what is empty. */
 const Because = ({ step, isAgain }: { readonly step: Step; readonly isAgain: boolean }): ReactElement => (
   <>
     {step.reason === undefined ? null : isAgain ? toolWords.asAbove : <Foreign text={words.reasons[step.reason] ?? step.reason} />}
@@ -47,7 +47,7 @@ const callableIcon = {
   depends: { tone: "stepup", icon: "question" },
 } as const;
 
-/** The doors of a call in their order: which let it through, which do not, and the way out. */
+/** The checks of a call in their order: which let it through, which do not, and the way out. */
 export const ExplanationView = ({
   explanation,
   asked = {},

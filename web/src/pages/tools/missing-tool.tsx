@@ -37,7 +37,7 @@ const Answer = ({ tool }: { readonly tool: string }): ReactElement => {
   );
 };
 
-/** Why is it not in my list? Each door's answer for a tool by name. */
+/** Why is it not in my list? Each check's answer for a tool by name. */
 export const MissingTool = ({
   asked,
   onAsk,

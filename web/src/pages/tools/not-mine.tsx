@@ -5,7 +5,7 @@ import { toolStandingQuery } from "../../api/tool-standing.ts";
 import { standingWords } from "../../strings/tool-standing.ts";
 import { MissingTool } from "./missing-tool.tsx";
 
-/** A tool that is not in the person's list. Whoever is told of its doors knows that it is there. */
+/** A tool that is not in the person's list. Whoever is told of its checks knows that it is there. */
 export const NotMine = ({ tool }: { readonly tool: string }): ReactElement => {
   const isThere = useQuery(toolStandingQuery(useClient(), tool)).data !== undefined;
   return (

@@ -34,7 +34,7 @@ const faultsOfCall = (called: Called | undefined): readonly { readonly path: str
   return outcome?.kind === "refused" ? outcome.faults : [];
 };
 
-/** The form of a tool's arguments with its two buttons: ask every door, or really call. */
+/** The form of a tool's arguments with its two buttons: ask every check, or really call. */
 export const TryIt = ({ tool }: { readonly tool: ToolDescriptor }): ReactElement => {
   const client = useClient();
   const queries = useQueryClient();

@@ -85,7 +85,7 @@ const open = async (t: TestContext) => {
 };
 
 for (const [what, url, body, path] of places)
-  test(`what only Sallyport may say is refused from an enforcement point at both doors: ${what}`, async (t) => {
+  test(`what only Sallyport may say is refused from an enforcement point at both endpoints: ${what}`, async (t) => {
     const { post, pep, direct } = await open(t);
     for (const [name, value] of Object.entries(vouched)) {
       const sent = body({ [name]: value });
