@@ -99,8 +99,6 @@ const rows: readonly Row[] = [
     "owner_update",
     "read_audit",
     "destroy_versions",
-    "break_glass",
-    "break_glass_approve",
     "use",
   ),
 ];

@@ -23,7 +23,7 @@ const ownId = (method: string): string => `${method} own id`;
 
 const byAdmin = ["delete", "undelete", "read", "owner_update", "read_audit"];
 const bySteward = ["read_metadata", "write", "rotate"];
-const byAdminSteppedUp = ["destroy_versions", "break_glass_approve"];
+const byAdminSteppedUp = ["destroy_versions"];
 
 const deployments = deploymentActs.map(({ type, action }) => `${type}:${action}`);
 
@@ -96,12 +96,10 @@ const promised: readonly Promised[] = [
   [secrets("people/demo", ...byAdmin), "Y----"],
   [secrets("people/demo", ...byAdminSteppedUp), "S----"],
   [strong(secrets("people/demo", ...byAdminSteppedUp)), "Y----"],
-  [secrets("people/demo", "break_glass"), "SS---"],
-  [strong(secrets("people/demo", "break_glass")), "YY---"],
   // One that nobody is steward of.
   [secrets("else/where", ...bySteward, ...byAdmin), "Y----"],
-  [secrets("else/where", ...byAdminSteppedUp, "break_glass"), "S----"],
-  [strong(secrets("else/where", ...byAdminSteppedUp, "break_glass")), "Y----"],
+  [secrets("else/where", ...byAdminSteppedUp), "S----"],
+  [strong(secrets("else/where", ...byAdminSteppedUp)), "Y----"],
   [[...secrets("people/demo", "use"), ...secrets("else/where", "use")], "-----"],
 ];
 

@@ -65,7 +65,7 @@ const expected: readonly (readonly [rows: readonly string[], operators: string, 
     "YYYYYYY",
   ],
   [ofSecrets("read_metadata", "write", "rotate", "delete", "undelete", "read", "owner_update", "read_audit"), "-Y-----", "-Y-----"],
-  [ofSecrets("destroy_versions", "break_glass", "break_glass_approve"), "-S-----", "-S-----"],
+  [ofSecrets("destroy_versions"), "-S-----", "-S-----"],
   // Things of the operator's tenant, and of the other one.
   [of("pages", "view people", "view my-work", "view operations"), "-R---R-", "-------"],
   [of("identities", "view person:ben", "view person:dan", "view agent:reporter"), "-Y---Y-", "-------"],

@@ -132,11 +132,14 @@ test("who could make the change asks what it would do to their own rights, and n
   assert.deepEqual([withMore.lost, withMore.truncated], [[], false]);
   const secret = { type: "secret", id: "yaml://secret/people/demo" };
   const stronger = await readJson<Reply>(
-    await ask({ subject_id: "person:ben", changes: { facts: { mfa: true } }, actions: ["secret/break_glass"], resources: [secret] }, "ben"),
+    await ask(
+      { subject_id: "person:ada", changes: { facts: { mfa: true } }, actions: ["secret/destroy_versions"], resources: [secret] },
+      "ada",
+    ),
   );
   assert.deepEqual(
     stronger.gained.map(({ action }) => action),
-    ["break_glass"],
+    ["destroy_versions"],
   );
 
   const both = { edges: { ...ends("person:ben", agent_id).edges, ...joins.edges } };
