@@ -12,7 +12,8 @@ const project = (t: TestContext, files: Readonly<Record<string, string>>): strin
   const folder = mkdtempSync(join(tmpdir(), "sallyport-check-"));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
-  for (const name of ["tsconfig.json", ".oxlintrc.json", ".oxfmtrc.json", "knip.json"]) cpSync(join(root, name), join(folder, name));
+  for (const name of ["tsconfig.json", "oxlint.config.ts", "scripts/checks/import-table.ts", ".oxfmtrc.json", "knip.json"])
+    cpSync(join(root, name), join(folder, name));
   const { imports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { imports: unknown };
   const all = {
     "package.json": `${JSON.stringify({ name: "fixture", private: true, type: "module", imports }, undefined, 2)}\n`,

@@ -1,0 +1,89 @@
+import type { OxlintOverride } from "oxlint";
+
+/** Modules of `src` and the modules below them that each may import, besides `contract`. `contract` itself imports zod alone. */
+const foundations = ["telemetry", "http", "store", "parsing", "events", "authn", "pdp-client"];
+const modules: Readonly<Record<string, readonly string[]>> = {
+  telemetry: [],
+  store: [],
+  parsing: [],
+  http: ["telemetry"],
+  events: ["telemetry", "store", "http"],
+  authn: ["telemetry", "http", "store", "events"],
+  "pdp-client": ["telemetry", "http", "authn"],
+  pdp: foundations,
+  gateway: foundations,
+  crud: foundations,
+  membership: foundations,
+  secrets: foundations,
+  issuer: foundations,
+  demo: [...foundations, "membership", "issuer", "secrets"],
+};
+const above = ["app", "testing"];
+
+/**
+ * Folders of each module from the lowest to the highest: each may import those before it, and itself. A folder that is not named is
+ * bound by the table of modules alone. `.` is the module's root.
+ */
+const folders: Readonly<Record<string, readonly string[]>> = {};
+
+interface Pattern {
+  readonly group: string[];
+  readonly message: string;
+}
+
+const UPWARDS: Pattern = { group: ["../*", "../**"], message: "Across modules import #module/file.ts." };
+const PAGE = "(docs/explanation/architecture.md)";
+
+/** The rule that forbids these imports, and always those by `../`. Of several that match a file, lint takes the last alone. */
+export const restrict = (...patterns: readonly Pattern[]): OxlintOverride["rules"] => ({
+  "no-restricted-imports": ["error", { patterns: [UPWARDS, ...patterns] }],
+});
+
+const inside = (names: readonly string[]): string[] => names.flatMap((name) => [`#${name}/*`, `#${name}/**`]);
+
+const patternOf = (module: string): Pattern => {
+  const allowed = modules[module] ?? [];
+  const others = [...Object.keys(modules), ...above].filter((name) => name !== module && !allowed.includes(name));
+  return { group: inside(others), message: `${module} may import ${["contract", ...allowed].join(", ")} only ${PAGE}.` };
+};
+
+export const moduleRules: OxlintOverride[] = [
+  {
+    files: ["src/contract/**/*.ts"],
+    rules: {
+      "no-restricted-imports": [
+        "error",
+        { patterns: [{ group: ["*", "!zod", "!./*.ts"], message: "contract imports zod and nothing else." }] },
+      ],
+    },
+  },
+  ...Object.keys(modules).map((module) => ({ files: [`src/${module}/**/*.ts`], rules: restrict(patternOf(module)) })),
+  {
+    files: ["src/app/**/*.ts", "src/main.ts"],
+    rules: restrict({ group: inside(["testing"]), message: `What tests share is no product ${PAGE}.` }),
+  },
+  {
+    files: ["web/**/*.ts", "web/**/*.tsx"],
+    rules: {
+      "no-restricted-imports": [
+        "error",
+        { patterns: [{ group: inside([...Object.keys(modules), ...above]), message: "web may import contract only." }] },
+      ],
+    },
+  },
+];
+
+/** One override a folder: what its module may not import, and the folders above it. */
+export const folderRules: OxlintOverride[] = Object.entries(folders).flatMap(([module, order]) =>
+  order.map((folder, at) => {
+    const higher = order.slice(at + 1);
+    const place = (name: string): string => (name === "." ? `#${module}` : `#${module}/${name}`);
+    return {
+      files: [folder === "." ? `src/${module}/*.ts` : `src/${module}/${folder}/*.ts`],
+      rules: restrict(patternOf(module), {
+        group: higher.map((name) => `${place(name)}/*.ts`),
+        message: `${module}/${folder} lies below ${higher.join(", ")} ${PAGE}.`,
+      }),
+    };
+  }),
+);
