@@ -22,9 +22,30 @@ const above = ["app", "testing"];
 
 /**
  * Folders of each module from the lowest to the highest: each may import those before it, and itself. A folder that is not named is
- * bound by the table of modules alone. `.` is the module's root.
+ * bound by the table of modules alone. `.` is the module's root, whose `config.ts` all may import.
  */
-const folders: Readonly<Record<string, readonly string[]>> = {};
+const folders: Readonly<Record<string, readonly string[]>> = {
+  gateway: [
+    "model",
+    "limits",
+    "routes",
+    "sessions",
+    "ingress",
+    "steps",
+    "web-client",
+    "proxy",
+    "routes/active",
+    "streams",
+    "auth",
+    "authzen",
+    "routes/explain",
+    "internal",
+    "internal/identity",
+    "pipeline",
+    "compose",
+    ".",
+  ],
+};
 
 interface Pattern {
   readonly group: string[];
@@ -73,15 +94,21 @@ export const moduleRules: OxlintOverride[] = [
   },
 ];
 
+/** The files of a folder, as those of another folder of its module name them. */
+const filesIn = (module: string, folder: string, from: string): string[] => {
+  if (folder === ".") return [`#${module}/*.ts`, `!#${module}/config.ts`];
+  const below = from === "." ? `./${folder}` : folder.startsWith(`${from}/`) ? `.${folder.slice(from.length)}` : undefined;
+  return [`#${module}/${folder}/*.ts`, ...(below === undefined ? [] : [`${below}/*.ts`])];
+};
+
 /** One override a folder: what its module may not import, and the folders above it. */
 export const folderRules: OxlintOverride[] = Object.entries(folders).flatMap(([module, order]) =>
   order.map((folder, at) => {
     const higher = order.slice(at + 1);
-    const place = (name: string): string => (name === "." ? `#${module}` : `#${module}/${name}`);
     return {
       files: [folder === "." ? `src/${module}/*.ts` : `src/${module}/${folder}/*.ts`],
       rules: restrict(patternOf(module), {
-        group: higher.map((name) => `${place(name)}/*.ts`),
+        group: higher.flatMap((name) => filesIn(module, name, folder)),
         message: `${module}/${folder} lies below ${higher.join(", ")} ${PAGE}.`,
       }),
     };

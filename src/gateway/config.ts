@@ -7,7 +7,7 @@ import type { Fault } from "#contract/problem.ts";
 import { commaList, flag, integer, originList, setting, weakSecret, type SettingsOf, type SettingTable } from "#contract/setting.ts";
 import { exampleWeakness } from "#contract/weak-secret.ts";
 import { isIn, listOf, networkList, readNetwork } from "#http/addresses.ts";
-import { ratesSchema } from "./limits/rate-classes.ts";
+import { ratesSchema } from "./model/rate-classes.ts";
 
 /** The widest ranges that belong to one owner: 10.0.0.0/8 and fc00::/7. Wider ones, also in halves, trust the internet. */
 const WIDEST = { 4: 8, 6: 7 } as const;

@@ -9,11 +9,11 @@ import { dropOutbox, listOutbox, retryOutbox } from "#contract/outbox.ts";
 import { explainRoute, reloadRoutes, type RoutesReloaded } from "#contract/routes.ts";
 import { endSession, endSessionsOf, getCsrf, getSession, listSessions, logout } from "#contract/session.ts";
 import type { Service } from "#http/service.ts";
-import { createFetchAdapter } from "./fetch-adapter.ts";
+import { createFetchAdapter } from "./ingress/fetch-adapter.ts";
 import { listenIngress, type Listening } from "./ingress/listener.ts";
-import { createPublicOrigins } from "./ingress/public-origins.ts";
+import { createPublicOrigins } from "./model/public-origins.ts";
 import { joinGateway, type JoinedGateway } from "./compose/compose-gateway.ts";
-import type { GatewayParts } from "./gateway-parts.ts";
+import type { GatewayParts } from "./model/gateway-parts.ts";
 
 export interface GatewayService extends Service, Pick<JoinedGateway, "drain" | "endStreams"> {
   readonly name: "gateway";

@@ -3,8 +3,8 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { schemaActions } from "#pdp/bundle/schema-actions.ts";
 import { decidingPeer, recordingPeer, sharedDatabase, testGateway } from "#testing/gateway.ts";
-import { isBuiltInPath } from "./built-in-path.ts";
-import { insideIds } from "./internal/internal-rows.ts";
+import { isBuiltInPath } from "./steps/built-in-path.ts";
+import { insideIds } from "./routes/internal-rows.ts";
 import { loadRoutes } from "./routes/load-routes.ts";
 import type { RouteTable } from "./routes/route-table.ts";
 

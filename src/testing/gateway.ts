@@ -11,7 +11,7 @@ import type { Obligation } from "#contract/authzen.ts";
 import { Problem } from "#contract/problem.ts";
 import { readSettings } from "#contract/setting.ts";
 import { gatewaySettings } from "#gateway/config.ts";
-import type { GatewayParts } from "#gateway/gateway-parts.ts";
+import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
 import { createGateway, type GatewayService } from "#gateway/service.ts";
 import { schemaActions } from "#pdp/bundle/schema-actions.ts";
 import { createDatabaseSessionStore } from "#gateway/sessions/database-session-store.ts";

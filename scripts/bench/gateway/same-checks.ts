@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { canonicalise } from "#gateway/canonical-path.ts";
+import { canonicalise } from "#gateway/model/canonical-path.ts";
 import { createSegmentTrie } from "#gateway/routes/segment-trie.ts";
 import { parsePattern } from "#gateway/routes/route-pattern.ts";
 import { createCachedSessionStore } from "#gateway/sessions/cached-session-store.ts";

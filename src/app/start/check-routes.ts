@@ -1,5 +1,5 @@
-import { isBuiltInPath } from "#gateway/built-in-path.ts";
-import { insideIds } from "#gateway/internal/internal-rows.ts";
+import { isBuiltInPath } from "#gateway/steps/built-in-path.ts";
+import { insideIds } from "#gateway/routes/internal-rows.ts";
 import { loadRoutes } from "#gateway/routes/load-routes.ts";
 import { routeVariables } from "#gateway/routes/active/open-table.ts";
 import type { RouteTable } from "#gateway/routes/route-table.ts";

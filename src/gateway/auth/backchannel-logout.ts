@@ -1,8 +1,8 @@
 import type { LogoutToken } from "#authn/logout-token.ts";
 import { Problem } from "#contract/problem.ts";
-import type { BuiltInHandler } from "#gateway/built-in.ts";
-import type { GatewayParts } from "#gateway/gateway-parts.ts";
-import { guardContentType, readBody } from "#gateway/read-body.ts";
+import type { BuiltInHandler } from "#gateway/steps/built-in.ts";
+import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
+import { guardContentType, readBody } from "#gateway/model/read-body.ts";
 import type { Sessions } from "#gateway/sessions/sessions.ts";
 import type { Once } from "./once.ts";
 

@@ -1,7 +1,7 @@
 import { Problem } from "#contract/problem.ts";
 import { plainName } from "#http/forwarding-names.ts";
-import { inboundMethods, type InboundHeaders, type InboundMethod } from "#gateway/ingress/inbound.ts";
-import type { PublicOrigins } from "#gateway/ingress/public-origins.ts";
+import { inboundMethods, type InboundHeaders, type InboundMethod } from "#gateway/model/inbound.ts";
+import type { PublicOrigins } from "#gateway/model/public-origins.ts";
 import { capturesOf, type Route, type RouteTable } from "#gateway/routes/route-table.ts";
 import type { RowMethod } from "#gateway/routes/route-row.ts";
 

@@ -1,5 +1,5 @@
 import { Problem } from "#contract/problem.ts";
-import { canonicalise } from "#gateway/canonical-path.ts";
+import { canonicalise } from "#gateway/model/canonical-path.ts";
 
 /** The browser carries it sealed in a cookie, of which it keeps no more than 4 KiB. */
 const MAX_CHARACTERS = 2048;

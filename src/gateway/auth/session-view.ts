@@ -1,8 +1,8 @@
 import { getCsrf, getSession } from "#contract/session.ts";
 import { Problem } from "#contract/problem.ts";
-import type { BuiltInHandler } from "#gateway/built-in.ts";
-import type { Steps } from "#gateway/steps.ts";
-import { reply } from "#gateway/reply.ts";
+import type { BuiltInHandler } from "#gateway/steps/built-in.ts";
+import type { Steps } from "#gateway/steps/steps.ts";
+import { reply } from "#gateway/model/reply.ts";
 import type { SessionKeys } from "#gateway/sessions/session-keys.ts";
 
 export interface SessionViewParts extends Pick<Steps, "recogniser" | "csrf" | "reveal"> {

@@ -1,12 +1,12 @@
 import { z } from "zod";
 import { logout, logoutBody, signOutQuery } from "#contract/session.ts";
 import { Problem } from "#contract/problem.ts";
-import type { BuiltInHandler } from "#gateway/built-in.ts";
-import type { Steps } from "#gateway/steps.ts";
-import type { Inbound } from "#gateway/ingress/inbound.ts";
-import type { GatewayParts } from "#gateway/gateway-parts.ts";
-import { readJson } from "#gateway/read-body.ts";
-import { redirect, reply } from "#gateway/reply.ts";
+import type { BuiltInHandler } from "#gateway/steps/built-in.ts";
+import type { Steps } from "#gateway/steps/steps.ts";
+import type { Inbound } from "#gateway/model/inbound.ts";
+import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
+import { readJson } from "#gateway/model/read-body.ts";
+import { redirect, reply } from "#gateway/model/reply.ts";
 import type { SessionCookies } from "#gateway/sessions/session-cookies.ts";
 import type { SessionRecord } from "#gateway/sessions/session-store.ts";
 import type { Sessions } from "#gateway/sessions/sessions.ts";

@@ -1,9 +1,9 @@
 import { Problem } from "#contract/problem.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
 import type { PointCall } from "#pdp-client/ask-point.ts";
-import type { Inbound } from "#gateway/ingress/inbound.ts";
-import { guardContentType, readBody } from "#gateway/read-body.ts";
-import type { Recognised } from "#gateway/recognise.ts";
+import type { Inbound } from "#gateway/model/inbound.ts";
+import { guardContentType, readBody } from "#gateway/model/read-body.ts";
+import type { Recognised } from "#gateway/steps/recognise.ts";
 import { parseRequestId } from "./request-id.ts";
 
 /** Somebody's question as it was sent: its body read once, as a value and byte for byte. */

@@ -3,7 +3,7 @@ import { Problem } from "#contract/problem.ts";
 import { isHeaderText } from "#http/problem-body.ts";
 import type { Principal } from "#pdp-client/pdp-client.ts";
 import { pairOf } from "#pdp-client/pairs.ts";
-import type { EndByDecision } from "#gateway/end-by-decision.ts";
+import type { EndByDecision } from "#gateway/steps/end-by-decision.ts";
 import type { PointCall } from "#pdp-client/ask-point.ts";
 import { completeItem, type Completed } from "./complete-item.ts";
 import { parseEvaluation, parseEvaluations, type Entry, type FacadeAsk, type FacadeItem } from "./parse-evaluations.ts";

@@ -1,7 +1,7 @@
 import { isRequestId, requestIdFault } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
-import type { Answer } from "#gateway/answer.ts";
-import type { Inbound } from "#gateway/ingress/inbound.ts";
+import type { Answer } from "#gateway/model/answer.ts";
+import type { Inbound } from "#gateway/model/inbound.ts";
 
 /** The request's own id, to be passed on. Throws `invalid_request`. */
 export const parseRequestId = (inbound: Inbound): string | undefined => {

@@ -3,7 +3,7 @@ import { isObject } from "#contract/is-object.ts";
 import { Problem } from "#contract/problem.ts";
 import type { SearchReply, searchPage } from "#contract/searches.ts";
 import type { z } from "zod";
-import type { GatewayParts } from "#gateway/gateway-parts.ts";
+import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
 import type { Asked, BodyLimits } from "./authzen-answer.ts";
 import { requireObject, type FacadeLimits } from "./parse-evaluations.ts";
 import { MAX_RESULTS, type SearchKind } from "./parse-search.ts";

@@ -2,32 +2,32 @@ import { ask } from "#contract/ask.ts";
 import { Problem } from "#contract/problem.ts";
 import { crudHealth, uiConfig } from "#contract/tools.ts";
 import { createPdpClient } from "#pdp-client/pdp-client.ts";
-import { createBackground } from "#gateway/background.ts";
-import type { BuiltIns } from "#gateway/built-in.ts";
-import { createPipeline } from "#gateway/pipeline.ts";
-import { createCsrfGuard } from "#gateway/csrf.ts";
-import { createDecideRoute } from "#gateway/authorize-route.ts";
-import type { Steps } from "#gateway/steps.ts";
-import { createEndByDecision } from "#gateway/end-by-decision.ts";
+import { createBackground } from "#gateway/pipeline/background.ts";
+import type { BuiltIns } from "#gateway/steps/built-in.ts";
+import { createPipeline } from "#gateway/pipeline/pipeline.ts";
+import { createCsrfGuard } from "#gateway/steps/csrf.ts";
+import { createDecideRoute } from "#gateway/steps/authorize-route.ts";
+import type { Steps } from "#gateway/steps/steps.ts";
+import { createEndByDecision } from "#gateway/steps/end-by-decision.ts";
 import type { RawServerParts } from "#gateway/ingress/raw-server.ts";
-import type { PublicOrigins } from "#gateway/ingress/public-origins.ts";
+import type { PublicOrigins } from "#gateway/model/public-origins.ts";
 import type { Upstreams } from "#gateway/proxy/open-upstreams.ts";
 import { createProxy } from "#gateway/proxy/proxy.ts";
 import { createUpstreamAuthorization } from "#gateway/proxy/upstream-authorization.ts";
-import { createRecogniser } from "#gateway/recognise.ts";
+import { createRecogniser } from "#gateway/steps/recognise.ts";
 import { createExplainRoute } from "#gateway/routes/explain/explain-route.ts";
-import { createRevealGuard } from "#gateway/guard-reveal.ts";
+import { createRevealGuard } from "#gateway/steps/guard-reveal.ts";
 import type { Route } from "#gateway/routes/route-table.ts";
 import { isInTable } from "#gateway/routes/table-changes.ts";
-import { createServeRoute, type ServeRoute } from "#gateway/serve-route.ts";
-import type { GatewayParts } from "#gateway/gateway-parts.ts";
+import { createServeRoute, type ServeRoute } from "#gateway/pipeline/serve-route.ts";
+import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
 import type { SessionRecord } from "#gateway/sessions/session-store.ts";
 import { createSessionKeys } from "#gateway/sessions/session-keys.ts";
 import { createStreamRelay } from "#gateway/streams/stream-relay.ts";
 import { createBuiltFiles } from "#gateway/web-client/built-files.ts";
 import { createWebClient } from "#gateway/web-client/web-client.ts";
 import { createCarriedTrace } from "#telemetry/carried-trace.ts";
-import { createInsideHandlers } from "./internal-handlers.ts";
+import { createInternalHandlers } from "./internal-handlers.ts";
 import { openLimits } from "./open-limits.ts";
 import { openSessions } from "./open-sessions.ts";
 import { openStreams } from "./open-streams.ts";
@@ -139,7 +139,7 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
     sessionScopes,
     firstPartyClients,
   });
-  const inside = createInsideHandlers(parts, {
+  const inside = createInternalHandlers(parts, {
     routes,
     reload,
     explain,

@@ -1,20 +1,20 @@
 import { Problem } from "#contract/problem.ts";
 import type { PdpClient } from "#pdp-client/pdp-client.ts";
 import { createPointClient } from "#pdp-client/ask-point.ts";
-import type { EndByDecision } from "#gateway/end-by-decision.ts";
+import type { EndByDecision } from "#gateway/steps/end-by-decision.ts";
 import { createPointBreaker } from "#pdp-client/point-breaker.ts";
 import { createFacade } from "#gateway/authzen/authzen.ts";
 import { createSearchFacade } from "#gateway/authzen/search.ts";
 import { createDeadLetters } from "#events/relay/dead-letters.ts";
-import { byInsideRow } from "#gateway/internal/internal-rows.ts";
+import { byInsideRow } from "#gateway/routes/internal-rows.ts";
 import { answerExplain, answerReload } from "#gateway/internal/own-routes.ts";
 import { createOutbox } from "#gateway/internal/outbox.ts";
 import { createSessionList, requireSession } from "#gateway/internal/session-list.ts";
 import type { HealthCheck } from "#gateway/internal/health-checks.ts";
 import { createStreamHealth } from "#gateway/internal/stream-health.ts";
 import type { ExplainRoute } from "#gateway/routes/explain/explain-route.ts";
-import type { InsideHandler } from "#gateway/serve-route.ts";
-import type { GatewayParts } from "#gateway/gateway-parts.ts";
+import type { InternalHandler } from "#gateway/steps/route-call.ts";
+import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
 import type { SessionRecord } from "#gateway/sessions/session-store.ts";
 import type { OpenedSessions } from "./open-sessions.ts";
 import type { OpenStreams } from "./open-streams.ts";
@@ -24,7 +24,7 @@ import type { RoutesInForce } from "#gateway/routes/active/active-routes.ts";
 /** What does not answer by then is down. */
 const CRUD_ANSWER_MS = 2000;
 
-export const createInsideHandlers = (
+export const createInternalHandlers = (
   parts: GatewayParts,
   opened: {
     readonly routes: RoutesInForce;
@@ -37,7 +37,7 @@ export const createInsideHandlers = (
     readonly endByDecision: EndByDecision;
     readonly answersCrud: HealthCheck;
   },
-): ReadonlyMap<string, InsideHandler> => {
+): ReadonlyMap<string, InternalHandler> => {
   const { config } = parts;
   const { sessions, cookies } = opened.sessions;
   const facadeParts = {
@@ -74,7 +74,7 @@ export const createInsideHandlers = (
   const sessionList = createSessionList({ ...parts, pdpClient: opened.pdpClient, sessions, cookies });
   const deadLetters = createDeadLetters({ ...parts, notify: () => parts.backlog?.notify() });
   const outbox = createOutbox({ ...parts, deadLetters, pdpClient: opened.pdpClient });
-  return byInsideRow<InsideHandler>({
+  return byInsideRow<InternalHandler>({
     evaluation: facade("evaluation"),
     evaluations: facade("evaluations"),
     searchSubject: search("subject"),

@@ -4,9 +4,9 @@ import { createClientAddress, type ClientAddress } from "#gateway/limits/client-
 import { createConnectionLimit, type ConnectionLimit } from "#gateway/limits/connection-limit.ts";
 import { createLoad, type Load } from "#gateway/limits/load.ts";
 import { createLocalBuckets } from "#http/token-buckets.ts";
-import { createRateLimit, type RateLimit } from "#gateway/limits/rate-limit.ts";
+import { createRateLimit, type RateLimit } from "#gateway/steps/rate-limit.ts";
 import { createFallbackBuckets, createRedisBuckets } from "#gateway/limits/redis-buckets.ts";
-import type { GatewayParts } from "#gateway/gateway-parts.ts";
+import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
 
 /** What keeps one client, or all of them together, from taking more than there is. */
 export interface Limits {

@@ -1,5 +1,5 @@
-import type { PublicOrigins } from "#gateway/ingress/public-origins.ts";
-import type { GatewayParts } from "#gateway/gateway-parts.ts";
+import type { PublicOrigins } from "#gateway/model/public-origins.ts";
+import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
 import { createCachedSessionStore } from "#gateway/sessions/cached-session-store.ts";
 import { createDatabaseSessionStore } from "#gateway/sessions/database-session-store.ts";
 import { createRedisSessionStore } from "#gateway/sessions/redis-session-store.ts";

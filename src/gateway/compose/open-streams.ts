@@ -1,5 +1,5 @@
 import type { AddressCount } from "#gateway/limits/address-count.ts";
-import type { GatewayParts } from "#gateway/gateway-parts.ts";
+import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
 import type { SessionChange } from "#gateway/sessions/session-store.ts";
 import { createRawStreams } from "#gateway/streams/raw-streams.ts";
 import { createConfigWatch, type ConfigWatch } from "#events/config-watch.ts";

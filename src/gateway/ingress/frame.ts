@@ -1,8 +1,8 @@
 import { Problem } from "#contract/problem.ts";
 import { listenerLimits } from "#http/listener-limits.ts";
-import { lowerName } from "#gateway/header-name.ts";
-import { ingressProblem } from "./ingress-problem.ts";
-import { inboundMethods, type InboundHeaders, type InboundMethod } from "./inbound.ts";
+import { lowerName } from "#gateway/model/header-name.ts";
+import { ingressProblem } from "#gateway/model/ingress-problem.ts";
+import { inboundMethods, type InboundHeaders, type InboundMethod } from "#gateway/model/inbound.ts";
 
 /** What the parser made of a request's head, before anybody relies on it. */
 export interface RawHead {

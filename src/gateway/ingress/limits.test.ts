@@ -14,7 +14,7 @@ import { cleanUp } from "#testing/clean-up.ts";
 import { rawExchange } from "#testing/gateway.ts";
 import { until } from "#testing/until.ts";
 import { listenIngress } from "./listener.ts";
-import { createPublicOrigins } from "./public-origins.ts";
+import { createPublicOrigins } from "#gateway/model/public-origins.ts";
 
 type Open = (t: TestContext, limits: Partial<ListenerLimits>) => Promise<number>;
 

@@ -2,8 +2,8 @@ import type { IncomingMessage } from "node:http";
 import type { Problem } from "#contract/problem.ts";
 import { watchBody } from "#http/body-clock.ts";
 import type { ListenerLimits } from "#http/listener-limits.ts";
-import { ingressProblem } from "./ingress-problem.ts";
-import type { InboundBody } from "./inbound.ts";
+import { ingressProblem } from "#gateway/model/ingress-problem.ts";
+import type { InboundBody } from "#gateway/model/inbound.ts";
 
 export interface RequestBody extends InboundBody {
   /** True when nobody asked for it, or all of it was read: then the next request on the connection can be told from it. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createServer, type ServerResponse } from "node:http";
 import { connect, type AddressInfo, type Socket } from "node:net";
 import { test, type TestContext } from "node:test";
-import { HeaderLines, type AnswerBody } from "#gateway/answer.ts";
+import { HeaderLines, type AnswerBody } from "#gateway/model/answer.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { until } from "#testing/until.ts";
 import { createReaderWatch } from "./reader-watch.ts";

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { ReadableStreamReadResult } from "node:stream/web";
-import { bodiless, discard, isEventStream, linesOf, type Answer } from "#gateway/answer.ts";
+import { bodiless, discard, isEventStream, linesOf, type Answer } from "#gateway/model/answer.ts";
 import type { ReaderWatch } from "./reader-watch.ts";
 
 const flatHeaders = (answer: Answer, skipped?: string): string[] => {

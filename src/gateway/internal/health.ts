@@ -1,6 +1,6 @@
 import { health, healthLive, healthReady, healthRedis } from "#contract/health.ts";
-import type { BuiltInHandler } from "#gateway/built-in.ts";
-import { reply } from "#gateway/reply.ts";
+import type { BuiltInHandler } from "#gateway/steps/built-in.ts";
+import { reply } from "#gateway/model/reply.ts";
 import type { CheckState, HealthChecks } from "./health-checks.ts";
 
 export interface HealthParts {

@@ -1,10 +1,10 @@
 import { requireScope } from "#authn/caller.ts";
 import { Problem } from "#contract/problem.ts";
 import { isOpenScraper } from "#http/ops-endpoints.ts";
-import type { BuiltInHandler } from "#gateway/built-in.ts";
-import type { Steps } from "#gateway/steps.ts";
-import type { GatewayParts } from "#gateway/gateway-parts.ts";
-import { hasBearer } from "#gateway/recognise.ts";
+import type { BuiltInHandler } from "#gateway/steps/built-in.ts";
+import type { Steps } from "#gateway/steps/steps.ts";
+import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
+import { hasBearer } from "#gateway/steps/recognise.ts";
 
 export interface MetricsExpositionParts extends Pick<Steps, "recogniser" | "rate">, Pick<GatewayParts, "metrics"> {
   readonly isAllowedNetwork: (address: string) => boolean;

@@ -5,10 +5,10 @@ import { refusalOfAct } from "#pdp-client/deployment-acts.ts";
 import type { Principal, PdpClient } from "#pdp-client/pdp-client.ts";
 import type { DeadLetters } from "#events/relay/dead-letters.ts";
 import { parseQuery } from "#gateway/auth/query.ts";
-import type { GatewayParts } from "#gateway/gateway-parts.ts";
-import { actorOf } from "#gateway/record-denial.ts";
-import { reply } from "#gateway/reply.ts";
-import type { InsideHandler, RouteCall } from "#gateway/serve-route.ts";
+import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
+import { actorOf } from "#gateway/steps/record-denial.ts";
+import { reply } from "#gateway/model/reply.ts";
+import type { InternalHandler, RouteCall } from "#gateway/steps/route-call.ts";
 import { requireKnown } from "./own-routes.ts";
 
 /** Whoever comes in person, by a session or a token for it. */
@@ -24,7 +24,7 @@ export const createOutbox = (
     readonly deadLetters: DeadLetters;
     readonly pdpClient: Pick<PdpClient, "decide" | "refusal">;
   },
-): { readonly list: InsideHandler; readonly retry: InsideHandler; readonly drop: InsideHandler } => {
+): { readonly list: InternalHandler; readonly retry: InternalHandler; readonly drop: InternalHandler } => {
   const cursors = createSealedCursors<string>({ ...parts, purpose: "gateway.outbox" });
 
   /** Whose events: the caller's tenant's, or `*`. Throws `access_denied`, `step_up_required`. */
@@ -36,7 +36,7 @@ export const createOutbox = (
   };
 
   const acting =
-    (act: "retried" | "dropped", endpoint: typeof retryOutbox): InsideHandler =>
+    (act: "retried" | "dropped", endpoint: typeof retryOutbox): InternalHandler =>
     async (call) => {
       const who = await requireOperator(endpoint, call);
       const { principal } = who;

@@ -2,9 +2,9 @@ import { ingestMetrics, metricsReport } from "#contract/health.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
 import { foldKey, sensitiveParts, sensitiveWords } from "#contract/sensitive-keys.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
-import type { BuiltInHandler } from "#gateway/built-in.ts";
-import { readJson } from "#gateway/read-body.ts";
-import { reply } from "#gateway/reply.ts";
+import type { BuiltInHandler } from "#gateway/steps/built-in.ts";
+import { readJson } from "#gateway/model/read-body.ts";
+import { reply } from "#gateway/model/reply.ts";
 import { isSensitiveValue } from "./sensitive-value.ts";
 
 const MAX_BYTES = 16_384;

@@ -2,11 +2,11 @@ import { createSealedCursors, pageOf } from "#authn/sealed-cursors.ts";
 import { endSession, endSessionsOf, listSessions, sessionListQuery, sessionsOfQuery } from "#contract/session.ts";
 import { Problem } from "#contract/problem.ts";
 import { parseQuery } from "#gateway/auth/query.ts";
-import type { GatewayParts } from "#gateway/gateway-parts.ts";
-import type { Recognised } from "#gateway/recognise.ts";
-import { createRecordDenial } from "#gateway/record-denial.ts";
-import { reply } from "#gateway/reply.ts";
-import type { InsideHandler, RouteCall } from "#gateway/serve-route.ts";
+import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
+import type { Recognised } from "#gateway/steps/recognise.ts";
+import { createRecordDenial } from "#gateway/steps/record-denial.ts";
+import { reply } from "#gateway/model/reply.ts";
+import type { InternalHandler, RouteCall } from "#gateway/steps/route-call.ts";
 import type { SessionCookies } from "#gateway/sessions/session-cookies.ts";
 import type { SessionRecord } from "#gateway/sessions/session-store.ts";
 import type { Sessions } from "#gateway/sessions/sessions.ts";
@@ -45,7 +45,7 @@ const viewOf = (record: SessionRecord, own: SessionRecord) => ({
  */
 export const createSessionList = (
   parts: SessionListParts,
-): { readonly list: InsideHandler; readonly endOne: InsideHandler; readonly endOf: InsideHandler } => {
+): { readonly list: InternalHandler; readonly endOne: InternalHandler; readonly endOf: InternalHandler } => {
   const cursors = createSealedCursors<readonly [createdMs: number, ref: string]>({ ...parts, purpose: "gateway.session-list" });
   const recordDenial = createRecordDenial(parts);
 

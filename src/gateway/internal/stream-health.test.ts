@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { createSseParser, type SsePart } from "#http/sse.ts";
 import { Problem } from "#contract/problem.ts";
-import type { RouteCall } from "#gateway/serve-route.ts";
+import type { RouteCall } from "#gateway/steps/route-call.ts";
 import type { SessionRecord } from "#gateway/sessions/session-store.ts";
 import { createStreamRegistry } from "#gateway/streams/stream-registry.ts";
 import { createStreamHealth } from "./stream-health.ts";

@@ -1,6 +1,6 @@
-import { requireOrigin } from "#gateway/ingress/inbound.ts";
-import type { BuiltInHandler } from "#gateway/built-in.ts";
-import { readBody } from "#gateway/read-body.ts";
+import { requireOrigin } from "#gateway/model/inbound.ts";
+import type { BuiltInHandler } from "#gateway/steps/built-in.ts";
+import { readBody } from "#gateway/model/read-body.ts";
 
 const MAX_BYTES = 32_768;
 

@@ -2,10 +2,10 @@ import type { metadata } from "#contract/authzen.ts";
 import type { ReplyOf } from "#contract/endpoint.ts";
 import { eventSchemaOf, readEventSchema } from "#contract/event-schemas.ts";
 import { Problem } from "#contract/problem.ts";
-import type { BuiltInHandler } from "#gateway/built-in.ts";
-import { requireOrigin, type Inbound } from "#gateway/ingress/inbound.ts";
-import type { GatewayParts } from "#gateway/gateway-parts.ts";
-import { reply } from "#gateway/reply.ts";
+import type { BuiltInHandler } from "#gateway/steps/built-in.ts";
+import { requireOrigin, type Inbound } from "#gateway/model/inbound.ts";
+import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
+import { reply } from "#gateway/model/reply.ts";
 import { createKeptAnswer } from "./stored-answer.ts";
 
 export interface WellKnownParts extends Pick<GatewayParts, "jwks" | "now"> {

@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { firstWords } from "#http/addresses.ts";
-import type { Inbound } from "#gateway/ingress/inbound.ts";
+import type { Inbound } from "#gateway/model/inbound.ts";
 
 /** An IPv4 address that a dual-stack socket shows as IPv6. */
 const MAPPED = /^::ffff:([0-9]{1,3}(?:\.[0-9]{1,3}){3})$/i;

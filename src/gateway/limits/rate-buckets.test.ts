@@ -9,7 +9,7 @@ import { until } from "#testing/until.ts";
 import { requireProgram } from "#testing/programs.ts";
 import { startRedisServer } from "#testing/redis-server.ts";
 import { createFallbackBuckets, createRedisBuckets } from "./redis-buckets.ts";
-import { defaultRates, parseRates } from "./rate-classes.ts";
+import { defaultRates, parseRates } from "#gateway/model/rate-classes.ts";
 import { createClientAddress, siteOf } from "./client-address.ts";
 
 testRateBuckets("local buckets", async () => {

@@ -1,5 +1,5 @@
 import { Problem } from "#contract/problem.ts";
-import type { Inbound } from "#gateway/ingress/inbound.ts";
+import type { Inbound } from "#gateway/model/inbound.ts";
 import type { Route } from "#gateway/routes/route-table.ts";
 
 /** How long an upstream may take; `undefined` = as long as the client stays. */

@@ -1,7 +1,7 @@
 import type { Dispatcher, Pool } from "undici";
 import { Problem } from "#contract/problem.ts";
-import { bodiless, HeaderLines, type Answer } from "#gateway/answer.ts";
-import { lowerName } from "#gateway/header-name.ts";
+import { bodiless, HeaderLines, type Answer } from "#gateway/model/answer.ts";
+import { lowerName } from "#gateway/model/header-name.ts";
 import type { UpstreamCall } from "./upstream.ts";
 
 /** Why there was no answer, and how far it came. */

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { discard, type Answer } from "#gateway/answer.ts";
+import { discard, type Answer } from "#gateway/model/answer.ts";
 import type { RouteService } from "#gateway/routes/route-service.ts";
 import { exchange, ExchangeFailure } from "./exchange.ts";
 import { createInstances, type Instance } from "./instances.ts";

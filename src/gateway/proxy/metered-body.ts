@@ -1,5 +1,5 @@
 import { Problem } from "#contract/problem.ts";
-import type { InboundBody } from "#gateway/ingress/inbound.ts";
+import type { InboundBody } from "#gateway/model/inbound.ts";
 
 /** What is small enough to be read whole before it is sent on: such a request leaves in one piece, or not at all. */
 const WHOLE_BYTES = 65_536;

@@ -1,8 +1,8 @@
 import type { Peer } from "#contract/ask.ts";
 import { Problem } from "#contract/problem.ts";
 import { createBreaker } from "#http/breaker.ts";
-import { HeaderLines, toResponse, type Answer } from "#gateway/answer.ts";
-import type { GatewayParts } from "#gateway/gateway-parts.ts";
+import { HeaderLines, toResponse, type Answer } from "#gateway/model/answer.ts";
+import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
 import { internalService, type RouteService } from "#gateway/routes/route-service.ts";
 import type { RouteTable } from "#gateway/routes/route-table.ts";
 import type { Metrics } from "#telemetry/metrics.ts";

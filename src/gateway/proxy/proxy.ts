@@ -1,10 +1,10 @@
 import { Problem } from "#contract/problem.ts";
-import { discard, type Answer, type HeaderLines } from "#gateway/answer.ts";
-import { canonicalise } from "#gateway/canonical-path.ts";
-import type { Inbound } from "#gateway/ingress/inbound.ts";
-import type { GatewayParts } from "#gateway/gateway-parts.ts";
-import { guardContentType } from "#gateway/read-body.ts";
-import type { Recognised } from "#gateway/recognise.ts";
+import { discard, type Answer, type HeaderLines } from "#gateway/model/answer.ts";
+import { canonicalise } from "#gateway/model/canonical-path.ts";
+import type { Inbound } from "#gateway/model/inbound.ts";
+import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
+import { guardContentType } from "#gateway/model/read-body.ts";
+import type { Recognised } from "#gateway/steps/recognise.ts";
 import { fillPath } from "#gateway/routes/route-pattern.ts";
 import type { Route } from "#gateway/routes/route-table.ts";
 import { budgetOf, startClock, timedBody, type Clock } from "./deadline.ts";
@@ -13,7 +13,7 @@ import { clientHeaders } from "./response-headers.ts";
 import { hurried } from "./upstream-faults.ts";
 import type { Upstream } from "./upstream.ts";
 import type { UpstreamAuthorization } from "./upstream-authorization.ts";
-import { forwardedHeaders, identityHeaders, originHeaders } from "./upstream-headers.ts";
+import { forwardedHeaders, identityHeaders, originHeaders } from "#gateway/steps/upstream-headers.ts";
 
 export interface ProxyParts extends Pick<GatewayParts, "metrics" | "tracing"> {
   /** By the service's name in the route table. */

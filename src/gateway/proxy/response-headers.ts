@@ -1,7 +1,7 @@
 import { Problem } from "#contract/problem.ts";
-import { HeaderLines, linesOf, type Answer } from "#gateway/answer.ts";
-import { canonicalise } from "#gateway/canonical-path.ts";
-import { isBuiltInPath } from "#gateway/built-in-path.ts";
+import { HeaderLines, linesOf, type Answer } from "#gateway/model/answer.ts";
+import { canonicalise } from "#gateway/model/canonical-path.ts";
+import { isBuiltInPath } from "#gateway/steps/built-in-path.ts";
 import type { Route } from "#gateway/routes/route-table.ts";
 import { isSharedCacheRule, personalCacheControl } from "./cache-control.ts";
 

@@ -1,5 +1,5 @@
 import type { ServiceIdentity } from "#authn/service-identity.ts";
-import type { Recognised } from "#gateway/recognise.ts";
+import type { Recognised } from "#gateway/steps/recognise.ts";
 import type { Route } from "#gateway/routes/route-table.ts";
 
 /**

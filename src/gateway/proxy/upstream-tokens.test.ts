@@ -7,7 +7,7 @@ import { defaultAssuranceMap } from "#authn/assurance.ts";
 import { createBearerVerifier } from "#authn/bearer.ts";
 import { remoteIssuer } from "#authn/issuer-keys.ts";
 import { createOidcClient } from "#authn/oidc.ts";
-import type { GatewayParts } from "#gateway/gateway-parts.ts";
+import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
 import { createSessionKeys } from "#gateway/sessions/session-keys.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { testDatabase } from "#testing/database.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { test } from "node:test";
-import { HeaderLines } from "#gateway/answer.ts";
+import { HeaderLines } from "#gateway/model/answer.ts";
 import { garbageCollector } from "#testing/garbage-collector.ts";
 import { peerUpstream } from "./upstream.ts";
 

@@ -1,6 +1,6 @@
 import type { Peer } from "#contract/ask.ts";
 import { Problem } from "#contract/problem.ts";
-import { discard, type Answer, type HeaderLines } from "#gateway/answer.ts";
+import { discard, type Answer, type HeaderLines } from "#gateway/model/answer.ts";
 
 /** One request to an upstream, in its one form. */
 export interface UpstreamCall {

@@ -1,5 +1,5 @@
 import { Problem } from "#contract/problem.ts";
-import type { Inbound, InboundMethod } from "#gateway/ingress/inbound.ts";
+import type { Inbound, InboundMethod } from "#gateway/model/inbound.ts";
 import type { Route } from "./route-table.ts";
 
 /** Which credentials a request brings; none is checked yet. */

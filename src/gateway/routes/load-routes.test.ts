@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { test, type TestContext } from "node:test";
-import { insideIds } from "#gateway/internal/internal-rows.ts";
+import { insideIds } from "#gateway/routes/internal-rows.ts";
 import { testCertificates } from "#testing/certificates.ts";
 import { StartFaults } from "#contract/start-faults.ts";
 import { loadRoutes } from "./load-routes.ts";

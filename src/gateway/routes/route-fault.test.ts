@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import type { Fault } from "#contract/problem.ts";
-import { isBuiltInPath } from "#gateway/built-in-path.ts";
+import { isBuiltInPath } from "#gateway/steps/built-in-path.ts";
 import { StartFaults } from "#contract/start-faults.ts";
 import { loadRoutes } from "./load-routes.ts";
 import { schemaActions } from "#pdp/bundle/schema-actions.ts";

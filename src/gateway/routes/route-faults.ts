@@ -1,4 +1,4 @@
-import { canonicalise } from "#gateway/canonical-path.ts";
+import { canonicalise } from "#gateway/model/canonical-path.ts";
 import { readsBody } from "./authz-mapping.ts";
 import type { RoutePattern } from "./route-pattern.ts";
 import { namesIn } from "./route-pattern.ts";

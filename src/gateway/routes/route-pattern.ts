@@ -1,4 +1,4 @@
-import { canonicalise, decodeCapture } from "#gateway/canonical-path.ts";
+import { canonicalise, decodeCapture } from "#gateway/model/canonical-path.ts";
 
 /** One piece of a row's path: a literal, `{name}` for one segment, or `*` for all the rest. */
 export type PatternSegment =

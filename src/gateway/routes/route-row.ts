@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { pathMarks } from "#gateway/canonical-path.ts";
-import { rateClasses } from "#gateway/limits/rate-classes.ts";
+import { pathMarks } from "#gateway/model/canonical-path.ts";
+import { rateClasses } from "#gateway/model/rate-classes.ts";
 
 /** The words of the route table file, as they are written there. What they may mean together is checked in `route-table.ts`. */
 

@@ -1,5 +1,5 @@
 import type { OidcClient } from "#authn/oidc-client.ts";
-import type { GatewayParts } from "#gateway/gateway-parts.ts";
+import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
 import { statement } from "#store/database.ts";
 import type { SessionKeys } from "./session-keys.ts";
 import type { SessionRecord, SessionStore } from "./session-store.ts";

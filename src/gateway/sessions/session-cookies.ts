@@ -1,4 +1,4 @@
-import type { PublicOrigins } from "#gateway/ingress/public-origins.ts";
+import type { PublicOrigins } from "#gateway/model/public-origins.ts";
 
 /** Names and attributes of the gateway's two cookies. */
 export interface SessionCookies {

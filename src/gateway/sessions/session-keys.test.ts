@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { test } from "node:test";
-import { createPublicOrigins } from "#gateway/ingress/public-origins.ts";
+import { createPublicOrigins } from "#gateway/model/public-origins.ts";
 import { clientName } from "./client-name.ts";
 import { createSessionCookies } from "./session-cookies.ts";
 import { createSessionKeys } from "./session-keys.ts";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { OidcClient, SignedIn } from "#authn/oidc-client.ts";
 import { Problem } from "#contract/problem.ts";
-import type { GatewayParts } from "#gateway/gateway-parts.ts";
+import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
 import { clientName } from "./client-name.ts";
 import { createLivingGauge } from "./living-gauge.ts";
 import { hashSid, isSid, makeSid } from "./session-id.ts";

@@ -1,8 +1,8 @@
-import { discard, isEventStream, type Answer } from "#gateway/answer.ts";
+import { discard, isEventStream, type Answer } from "#gateway/model/answer.ts";
 import type { Proxy, ProxyCall } from "#gateway/proxy/proxy.ts";
-import type { Recognised } from "#gateway/recognise.ts";
+import type { Recognised } from "#gateway/steps/recognise.ts";
 import { endableBody } from "./endable-body.ts";
-import { isListening } from "./is-listening.ts";
+import { isListening } from "#gateway/model/is-listening.ts";
 import type { ConfigWatch } from "#events/config-watch.ts";
 import { watchRight } from "./right-watch.ts";
 import type { StreamOwner, StreamPlace, StreamRegistry } from "./stream-registry.ts";

@@ -1,6 +1,6 @@
 import { Problem } from "#contract/problem.ts";
-import { discard, isEventStream, type Answer } from "#gateway/answer.ts";
-import type { GatewayParts } from "#gateway/gateway-parts.ts";
+import { discard, isEventStream, type Answer } from "#gateway/model/answer.ts";
+import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
 import { personalSseHeaders } from "#gateway/proxy/cache-control.ts";
 import { clientHeaders } from "#gateway/proxy/response-headers.ts";
 import type { Proxy, ProxyCall } from "#gateway/proxy/proxy.ts";

@@ -1,5 +1,5 @@
 import { namesState, tagsOf } from "#http/entity-tags.ts";
-import type { Inbound } from "#gateway/ingress/inbound.ts";
+import type { Inbound } from "#gateway/model/inbound.ts";
 import type { BuiltFile } from "./built-files.ts";
 
 /** The codings that the client takes, with `q=0` as a no. */

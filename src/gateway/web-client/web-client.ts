@@ -1,11 +1,11 @@
 import { Problem } from "#contract/problem.ts";
 import type { Principal } from "#pdp-client/pdp-client.ts";
-import type { Steps } from "#gateway/steps.ts";
-import type { Inbound } from "#gateway/ingress/inbound.ts";
-import { problemPage, wantsHtml } from "#gateway/plain-page.ts";
+import type { Steps } from "#gateway/steps/steps.ts";
+import type { Inbound } from "#gateway/model/inbound.ts";
+import { problemPage, wantsHtml } from "#gateway/model/plain-page.ts";
 import { assetResponse } from "./asset-response.ts";
 import type { BuiltFiles } from "./built-files.ts";
-import { clientPageAt, isReserved, type ClientPage } from "./client-pages.ts";
+import { clientPageAt, isReserved, type ClientPage } from "#gateway/routes/client-pages.ts";
 import { indexResponse } from "./index-response.ts";
 
 export interface WebClientParts extends Pick<Steps, "recogniser" | "rate" | "pdpClient"> {

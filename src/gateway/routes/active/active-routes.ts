@@ -1,11 +1,11 @@
 import type { Peer } from "#contract/ask.ts";
 import type { ServiceName } from "#contract/endpoint.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
-import type { PublicOrigins } from "#gateway/ingress/public-origins.ts";
+import type { PublicOrigins } from "#gateway/model/public-origins.ts";
 import type { Upstreams } from "#gateway/proxy/open-upstreams.ts";
 import type { RouteTable } from "#gateway/routes/route-table.ts";
 import { tableChanges, type TableChanges } from "#gateway/routes/table-changes.ts";
-import type { GatewayParts } from "#gateway/gateway-parts.ts";
+import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
 import { faultLine } from "#contract/start-faults.ts";
 import { openTable, type OpenedTable } from "./open-table.ts";
 

@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import type { Fault } from "#contract/problem.ts";
-import { isBuiltInPath } from "#gateway/built-in-path.ts";
-import type { PublicOrigins } from "#gateway/ingress/public-origins.ts";
+import { isBuiltInPath } from "#gateway/steps/built-in-path.ts";
+import type { PublicOrigins } from "#gateway/model/public-origins.ts";
 import { openUpstreams, type Upstreams } from "#gateway/proxy/open-upstreams.ts";
 import { loadRoutes } from "#gateway/routes/load-routes.ts";
 import type { RouteTable } from "#gateway/routes/route-table.ts";
-import type { GatewayParts } from "#gateway/gateway-parts.ts";
-import { insideIds } from "#gateway/internal/internal-rows.ts";
+import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
+import { insideIds } from "#gateway/routes/internal-rows.ts";
 
 /** A table and the connections to where its rows lead. */
 export interface OpenedTable {

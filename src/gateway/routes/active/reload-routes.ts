@@ -3,8 +3,8 @@ import type { RoutesReloaded } from "#contract/routes.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
 import type { Principal } from "#pdp-client/pdp-client.ts";
 import { StartFaults } from "#contract/start-faults.ts";
-import type { GatewayParts } from "#gateway/gateway-parts.ts";
-import { actorOf } from "#gateway/record-denial.ts";
+import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
+import { actorOf } from "#gateway/steps/record-denial.ts";
 import type { RoutesInForce } from "./active-routes.ts";
 
 /** Who had the table reloaded: somebody by a request, or the operator by a signal. */

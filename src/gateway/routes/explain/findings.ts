@@ -1,8 +1,8 @@
 import type { ExplainStep, ExplainRequest, Explanation } from "#contract/routes.ts";
 import type { Principal } from "#pdp-client/pdp-client.ts";
-import type { Inbound } from "#gateway/ingress/inbound.ts";
-import type { Recognised } from "#gateway/recognise.ts";
-import { mappingOf } from "#gateway/route-question.ts";
+import type { Inbound } from "#gateway/model/inbound.ts";
+import type { Recognised } from "#gateway/steps/recognise.ts";
+import { mappingOf } from "#gateway/steps/route-question.ts";
 import type { Route } from "#gateway/routes/route-table.ts";
 import { withChosen } from "./candidates.ts";
 

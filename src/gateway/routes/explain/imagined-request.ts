@@ -1,7 +1,7 @@
 import type { ExplainRequest } from "#contract/routes.ts";
 import { guardFrame } from "#gateway/ingress/frame.ts";
-import type { Inbound } from "#gateway/ingress/inbound.ts";
-import { wholeBody } from "#gateway/read-body.ts";
+import type { Inbound } from "#gateway/model/inbound.ts";
+import { wholeBody } from "#gateway/model/read-body.ts";
 
 /**
  * The head that a request of this kind would have from where the viewer is, through the ingress's own check. It brings

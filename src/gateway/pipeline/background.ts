@@ -1,5 +1,5 @@
 import { startInterval, type Interval } from "#http/interval.ts";
-import type { GatewayParts } from "./gateway-parts.ts";
+import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
 
 /** Work that comes round by itself; each task is measured. */
 export interface Background {

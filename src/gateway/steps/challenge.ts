@@ -1,7 +1,7 @@
 import { Problem } from "#contract/problem.ts";
-import type { Inbound } from "./ingress/inbound.ts";
-import { fillPath } from "./routes/route-pattern.ts";
-import { capturesOf, type Route } from "./routes/route-table.ts";
+import type { Inbound } from "#gateway/model/inbound.ts";
+import { fillPath } from "#gateway/routes/route-pattern.ts";
+import { capturesOf, type Route } from "#gateway/routes/route-table.ts";
 
 /** Where the metadata of what a row's tokens are for lies (RFC 9728); a row for the public origins has theirs. */
 const metadataPath = (route: Route, captures: ReadonlyMap<string, string>): string | undefined => {

@@ -1,6 +1,6 @@
 import type { Obligation } from "#contract/authzen.ts";
-import type { SessionRecord } from "./sessions/session-store.ts";
-import type { Sessions } from "./sessions/sessions.ts";
+import type { SessionRecord } from "#gateway/sessions/session-store.ts";
+import type { Sessions } from "#gateway/sessions/sessions.ts";
 
 /** Ends the session that asked, if a decision obliges to that. True: it did. */
 export type EndByDecision = (

@@ -1,8 +1,8 @@
 import type { PdpClient } from "#pdp-client/pdp-client.ts";
 import type { CsrfGuard } from "./csrf.ts";
 import type { DecideRoute } from "./authorize-route.ts";
-import type { PublicOrigins } from "./ingress/public-origins.ts";
-import type { RateLimit } from "./limits/rate-limit.ts";
+import type { PublicOrigins } from "#gateway/model/public-origins.ts";
+import type { RateLimit } from "./rate-limit.ts";
 import type { Recogniser } from "./recognise.ts";
 import type { RevealGuard } from "./guard-reveal.ts";
 

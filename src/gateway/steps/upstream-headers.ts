@@ -1,8 +1,8 @@
 import type { Metrics } from "#telemetry/metrics.ts";
-import { HeaderLines, type AnswerHeaders } from "#gateway/answer.ts";
+import { HeaderLines, type AnswerHeaders } from "#gateway/model/answer.ts";
 import { isForwardingName, plainName } from "#http/forwarding-names.ts";
-import type { Inbound } from "#gateway/ingress/inbound.ts";
-import type { Recognised } from "#gateway/recognise.ts";
+import type { Inbound } from "#gateway/model/inbound.ts";
+import type { Recognised } from "#gateway/steps/recognise.ts";
 
 /** Names that say who somebody is: only the gateway says that. */
 const identityPrefixes = [

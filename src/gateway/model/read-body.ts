@@ -4,7 +4,7 @@ import { LARGE_BODY_BYTES, type BodyShare } from "#http/body-shares.ts";
 import { faultsOf } from "#contract/shape-faults.ts";
 import { gatherBytes, guardPlainBody } from "#http/read-bytes.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
-import type { Inbound, InboundBody } from "./ingress/inbound.ts";
+import type { Inbound, InboundBody } from "./inbound.ts";
 
 const TYPE = /^([a-z0-9!#$&^_.+-]+\/[a-z0-9!#$&^_.+-]+)[ \t]*(?:;(.*))?$/i;
 const CHARSET = /^[ \t]*charset[ \t]*=[ \t]*"?utf-8"?[ \t]*$/i;

@@ -1,5 +1,5 @@
 import { Problem } from "#contract/problem.ts";
-import type { Inbound } from "./ingress/inbound.ts";
+import type { Inbound } from "#gateway/model/inbound.ts";
 import type { Recognised } from "./recognise.ts";
 
 export interface RevealGuard {

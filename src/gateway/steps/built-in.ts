@@ -1,10 +1,10 @@
 import { Problem } from "#contract/problem.ts";
-import type { Answer } from "./answer.ts";
-import type { Inbound, InboundMethod } from "./ingress/inbound.ts";
-import type { AddressClass } from "./limits/rate-limit.ts";
-import { parsePattern, type RoutePattern } from "./routes/route-pattern.ts";
-import { capturesOf } from "./routes/route-table.ts";
-import { createSegmentTrie } from "./routes/segment-trie.ts";
+import type { Answer } from "#gateway/model/answer.ts";
+import type { Inbound, InboundMethod } from "#gateway/model/inbound.ts";
+import type { AddressClass } from "./rate-limit.ts";
+import { parsePattern, type RoutePattern } from "#gateway/routes/route-pattern.ts";
+import { capturesOf } from "#gateway/routes/route-table.ts";
+import { createSegmentTrie } from "#gateway/routes/segment-trie.ts";
 
 export interface BuiltInCall {
   readonly inbound: Inbound;

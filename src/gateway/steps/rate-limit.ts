@@ -2,13 +2,13 @@ import { createHash } from "node:crypto";
 import { createTtlCache } from "#http/ttl-cache.ts";
 import type { Rate, RateBuckets, Taken } from "#http/token-buckets.ts";
 import { Problem } from "#contract/problem.ts";
-import type { Answer } from "#gateway/answer.ts";
-import { ingressProblem } from "#gateway/ingress/ingress-problem.ts";
-import type { Inbound } from "#gateway/ingress/inbound.ts";
-import type { GatewayParts } from "#gateway/gateway-parts.ts";
-import type { Recognised } from "#gateway/recognise.ts";
-import { siteOf } from "./client-address.ts";
-import type { RateClass, Rates } from "./rate-classes.ts";
+import type { Answer } from "#gateway/model/answer.ts";
+import { ingressProblem } from "#gateway/model/ingress-problem.ts";
+import type { Inbound } from "#gateway/model/inbound.ts";
+import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
+import type { Recognised } from "#gateway/steps/recognise.ts";
+import { siteOf } from "#gateway/limits/client-address.ts";
+import type { RateClass, Rates } from "#gateway/model/rate-classes.ts";
 
 /** Classes that count by the client's address; the other two by who was recognised. */
 export type AddressClass = Exclude<RateClass, "session" | "bearer">;

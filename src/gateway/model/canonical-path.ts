@@ -1,4 +1,4 @@
-import { ingressProblem } from "./ingress/ingress-problem.ts";
+import { ingressProblem } from "./ingress-problem.ts";
 
 /**
  * What an encoded separator or a path parameter leaves behind: such a target has another reading for an upstream that

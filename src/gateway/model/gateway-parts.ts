@@ -10,7 +10,7 @@ import type { LiveBus } from "#events/live-bus.ts";
 import type { Backlog } from "#events/relay/backlog.ts";
 import type { Tls } from "#http/create-server.ts";
 import type { Redis } from "#store/redis.ts";
-import type { GatewayConfig } from "./config.ts";
+import type { GatewayConfig } from "#gateway/config.ts";
 
 /** What the gateway is made of: its settings, and what Sallyport lends it. */
 export interface GatewayParts extends Omit<ServiceParts, "authenticate" | "isScraperListed"> {

@@ -3,9 +3,9 @@ import type { EvaluationQuery, Principal } from "#pdp-client/pdp-client.ts";
 import type { Decision } from "#pdp-client/obligations.ts";
 import type { EntryActor, Recorder } from "#events/audit/entry.ts";
 import type { Log } from "#telemetry/log.ts";
-import type { Inbound, InboundMethod } from "./ingress/inbound.ts";
-import type { Route } from "./routes/route-table.ts";
-import type { SessionRecord } from "./sessions/session-store.ts";
+import type { Inbound, InboundMethod } from "#gateway/model/inbound.ts";
+import type { Route } from "#gateway/routes/route-table.ts";
+import type { SessionRecord } from "#gateway/sessions/session-store.ts";
 
 /** A request of a row, and who it comes from. */
 export interface AskingRequest {

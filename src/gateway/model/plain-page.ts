@@ -1,7 +1,7 @@
 import type { Problem } from "#contract/problem.ts";
 import { problemDetails } from "#contract/problem-details.ts";
 import { escapeHtml as escape, pageFrame, pageStyle } from "#http/page-frame.ts";
-import type { Inbound } from "./ingress/inbound.ts";
+import type { Inbound } from "./inbound.ts";
 
 const html = (text: string, status: number, headers: Headers): Response => {
   headers.set("content-type", "text/html; charset=utf-8");

@@ -1,12 +1,12 @@
 import { asProblem } from "#http/problem-body.ts";
 import { correlationIdOf } from "#http/correlation-id.ts";
-import type { Pipeline } from "./ingress/raw-server.ts";
-import { guardFrame } from "./ingress/frame.ts";
-import { toResponse } from "./answer.ts";
-import type { InboundBody } from "./ingress/inbound.ts";
-import type { ClientAddress } from "./limits/client-address.ts";
-import type { PublicOrigins } from "./ingress/public-origins.ts";
-import { canonicalise } from "./canonical-path.ts";
+import type { Pipeline } from "./raw-server.ts";
+import { guardFrame } from "./frame.ts";
+import { toResponse } from "#gateway/model/answer.ts";
+import type { InboundBody } from "#gateway/model/inbound.ts";
+import type { ClientAddress } from "#gateway/limits/client-address.ts";
+import type { PublicOrigins } from "#gateway/model/public-origins.ts";
+import { canonicalise } from "#gateway/model/canonical-path.ts";
 
 /**
  * The pipeline behind a `fetch`, for tests of what lies behind the ingress. A `Request` has lost what the raw listener

@@ -1,8 +1,8 @@
 import { Problem } from "#contract/problem.ts";
-import type { Inbound } from "./ingress/inbound.ts";
-import type { GatewayParts } from "./gateway-parts.ts";
-import type { SessionKeys } from "./sessions/session-keys.ts";
-import type { SessionRecord } from "./sessions/session-store.ts";
+import type { Inbound } from "#gateway/model/inbound.ts";
+import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
+import type { SessionKeys } from "#gateway/sessions/session-keys.ts";
+import type { SessionRecord } from "#gateway/sessions/session-store.ts";
 
 export type CsrfReason = "missing_token" | "headers_differ" | "invalid_token" | "missing_requested_with" | "bad_origin" | "cross_site";
 

@@ -5,15 +5,15 @@ import type { VerifyBearer } from "#authn/service-identity.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Principal } from "#pdp-client/pdp-client.ts";
 import { bearerChallenge } from "./challenge.ts";
-import type { Inbound } from "./ingress/inbound.ts";
-import type { PublicOrigins } from "./ingress/public-origins.ts";
-import type { GatewayParts } from "./gateway-parts.ts";
-import { fillPath } from "./routes/route-pattern.ts";
-import type { Route } from "./routes/route-table.ts";
-import type { SessionCookies } from "./sessions/session-cookies.ts";
-import type { SessionRecord } from "./sessions/session-store.ts";
-import type { Sessions } from "./sessions/sessions.ts";
-import type { BrowserClient } from "./sessions/session-records.ts";
+import type { Inbound } from "#gateway/model/inbound.ts";
+import type { PublicOrigins } from "#gateway/model/public-origins.ts";
+import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
+import { fillPath } from "#gateway/routes/route-pattern.ts";
+import type { Route } from "#gateway/routes/route-table.ts";
+import type { SessionCookies } from "#gateway/sessions/session-cookies.ts";
+import type { SessionRecord } from "#gateway/sessions/session-store.ts";
+import type { Sessions } from "#gateway/sessions/sessions.ts";
+import type { BrowserClient } from "#gateway/sessions/session-records.ts";
 
 /** Who a request comes from, once its row has said which credential counts. */
 export type Recognised =

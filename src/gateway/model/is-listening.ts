@@ -1,4 +1,4 @@
-import type { Inbound } from "#gateway/ingress/inbound.ts";
+import type { Inbound } from "#gateway/model/inbound.ts";
 
 /**
  * Whether a stream is asked for in order to listen: it has no end of its own, and nobody loses an answer when it is ended. Of

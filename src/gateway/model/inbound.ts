@@ -1,6 +1,6 @@
 import { Problem } from "#contract/problem.ts";
 import type { BodyShare } from "#http/body-shares.ts";
-import type { CanonicalTarget } from "#gateway/canonical-path.ts";
+import type { CanonicalTarget } from "#gateway/model/canonical-path.ts";
 
 export const inboundMethods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
 export type InboundMethod = (typeof inboundMethods)[number];

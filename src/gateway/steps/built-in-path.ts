@@ -1,4 +1,4 @@
-import { clientPageAt } from "./web-client/client-pages.ts";
+import { clientPageAt } from "#gateway/routes/client-pages.ts";
 
 const prefixes = [
   "/auth",
