@@ -5,7 +5,7 @@ import { parseArgs } from "node:util";
 import { settingTables } from "#app/settings.ts";
 import { migratedModules } from "#app/store.ts";
 import { readSettings } from "#contract/setting.ts";
-import { seedBuiltIns } from "#membership/graph/built-in-nodes.ts";
+import { seedBuiltIns } from "#membership/seed/built-in-nodes.ts";
 import { appointFirst, otherIssuer, readFirstAdministrator } from "#membership/sign-ins/first-administrator.ts";
 import { migrate } from "#store/migrate.ts";
 import { openDatabase } from "./open-database.ts";

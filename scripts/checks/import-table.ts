@@ -25,6 +25,29 @@ const above = ["app", "testing"];
  * bound by the table of modules alone. `.` is the module's root, whose `config.ts` all may import.
  */
 const folders: Readonly<Record<string, readonly string[]>> = {
+  membership: [
+    "model",
+    "graph",
+    "graph/index",
+    "context",
+    "delegations",
+    "ledger",
+    "seed",
+    "graph-edit",
+    "budgets",
+    "roles",
+    "pip",
+    "data-scope",
+    "identity-nodes",
+    "governance",
+    "credentials",
+    "registry",
+    "sign-ins",
+    "diagnostics",
+    "scim",
+    "transfer",
+    ".",
+  ],
   gateway: [
     "model",
     "limits",

@@ -4,7 +4,7 @@ import type { NewDelegation } from "#membership/delegations/put-delegation.ts";
 import type { DataScopeRule } from "#contract/data-scope-rules.ts";
 import type { EdgeDraft } from "#membership/graph/put-edge.ts";
 import type { NodeDraft } from "#membership/graph/put-node.ts";
-import { seedWorld, type SeedWorld } from "#membership/graph/seed.ts";
+import { seedWorld, type SeedWorld } from "#membership/seed/seed.ts";
 import { createWriteGraph } from "#membership/graph/write.ts";
 
 /** The demo world: two tenants, five persons, two agents, and what lies between them. Ids are fixed; tests rely on them. */

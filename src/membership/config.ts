@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { commaList, flag, integer, setting, type SettingTable } from "#contract/setting.ts";
 import { readFirstAdministrator, type FirstAdministrator } from "./sign-ins/first-administrator.ts";
-import { nodeLabels } from "./graph/kinds.ts";
+import { nodeLabels } from "./model/kinds.ts";
 
 /** Settings of membership. */
 export const membershipSettings = {

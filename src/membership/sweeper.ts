@@ -5,12 +5,13 @@ import { statement } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import { sweeperOf, reportOf, type DelegationAct } from "./delegations/acts.ts";
 import { changeStatus, lockDelegations } from "./delegations/change-status.ts";
-import { forgetAnswers } from "./idempotency.ts";
+import { forgetAnswers } from "./context/idempotency.ts";
 import { begun } from "./graph/sql-parts.ts";
 import { scopeOfTenant } from "./graph/tenant-scope.ts";
 import { trimLog } from "./graph/trim-log.ts";
 import type { WriteGraph } from "./graph/write.ts";
 import type { BudgetNotifier } from "./ledger/budget-notifier.ts";
+import type { SweeperState } from "./context/context.ts";
 import { checkLedger } from "./ledger/check-ledger.ts";
 import { lapseOne } from "./ledger/close-reservation.ts";
 
@@ -24,13 +25,6 @@ export interface SweeperParts {
   readonly now: () => Date;
   /** How often the ledger is checked and what is old is forgotten: each hour. */
   readonly keepEveryMs?: number;
-}
-
-export interface SweeperState {
-  /** `elsewhere`: another process holds the lease. */
-  readonly state: "starting" | "sweeping" | "elsewhere" | "failed";
-  /** When the last round ended. */
-  readonly at: Date | undefined;
 }
 
 /** Writes down what the clock did. Answers never wait for it: they go by the clock themselves. */

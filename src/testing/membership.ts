@@ -7,7 +7,7 @@ import type { LiveBus } from "#events/live-bus.ts";
 import type { Service } from "#http/service.ts";
 import { seedDemo } from "#demo/world.ts";
 import { membershipSettings } from "#membership/config.ts";
-import { seedBuiltIns } from "#membership/graph/built-in-nodes.ts";
+import { seedBuiltIns } from "#membership/seed/built-in-nodes.ts";
 import type { GraphReader } from "#membership/graph/graph-reader.ts";
 import { putEdge, type EdgeDraft } from "#membership/graph/put-edge.ts";
 import { putNode, type NodeDraft } from "#membership/graph/put-node.ts";

@@ -8,7 +8,7 @@ import { createKvClient, type KvClient } from "#secrets/providers/kvv2/kv-client
 import type { KvMemory } from "#secrets/providers/kvv2/kv-session.ts";
 import { createKvProvider, type FoundMounts } from "#secrets/providers/kvv2/kv-provider.ts";
 import { kvServersOf, type KvServer } from "#secrets/providers/kvv2/kv-settings.ts";
-import { findOperatorTenant } from "#membership/roles/operator-tenant.ts";
+import { findOperatorTenant } from "#membership/graph/operator-tenant.ts";
 import { readSecretsPolicy } from "#secrets/config.ts";
 import type { SecretPrefix } from "#secrets/secret-uri.ts";
 import type { SecretProvider } from "#secrets/providers/secret-provider.ts";

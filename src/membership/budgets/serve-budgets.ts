@@ -11,10 +11,10 @@ import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { z } from "zod";
 import type { EventDraft } from "#events/event-draft.ts";
-import { AMOUNT_FAULT, microOf } from "#membership/amount.ts";
+import { AMOUNT_FAULT, microOf } from "#membership/model/amount.ts";
 import { actorOf, doneEntry, type Actor } from "#membership/delegations/acts.ts";
 import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
-import type { MembershipContext } from "#membership/context.ts";
+import type { MembershipContext } from "#membership/context/context.ts";
 import { dropLimit, findLimit, limitsOfPerson, listLimits, putLimit, type LimitDraft } from "./limits.ts";
 import { delegationBudgets } from "./snapshot.ts";
 

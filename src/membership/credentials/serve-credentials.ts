@@ -6,13 +6,13 @@ import { createCredential, dropCredential, listCredentials, rotateCredential, ty
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
 import { statement, type Sql } from "#store/database.ts";
-import { requireView } from "#membership/access.ts";
+import { requireView } from "#membership/context/access.ts";
 import { requireOwnNode } from "#membership/graph-edit/edits.ts";
-import { versioned } from "#membership/graph-edit/graph-answers.ts";
+import { versioned } from "#membership/context/graph-answers.ts";
 import { actOn, takeAway, writeAs } from "#membership/graph-edit/write-as.ts";
 import type { NodeRow } from "#membership/graph/put-node.ts";
-import { requirePlatformFor } from "#membership/roles/role-watch.ts";
-import type { MembershipContext } from "#membership/context.ts";
+import { requirePlatformFor } from "#membership/graph/role-watch.ts";
+import type { MembershipContext } from "#membership/context/context.ts";
 
 type CredentialRow = Omit<CredentialView, "credential_id"> & { readonly id: string };
 

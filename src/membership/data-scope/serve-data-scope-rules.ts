@@ -9,13 +9,13 @@ import {
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
 import { statement } from "#store/database.ts";
-import type { Asking } from "#membership/access.ts";
-import { versioned } from "#membership/graph-edit/graph-answers.ts";
+import type { Asking } from "#membership/context/access.ts";
+import { versioned } from "#membership/context/graph-answers.ts";
 import { actOn, takeAway, writeAs } from "#membership/graph-edit/write-as.ts";
 import { RULE_JSON } from "#membership/graph/sql-data-scope.ts";
 import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
-import { refuseHeld, requireTag, requireTags, tagOf } from "#membership/if-match.ts";
-import type { MembershipContext } from "#membership/context.ts";
+import { refuseHeld, requireTag, requireTags, tagOf } from "#membership/model/if-match.ts";
+import type { MembershipContext } from "#membership/context/context.ts";
 
 interface RuleRow {
   readonly resource_type: string;

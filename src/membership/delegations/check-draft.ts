@@ -4,7 +4,7 @@ import { pointerText } from "#contract/json-pointer.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
 import { schemaRefusal } from "#parsing/foreign-schema.ts";
 import { statement, type Sql } from "#store/database.ts";
-import { AMOUNT_FAULT, microOf } from "#membership/amount.ts";
+import { AMOUNT_FAULT, microOf } from "#membership/model/amount.ts";
 import type { membershipSettings } from "#membership/config.ts";
 import { unexpired } from "#membership/graph/sql-parts.ts";
 import { visible, type TenantScope } from "#membership/graph/tenant-scope.ts";

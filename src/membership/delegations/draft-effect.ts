@@ -4,7 +4,7 @@ import type { DataScopeOptions } from "#membership/graph/sql-data-scope.ts";
 import type { Reach } from "#membership/graph/sql-pip.ts";
 import { unrecorded } from "#membership/graph/write.ts";
 import type { TenantScope } from "#membership/graph/tenant-scope.ts";
-import type { MembershipContext } from "#membership/context.ts";
+import type { MembershipContext } from "#membership/context/context.ts";
 import { changeTerms } from "./change-terms.ts";
 import { changeStatus } from "./change-status.ts";
 import type { DelegationRow } from "./delegation-view.ts";

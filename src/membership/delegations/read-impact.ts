@@ -3,9 +3,9 @@ import { unrecorded } from "#membership/graph/write.ts";
 import { statement, type Database, type Sql } from "#store/database.ts";
 import { readCapabilities } from "#membership/graph/sql-pip.ts";
 import type { TenantScope } from "#membership/graph/tenant-scope.ts";
-import { listOpen } from "#membership/ledger/read-ledger.ts";
+import { listOpen } from "#membership/delegations/read-ledger.ts";
 import { changeStatus, lockDelegations } from "./change-status.ts";
-import { undone } from "#membership/dry-run.ts";
+import { undone } from "#membership/model/dry-run.ts";
 
 interface Ends {
   readonly id: string;

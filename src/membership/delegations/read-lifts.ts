@@ -1,10 +1,10 @@
 import type { DelegationDraft } from "#contract/delegations.ts";
 import type { Principal, PdpClient } from "#pdp-client/pdp-client.ts";
-import { principalThrough, shown } from "#membership/access.ts";
+import { principalThrough, shown } from "#membership/context/access.ts";
 import { readReach } from "#membership/graph/sql-pip.ts";
 import { scopeOfTenant } from "#membership/graph/tenant-scope.ts";
-import type { MembershipContext } from "#membership/context.ts";
-import { undone } from "#membership/dry-run.ts";
+import type { MembershipContext } from "#membership/context/context.ts";
+import { undone } from "#membership/model/dry-run.ts";
 import { liftOf, noLifts, type Lifts } from "./what-if.ts";
 import { insertDelegation, type NewDelegation } from "./put-delegation.ts";
 

@@ -1,10 +1,10 @@
 import { Problem } from "#contract/problem.ts";
-import { listOpen } from "#membership/ledger/read-ledger.ts";
-import { requireTag, tagOf } from "#membership/if-match.ts";
-import { createKeyedWrite, type KeyedAnswer, type KeyedCall } from "#membership/idempotency.ts";
+import { listOpen } from "#membership/delegations/read-ledger.ts";
+import { requireTag, tagOf } from "#membership/model/if-match.ts";
+import { createKeyedWrite, type KeyedAnswer, type KeyedCall } from "#membership/context/idempotency.ts";
 import { scopeOfTenant, type TenantScope } from "#membership/graph/tenant-scope.ts";
-import { versioned } from "#membership/graph-edit/graph-answers.ts";
-import type { MembershipContext } from "#membership/context.ts";
+import { versioned } from "#membership/context/graph-answers.ts";
+import type { MembershipContext } from "#membership/context/context.ts";
 import { reportOf, type Actor, type DelegationAct, type DelegationCall } from "./acts.ts";
 import { readAgent } from "./check-draft.ts";
 import { changeStatus, isFinal, lockDelegations, requireStanding, type StatusChange } from "./change-status.ts";

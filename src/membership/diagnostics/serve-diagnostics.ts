@@ -10,16 +10,16 @@ import {
 import { graphVersion, listGraphChanges, membershipHealth, shortestPath } from "#contract/membership.ts";
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
-import { requireView, type Asking } from "#membership/access.ts";
-import { versioned } from "#membership/graph-edit/graph-answers.ts";
-import { edgeKindNames, isEdgeKind } from "#membership/graph/kinds.ts";
+import { requireView, type Asking } from "#membership/context/access.ts";
+import { versioned } from "#membership/context/graph-answers.ts";
+import { edgeKindNames, isEdgeKind } from "#membership/model/kinds.ts";
 import type { Answered } from "#membership/graph/graph-reader.ts";
 import type { FeedState } from "#membership/graph/index/feed.ts";
 import { readOrphans } from "#membership/graph/sql-counts.ts";
 import { readClock } from "#membership/graph/sql-parts.ts";
 import { oldestLogged } from "#membership/graph/trim-log.ts";
 import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
-import type { MembershipContext } from "#membership/context.ts";
+import type { MembershipContext } from "#membership/context/context.ts";
 import { readChanges } from "./list-changes.ts";
 
 const typesOf = (list: string | undefined): readonly string[] => {

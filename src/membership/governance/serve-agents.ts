@@ -2,13 +2,13 @@ import { pageOf } from "#authn/sealed-cursors.ts";
 import { agentImpact, effectiveTools } from "#contract/governance.ts";
 import type { Facts } from "#contract/facts.ts";
 import type { Meetable } from "#pdp-client/obligations.ts";
-import { principalThrough, requireNode, requireView, shown } from "#membership/access.ts";
+import { principalThrough, requireNode, requireView, shown } from "#membership/context/access.ts";
 import { impactOf } from "#membership/delegations/read-impact.ts";
-import { undone } from "#membership/dry-run.ts";
+import { undone } from "#membership/model/dry-run.ts";
 import { readHeldBack } from "#membership/ledger/reserve.ts";
 import { unexpired } from "#membership/graph/sql-parts.ts";
 import { visible } from "#membership/graph/tenant-scope.ts";
-import type { MembershipContext } from "#membership/context.ts";
+import type { MembershipContext } from "#membership/context/context.ts";
 import { statement } from "#store/database.ts";
 import { liveOfAgent } from "./read-governance.ts";
 

@@ -3,7 +3,7 @@ import { Problem } from "#contract/problem.ts";
 import type { Sql } from "#store/database.ts";
 import { dropEdges, lockEdge } from "#membership/graph/drop-edge.ts";
 import { dropNode } from "#membership/graph/drop-node.ts";
-import { edgeKindNames, isEdgeKind, isNodeKind, nodeKindNames, type EdgeKind } from "#membership/graph/kinds.ts";
+import { edgeKindNames, isEdgeKind, isNodeKind, nodeKindNames, type EdgeKind } from "#membership/model/kinds.ts";
 import { putEdge, type EdgeDraft } from "#membership/graph/put-edge.ts";
 import { lockNodes, present, putNode, type NodeDraft, type KeptNode, type NodeRow, type Outcome } from "#membership/graph/put-node.ts";
 import { BUILT_IN_SYSTEM, mayWriteShared, type TenantScope } from "#membership/graph/tenant-scope.ts";

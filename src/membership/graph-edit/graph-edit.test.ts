@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { nodeKindNames, edgeKindNames } from "#membership/graph/kinds.ts";
+import { nodeKindNames, edgeKindNames } from "#membership/model/kinds.ts";
 import { testDatabase } from "#testing/database.ts";
 import { graphModules, servedWorld, type CallMore, type Reply, type ServedWorld } from "#testing/membership.ts";
 

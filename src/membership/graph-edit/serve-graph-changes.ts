@@ -1,8 +1,8 @@
 import type { z } from "zod";
 import { changeGraph } from "#contract/graph-edit.ts";
 import { Problem } from "#contract/problem.ts";
-import { requireKeyedCall } from "#membership/idempotency.ts";
-import type { MembershipContext } from "#membership/context.ts";
+import { requireKeyedCall } from "#membership/context/idempotency.ts";
+import type { MembershipContext } from "#membership/context/context.ts";
 import { applyEdit } from "./edits.ts";
 import { actOn } from "./write-as.ts";
 import { writeOnce } from "./write-once.ts";

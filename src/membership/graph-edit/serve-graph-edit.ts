@@ -3,13 +3,13 @@ import { nodeId } from "#contract/ids.ts";
 import { mergePatch } from "#contract/merge-patch.ts";
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
-import { requireView } from "#membership/access.ts";
+import { requireView } from "#membership/context/access.ts";
 import { lockEdge, readEdge, readWritten } from "#membership/graph/drop-edge.ts";
 import { lockNodes, putNode, type NodeDraft } from "#membership/graph/put-node.ts";
-import { refuseHeld, requireTag, requireTags, tagOf, tagsOf } from "#membership/if-match.ts";
-import type { MembershipContext } from "#membership/context.ts";
+import { refuseHeld, requireTag, requireTags, tagOf, tagsOf } from "#membership/model/if-match.ts";
+import type { MembershipContext } from "#membership/context/context.ts";
 import { applyEdit, draftOfRow, edgeKindOf, nodeDraftOf, requireEdge, requireOwnNode, tenantOfWriter } from "./edits.ts";
-import { statusOf, versioned } from "./graph-answers.ts";
+import { statusOf, versioned } from "#membership/context/graph-answers.ts";
 import { actOn, takeAway, writeAs } from "./write-as.ts";
 
 const written = <R extends { readonly rev: bigint }>({ rev, ...row }: R, version: bigint | undefined, status = 200) =>

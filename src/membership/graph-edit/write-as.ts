@@ -1,14 +1,14 @@
 import { Problem } from "#contract/problem.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
-import type { Asking } from "#membership/access.ts";
+import type { Asking } from "#membership/context/access.ts";
 import { actorOf, doneEntry, type Actor } from "#membership/delegations/acts.ts";
 import { refusalOfAct } from "#pdp-client/deployment-acts.ts";
 import { tenantScopeOf, type SharedReach, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction, Written } from "#membership/graph/write.ts";
-import { holdsPlatform, RoleRefused, type RoleRight } from "#membership/roles/role-watch.ts";
-import type { MembershipContext } from "#membership/context.ts";
+import { holdsPlatform, RoleRefused, type RoleRight } from "#membership/graph/role-watch.ts";
+import type { MembershipContext } from "#membership/context/context.ts";
 import { tenantOfWriter } from "./edits.ts";
-import { gone } from "./graph-answers.ts";
+import { gone } from "#membership/context/graph-answers.ts";
 
 /** One act on the graph: who does it, what it is called in the audit log, and what it is about. */
 export interface GraphAct extends Asking {

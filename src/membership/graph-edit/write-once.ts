@@ -1,10 +1,10 @@
 import type { Answer } from "#http/serve.ts";
 import type { TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
-import { createKeyedWrite, keptAnswer, type KeyedCall } from "#membership/idempotency.ts";
-import { DryRunOnly, outcomeOf } from "#membership/dry-run.ts";
-import type { MembershipContext } from "#membership/context.ts";
-import { versioned } from "./graph-answers.ts";
+import { createKeyedWrite, keptAnswer, type KeyedCall } from "#membership/context/idempotency.ts";
+import { DryRunOnly, outcomeOf } from "#membership/model/dry-run.ts";
+import type { MembershipContext } from "#membership/context/context.ts";
+import { versioned } from "#membership/context/graph-answers.ts";
 import { writeAs, type GraphAct } from "./write-as.ts";
 
 interface OnceOptions<Done> {

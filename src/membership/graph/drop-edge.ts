@@ -1,6 +1,6 @@
 import { Problem } from "#contract/problem.ts";
 import { statement, type Sql } from "#store/database.ts";
-import type { EdgeKind } from "./kinds.ts";
+import type { EdgeKind } from "#membership/model/kinds.ts";
 import { unexpired } from "./sql-parts.ts";
 import { BUILT_IN_SYSTEM, mayWriteShared, type TenantScope } from "./tenant-scope.ts";
 import type { GraphTransaction } from "./write.ts";

@@ -1,7 +1,7 @@
 import type { Facts } from "#contract/facts.ts";
 import { isRoleId } from "#contract/ids.ts";
 import type { DataScopeRule } from "#contract/data-scope-rules.ts";
-import { PLATFORM } from "#membership/roles/built-in-roles.ts";
+import { PLATFORM } from "#membership/graph/built-in-roles.ts";
 import type { FactPlan, AskedHop } from "./facts-plan.ts";
 import type { FactDelegationRow, FactHop, FactLink, FactNode, FactRows, FactStep } from "./sql-facts.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { FactAsk, Facts } from "#contract/facts.ts";
-import { undone } from "#membership/dry-run.ts";
+import { undone } from "#membership/model/dry-run.ts";
 import { statement } from "#store/database.ts";
 import { testDatabase } from "#testing/database.ts";
 import { graphModules, graphWorld, type GraphWorld } from "#testing/membership.ts";

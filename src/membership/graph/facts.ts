@@ -4,7 +4,7 @@ import { createFactBatch, subjectFact, type FactBatch, type Membership } from ".
 import { agentEdges, controlEdges, grantEdges, ownEdges } from "./facts-edges.ts";
 import { askedHopsOf, lookupOf, planFacts } from "./facts-plan.ts";
 import type { Answered } from "./graph-reader.ts";
-import { identityKinds } from "./kinds.ts";
+import { identityKinds } from "#membership/model/kinds.ts";
 import { dataScopeOf, type DataScopeOptions } from "./sql-data-scope.ts";
 import { FACTS, type FactDelegationRow, type FactHop, type FactNode } from "./sql-facts.ts";
 import type { TenantScope } from "./tenant-scope.ts";

@@ -1,5 +1,5 @@
 import { statement, type Sql } from "#store/database.ts";
-import { RoleFault } from "#membership/roles/role-watch.ts";
+import { RoleFault } from "#membership/graph/role-watch.ts";
 import type { GraphOp } from "./graph-op.ts";
 import type { SharedReach } from "./tenant-scope.ts";
 

@@ -5,7 +5,7 @@ import { faultsOf } from "#contract/shape-faults.ts";
 import { statement, type Sql } from "#store/database.ts";
 import { isSqlFault } from "#store/sql-fault.ts";
 import { dropExpiredHolders, EDGE, type EdgeRow, type KeptEdge } from "./drop-edge.ts";
-import { edgeKindRow, identityKinds, mayJoin, type EdgeKind, type NodeKind } from "./kinds.ts";
+import { edgeKindRow, identityKinds, mayJoin, type EdgeKind, type NodeKind } from "#membership/model/kinds.ts";
 import { recordPut, requireOutcomes, type Outcome, type RowsPut } from "./put-node.ts";
 import { leadsBack } from "./rings.ts";
 import { problemOfRows, type Place, type RowRefusal } from "./row-refusal.ts";

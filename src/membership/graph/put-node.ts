@@ -4,7 +4,7 @@ import { isRoleId, nodeId } from "#contract/ids.ts";
 import { faultsOf } from "#contract/shape-faults.ts";
 import { statement, type Sql } from "#store/database.ts";
 import { isSqlFault } from "#store/sql-fault.ts";
-import { nodeKindRow, statesOf, type NodeKind } from "./kinds.ts";
+import { nodeKindRow, statesOf, type NodeKind } from "#membership/model/kinds.ts";
 import { problemOfRows, type Place, type RowRefusal } from "./row-refusal.ts";
 import { BUILT_IN_SYSTEM, mayWriteShared, wholeGraph, type TenantScope } from "./tenant-scope.ts";
 import type { GraphTransaction } from "./write.ts";

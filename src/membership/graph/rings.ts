@@ -1,7 +1,7 @@
 import { Problem } from "#contract/problem.ts";
 import { statement, type Sql } from "#store/database.ts";
 import type { EdgeRow } from "./drop-edge.ts";
-import { edgeKindRow, type EdgeKind } from "./kinds.ts";
+import { edgeKindRow, type EdgeKind } from "#membership/model/kinds.ts";
 import { unexpired } from "./sql-parts.ts";
 
 type Joined = Pick<EdgeRow, "kind" | "src" | "dst" | "expires_at">;

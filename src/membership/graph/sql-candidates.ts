@@ -2,7 +2,7 @@ import type { CandidateAsk } from "#contract/facts.ts";
 import { statement, type Sql, type SqlValue, type Statement } from "#store/database.ts";
 import { lookupOf } from "./facts-plan.ts";
 import type { Answered } from "./graph-reader.ts";
-import { identityKinds } from "./kinds.ts";
+import { identityKinds } from "#membership/model/kinds.ts";
 import { HEAD, pipTimeout, unexpired } from "./sql-parts.ts";
 import { visible, type TenantScope } from "./tenant-scope.ts";
 

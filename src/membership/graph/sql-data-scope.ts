@@ -3,8 +3,8 @@ import { Problem } from "#contract/problem.ts";
 import { statement, type Sql } from "#store/database.ts";
 import type { Answered, Asked, DataScope } from "./graph-reader.ts";
 import type { DataScopeRule } from "#contract/data-scope-rules.ts";
-import { PLATFORM } from "#membership/roles/built-in-roles.ts";
-import { OPERATOR_TENANT } from "#membership/roles/operator-tenant.ts";
+import { PLATFORM } from "#membership/graph/built-in-roles.ts";
+import { OPERATOR_TENANT } from "#membership/graph/operator-tenant.ts";
 import { HEAD, pipTimeout, unexpired } from "./sql-parts.ts";
 import { visible, type TenantScope } from "./tenant-scope.ts";
 

@@ -1,7 +1,7 @@
 import { statement } from "#store/database.ts";
 import type { DataScopeRule } from "#contract/data-scope-rules.ts";
 import type { Delegation } from "#contract/delegations.ts";
-import { OPERATOR_TENANT } from "#membership/roles/operator-tenant.ts";
+import { OPERATOR_TENANT } from "#membership/graph/operator-tenant.ts";
 import type { EdgeRow } from "./drop-edge.ts";
 import type { NodeRow } from "./put-node.ts";
 import { RULE_JSON } from "./sql-data-scope.ts";

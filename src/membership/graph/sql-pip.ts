@@ -2,7 +2,7 @@ import type { MaskKind } from "#contract/data-scope.ts";
 import { usdFromMicro } from "#contract/ids.ts";
 import { statement, type Sql } from "#store/database.ts";
 import type { PipDelegation, SqlAnswer } from "./graph-reader.ts";
-import { identityKinds } from "./kinds.ts";
+import { identityKinds } from "#membership/model/kinds.ts";
 import { effectiveStatus, HEAD, live, nextTurn, pipTimeout, statusRank, unexpired } from "./sql-parts.ts";
 import { visible, type TenantScope } from "./tenant-scope.ts";
 

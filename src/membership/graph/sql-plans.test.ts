@@ -4,7 +4,7 @@ import { forPostgres } from "#testing/database.ts";
 import { graphModules } from "#testing/membership.ts";
 import { openPostgres } from "#testing/postgres-database.ts";
 import { statement, type Database, type SqlValue, type Statement } from "#store/database.ts";
-import { readSpend } from "#membership/ledger/read-ledger.ts";
+import { readSpend } from "#membership/delegations/read-ledger.ts";
 import { createAgentOfClient } from "./agent-of-client.ts";
 import { readMeters } from "./index/meters.ts";
 import { readReach } from "./sql-pip.ts";

@@ -6,11 +6,11 @@ import { seedDemo } from "#demo/world.ts";
 import { statement } from "#store/database.ts";
 import { forEachDatabase, testDatabase } from "#testing/database.ts";
 import { graphModules, graphWorld, type GraphWorld } from "#testing/membership.ts";
-import { builtInWorld } from "./built-in-nodes.ts";
-import { edgeKindNames, nodeKindNames } from "./kinds.ts";
+import { builtInWorld } from "#membership/seed/built-in-nodes.ts";
+import { edgeKindNames, nodeKindNames } from "#membership/model/kinds.ts";
 import { edgeIdOf, type EdgeDraft } from "./put-edge.ts";
 import type { NodeDraft } from "./put-node.ts";
-import { seedWorld } from "./seed.ts";
+import { seedWorld } from "#membership/seed/seed.ts";
 import { wholeGraph } from "./tenant-scope.ts";
 
 const versionOf = async (world: GraphWorld): Promise<number> => Number((await world.reader.version()).version);

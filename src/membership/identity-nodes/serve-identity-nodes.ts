@@ -11,13 +11,13 @@ import {
 } from "#contract/membership.ts";
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
-import { requireNode, requireView, type Asking } from "#membership/access.ts";
-import { skippedPage, versioned } from "#membership/graph-edit/graph-answers.ts";
+import { requireNode, requireView, type Asking } from "#membership/context/access.ts";
+import { skippedPage, versioned } from "#membership/context/graph-answers.ts";
 import type { FullTextAsk, GraphNode, NodeFilter } from "#membership/graph/graph-reader.ts";
-import { edgeKindNames, identityKinds, isEdgeKind, kindsOfLabel, labelsOfKind, nodeLabels } from "#membership/graph/kinds.ts";
+import { edgeKindNames, identityKinds, isEdgeKind, kindsOfLabel, labelsOfKind, nodeLabels } from "#membership/model/kinds.ts";
 import { tenantScopeOf } from "#membership/graph/tenant-scope.ts";
-import { tagOf } from "#membership/if-match.ts";
-import type { MembershipContext } from "#membership/context.ts";
+import { tagOf } from "#membership/model/if-match.ts";
+import type { MembershipContext } from "#membership/context/context.ts";
 
 interface Filters {
   readonly node_type?: string | undefined;

@@ -11,7 +11,7 @@ import { silentLog } from "#telemetry/log.ts";
 import { releaseAbandoned } from "./abandoned.ts";
 import { checkLedger } from "./check-ledger.ts";
 import { extend, lapseOne, release, settle } from "./close-reservation.ts";
-import { findByCall, readSpend, readUsage } from "./read-ledger.ts";
+import { findByCall, readSpend, readUsage } from "#membership/delegations/read-ledger.ts";
 import { reserve, type ReserveAsk } from "./reserve.ts";
 
 const [LIST, GET] = ["people.demo.list_employees", "people.demo.get_employee"];

@@ -5,7 +5,7 @@ import type { Reservation } from "#contract/reservations.ts";
 import { Problem } from "#contract/problem.ts";
 import { isSqlFault } from "#store/sql-fault.ts";
 import { statement, type Database, type Sql } from "#store/database.ts";
-import { undone } from "#membership/dry-run.ts";
+import { undone } from "#membership/model/dry-run.ts";
 import { begun, effectiveStatus, live, unexpired } from "#membership/graph/sql-parts.ts";
 import { visible, type TenantScope } from "#membership/graph/tenant-scope.ts";
 

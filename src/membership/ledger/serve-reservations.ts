@@ -8,11 +8,11 @@ import {
 } from "#contract/reservations.ts";
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
-import { AMOUNT_FAULT, microOf } from "#membership/amount.ts";
+import { AMOUNT_FAULT, microOf } from "#membership/model/amount.ts";
 import { tenantScopeOf } from "#membership/graph/tenant-scope.ts";
-import type { MembershipContext } from "#membership/context.ts";
+import type { MembershipContext } from "#membership/context/context.ts";
 import { extend, release, settle } from "./close-reservation.ts";
-import { findByCall, readSpend } from "./read-ledger.ts";
+import { findByCall, readSpend } from "#membership/delegations/read-ledger.ts";
 import { reserve, tryReserve } from "./reserve.ts";
 
 const requireMicro = (usd: number): bigint => {

@@ -4,7 +4,7 @@ import { Problem } from "#contract/problem.ts";
 import { namesState, tagsOf } from "#http/entity-tags.ts";
 import { answer, type Answer } from "#http/serve.ts";
 import type { Answered, GraphReader } from "#membership/graph/graph-reader.ts";
-import type { MembershipContext } from "#membership/context.ts";
+import type { MembershipContext } from "#membership/context/context.ts";
 
 const minVersionOf = (request: Request): bigint | undefined => {
   const least = request.headers.get("x-graph-min-version");

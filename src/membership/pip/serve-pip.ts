@@ -8,7 +8,7 @@ import type { Answered, GraphReader } from "#membership/graph/graph-reader.ts";
 import { answer } from "#http/serve.ts";
 import { readCandidates } from "#membership/graph/sql-candidates.ts";
 import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
-import type { MembershipContext } from "#membership/context.ts";
+import type { MembershipContext } from "#membership/context/context.ts";
 import { Problem } from "#contract/problem.ts";
 import { askAtLeast, observed, originOf, pipAnswer } from "./answer.ts";
 import { factsIf } from "./facts-if.ts";

@@ -4,7 +4,7 @@ import { canonicalJson } from "#contract/canonical-json.ts";
 import { Problem } from "#contract/problem.ts";
 import type { McpPromptDraft, McpResourceDraft, mcpServiceDraft, McpToolDraft, PublishedServer } from "#contract/registry.ts";
 import { shortHash } from "#membership/graph/foreign-id.ts";
-import type { EdgeKind } from "#membership/graph/kinds.ts";
+import type { EdgeKind } from "#membership/model/kinds.ts";
 import { present, type NodeDraft, type NodeRow } from "#membership/graph/put-node.ts";
 
 /** SHA-256 over RFC 8785, hex; members that are not there are left out. */

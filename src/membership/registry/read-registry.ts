@@ -9,7 +9,7 @@ import {
 import { statement, type Sql } from "#store/database.ts";
 import type { GraphNode } from "#membership/graph/graph-reader.ts";
 import { present, type KeptNode } from "#membership/graph/put-node.ts";
-import type { EdgeKind } from "#membership/graph/kinds.ts";
+import type { EdgeKind } from "#membership/model/kinds.ts";
 import { foldText } from "#contract/fold-text.ts";
 import { containing, live, unexpired } from "#membership/graph/sql-parts.ts";
 import { visible, type TenantScope } from "#membership/graph/tenant-scope.ts";

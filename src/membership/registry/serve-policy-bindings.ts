@@ -9,23 +9,23 @@ import {
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
 import { statement, type Sql } from "#store/database.ts";
-import { requireView, type Asking } from "#membership/access.ts";
+import { requireView, type Asking } from "#membership/context/access.ts";
 import { draftOfRow, isSeen, requireOwnNode, tenantOfWriter } from "#membership/graph-edit/edits.ts";
-import { versioned } from "#membership/graph-edit/graph-answers.ts";
+import { versioned } from "#membership/context/graph-answers.ts";
 import { actOn, takeAway, writeAs } from "#membership/graph-edit/write-as.ts";
 import { writeOnce } from "#membership/graph-edit/write-once.ts";
 import { dropNode } from "#membership/graph/drop-node.ts";
 import { shortHash } from "#membership/graph/foreign-id.ts";
-import type { NodeKind } from "#membership/graph/kinds.ts";
+import type { NodeKind } from "#membership/model/kinds.ts";
 import { lockNodes, putNode } from "#membership/graph/put-node.ts";
 import { putEdge } from "#membership/graph/put-edge.ts";
 import { sentAs } from "#membership/graph/row-refusal.ts";
 import { unexpired } from "#membership/graph/sql-parts.ts";
 import { visible, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
-import { requireKeyedCall } from "#membership/idempotency.ts";
-import { requireTag, requireTags, tagOf } from "#membership/if-match.ts";
-import type { MembershipContext } from "#membership/context.ts";
+import { requireKeyedCall } from "#membership/context/idempotency.ts";
+import { requireTag, requireTags, tagOf } from "#membership/model/if-match.ts";
+import type { MembershipContext } from "#membership/context/context.ts";
 
 /** What is called: a POLICY_REF may begin elsewhere too, but no question of a call goes there. */
 const bound: readonly NodeKind[] = ["MCPService", "Tool", "MCPResource", "MCPPrompt"];

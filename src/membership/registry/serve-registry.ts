@@ -20,14 +20,14 @@ import {
   type McpResource,
 } from "#contract/registry.ts";
 import { answer } from "#http/serve.ts";
-import { requireView, type Asking } from "#membership/access.ts";
-import { skippedPage, statusOf, versioned } from "#membership/graph-edit/graph-answers.ts";
+import { requireView, type Asking } from "#membership/context/access.ts";
+import { skippedPage, statusOf, versioned } from "#membership/context/graph-answers.ts";
 import { actOn, takeAway, writeAs } from "#membership/graph-edit/write-as.ts";
 import { lockNodes, type NodeRow } from "#membership/graph/put-node.ts";
 import type { TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
-import { tagOf } from "#membership/if-match.ts";
-import type { MembershipContext } from "#membership/context.ts";
+import { tagOf } from "#membership/model/if-match.ts";
+import type { MembershipContext } from "#membership/context/context.ts";
 import { definedPrompt, definedResource, definedTool, serviceOfPublished } from "./definitions.ts";
 import { findService, findTools, listProvided, listServices, providedView, readAffected, toolView, type ToolRow } from "./read-registry.ts";
 import { dropService, dropTool, putProvided, putService, retireTools } from "./write-registry.ts";

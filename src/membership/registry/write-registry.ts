@@ -6,7 +6,7 @@ import { draftOfRow, isSeen, requireOwn, requireOwnNode, tenantOfWriter } from "
 import { putHolder } from "#membership/graph-edit/holders.ts";
 import { lockEdgesOf } from "#membership/graph/drop-edge.ts";
 import { dropNode } from "#membership/graph/drop-node.ts";
-import type { NodeKind } from "#membership/graph/kinds.ts";
+import type { NodeKind } from "#membership/model/kinds.ts";
 import { putEdges } from "#membership/graph/put-edge.ts";
 import {
   lockNodes,

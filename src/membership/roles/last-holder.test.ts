@@ -6,7 +6,7 @@ import { dropEdges, lockEdge } from "#membership/graph/drop-edge.ts";
 import { putEdge } from "#membership/graph/put-edge.ts";
 import { scopeOfTenant, wholeGraph } from "#membership/graph/tenant-scope.ts";
 import { createWriteGraph, type WriteGraph } from "#membership/graph/write.ts";
-import { undone } from "#membership/dry-run.ts";
+import { undone } from "#membership/model/dry-run.ts";
 import type { SignInRules } from "#membership/sign-ins/settle-person.ts";
 import { applyImport } from "#membership/transfer/apply-import.ts";
 import { readImport } from "#membership/transfer/read-import.ts";
@@ -15,7 +15,7 @@ import { silentLog } from "#telemetry/log.ts";
 import { statement } from "#store/database.ts";
 import { forEachDatabase, testDatabase } from "#testing/database.ts";
 import { graphModules, graphWorld, servedWorld, type ServedWorld } from "#testing/membership.ts";
-import { readHolders, type SignInWays } from "./remaining-holders.ts";
+import { readHolders, type SignInWays } from "#membership/graph/remaining-holders.ts";
 import { reportLockedOut } from "./report-locked-out.ts";
 
 const scopes = ["membership.read", "membership.write"];

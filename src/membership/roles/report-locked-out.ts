@@ -1,7 +1,7 @@
 import type { Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
-import { lostKey } from "./role-watch.ts";
-import { anybody, readHolders, type SignInWays } from "./remaining-holders.ts";
+import { lostKey } from "#membership/graph/role-watch.ts";
+import { anybody, readHolders, type SignInWays } from "#membership/graph/remaining-holders.ts";
 
 /**
  * Tells of tenants whose holders of a role that must not be lost cannot sign in: a setting changes who can, and no write is asked for it.

@@ -3,11 +3,11 @@ import type { ReplyOf } from "#contract/endpoint.ts";
 import { listRoleHolders } from "#contract/roles.ts";
 import { statement } from "#store/database.ts";
 import { unexpired } from "#membership/graph/sql-parts.ts";
-import { requireView } from "#membership/access.ts";
-import { PLATFORM } from "./built-in-roles.ts";
-import { OPERATOR_TENANT } from "./operator-tenant.ts";
-import { marked } from "./role-watch.ts";
-import type { MembershipContext } from "#membership/context.ts";
+import { requireView } from "#membership/context/access.ts";
+import { PLATFORM } from "#membership/graph/built-in-roles.ts";
+import { OPERATOR_TENANT } from "#membership/graph/operator-tenant.ts";
+import { marked } from "#membership/graph/role-watch.ts";
+import type { MembershipContext } from "#membership/context/context.ts";
 
 type HolderRow = ReplyOf<typeof listRoleHolders>["items"][number];
 

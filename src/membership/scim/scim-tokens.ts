@@ -4,11 +4,11 @@ import { createScimToken, deleteScimToken, listScimTokens } from "#contract/scim
 import { Problem } from "#contract/problem.ts";
 import { isSecret, secretDigest } from "#authn/client-secret.ts";
 import { answer } from "#http/serve.ts";
-import { requireView } from "#membership/access.ts";
+import { requireView } from "#membership/context/access.ts";
 import { statement, type Sql } from "#store/database.ts";
-import { versioned } from "#membership/graph-edit/graph-answers.ts";
+import { versioned } from "#membership/context/graph-answers.ts";
 import { actOn, takeAway, writeAs } from "#membership/graph-edit/write-as.ts";
-import type { MembershipContext } from "#membership/context.ts";
+import type { MembershipContext } from "#membership/context/context.ts";
 
 type TokenRow = ReplyOf<typeof listScimTokens>["items"][number];
 

@@ -7,7 +7,7 @@ import { strictJsonSteps } from "#http/strict-json.ts";
 import { SCIM_PREFIX } from "#http/scim-refusal.ts";
 import { createYielding, yielding } from "#http/yielding.ts";
 import { doneEntry } from "#membership/delegations/acts.ts";
-import type { MembershipContext } from "#membership/context.ts";
+import type { MembershipContext } from "#membership/context/context.ts";
 import type { Sql } from "#store/database.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
 import { readDocument, saidActive, type Ignored } from "./scim-document.ts";

@@ -10,8 +10,8 @@ import { putEdge } from "#membership/graph/put-edge.ts";
 import { lockNodes, putNode } from "#membership/graph/put-node.ts";
 import { wholeGraph } from "#membership/graph/tenant-scope.ts";
 import type { GraphSource, GraphTransaction, WriteGraph, Written } from "#membership/graph/write.ts";
-import { ADMINISTRATOR, PLATFORM } from "#membership/roles/built-in-roles.ts";
-import { settleOperatorTenant } from "#membership/roles/operator-tenant.ts";
+import { ADMINISTRATOR, PLATFORM } from "#membership/graph/built-in-roles.ts";
+import { settleOperatorTenant } from "#membership/graph/operator-tenant.ts";
 import { addLink, findLinked } from "./links.ts";
 import { putPerson } from "./put-person.ts";
 

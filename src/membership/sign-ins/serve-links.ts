@@ -3,14 +3,14 @@ import { addIdentityLink, dropIdentityLink, listIdentityLinks, type IdentityLink
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
 import { statement } from "#store/database.ts";
-import { requireView } from "#membership/access.ts";
-import { versioned } from "#membership/graph-edit/graph-answers.ts";
+import { requireView } from "#membership/context/access.ts";
+import { versioned } from "#membership/context/graph-answers.ts";
 import { actOn, takeAway, writeAs } from "#membership/graph-edit/write-as.ts";
 import { requireOwnNode } from "#membership/graph-edit/edits.ts";
 import { visible } from "#membership/graph/tenant-scope.ts";
-import type { SignInWays } from "#membership/roles/remaining-holders.ts";
-import { requirePlatformFor } from "#membership/roles/role-watch.ts";
-import type { MembershipContext } from "#membership/context.ts";
+import type { SignInWays } from "#membership/graph/remaining-holders.ts";
+import { requirePlatformFor } from "#membership/graph/role-watch.ts";
+import type { MembershipContext } from "#membership/context/context.ts";
 import { addLink } from "./links.ts";
 
 type LinkRow = Omit<IdentityLinkView, "link_id"> & { readonly id: string };

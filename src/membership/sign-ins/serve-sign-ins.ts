@@ -3,7 +3,7 @@ import { Problem } from "#contract/problem.ts";
 import { unknownPerson, type LinkedPerson } from "#authn/claims.ts";
 import { lockNodes } from "#membership/graph/put-node.ts";
 import type { WriteBy } from "#membership/graph/write.ts";
-import type { MembershipContext } from "#membership/context.ts";
+import type { MembershipContext } from "#membership/context/context.ts";
 import { noteSignIn } from "./first-administrator.ts";
 import { findLinked } from "./links.ts";
 import { settleGroups, signInEntry } from "./settle-groups.ts";

@@ -7,7 +7,7 @@ import { dropEdges, EDGE, type KeptEdge } from "#membership/graph/drop-edge.ts";
 import { edgeIdOf, putEdge } from "#membership/graph/put-edge.ts";
 import { scopeOfTenant } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction, WriteBy } from "#membership/graph/write.ts";
-import type { MembershipContext } from "#membership/context.ts";
+import type { MembershipContext } from "#membership/context/context.ts";
 
 const CLAIMED = statement<KeptEdge>(
   "membership.claimed_of",

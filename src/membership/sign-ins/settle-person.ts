@@ -2,7 +2,7 @@ import { statement, type Sql } from "#store/database.ts";
 import type { LinkedPerson } from "#authn/claims.ts";
 import { lockNodes } from "#membership/graph/put-node.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
-import type { SignInWays } from "#membership/roles/remaining-holders.ts";
+import type { SignInWays } from "#membership/graph/remaining-holders.ts";
 import { findPerson } from "./find-person.ts";
 import { addLink, findLinked, type Subject } from "./links.ts";
 import { putPerson } from "./put-person.ts";

@@ -9,7 +9,7 @@ import type { GraphOp } from "#membership/graph/graph-op.ts";
 import { unexpired } from "#membership/graph/sql-parts.ts";
 import { visible, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
-import { RoleFault } from "#membership/roles/role-watch.ts";
+import { RoleFault } from "#membership/graph/role-watch.ts";
 import { createFaults, problemFaults, type ImportPlan } from "./read-import.ts";
 
 type OnConflict = z.output<typeof onConflict>;

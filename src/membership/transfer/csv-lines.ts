@@ -1,7 +1,7 @@
 import { parseExactJson, rawNumberPaths } from "#contract/exact-numbers.ts";
 import type { Fault } from "#contract/problem.ts";
 import { nearestWord } from "#parsing/nearest-word.ts";
-import { edgeKindNames, edgeKindRow, isNodeKind, nodeKindNames, nodeKindRow, propNames } from "#membership/graph/kinds.ts";
+import { edgeKindNames, edgeKindRow, isNodeKind, nodeKindNames, nodeKindRow, propNames } from "#membership/model/kinds.ts";
 import type { CsvRow } from "./csv.ts";
 
 /** Columns of each file; props stand behind them as `props.<name>`. */

@@ -7,7 +7,7 @@ import { importLine, type ImportLine } from "#contract/transfer.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
 import { createYielding } from "#http/yielding.ts";
 import { edgeDraftOf, nodeDraftOf, tenantOfWriter, type EdgeEnds } from "#membership/graph-edit/edits.ts";
-import { edgeKindRow, isEdgeKind, isNodeKind, nodeKindRow, propNames } from "#membership/graph/kinds.ts";
+import { edgeKindRow, isEdgeKind, isNodeKind, nodeKindRow, propNames } from "#membership/model/kinds.ts";
 import type { EdgeDraft } from "#membership/graph/put-edge.ts";
 import type { NodeDraft } from "#membership/graph/put-node.ts";
 import type { TenantScope } from "#membership/graph/tenant-scope.ts";

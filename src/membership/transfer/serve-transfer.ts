@@ -4,10 +4,10 @@ import { exportGraph as exportEndpoint, importGraph } from "#contract/transfer.t
 import { readBytes } from "#http/read-bytes.ts";
 import { actOn } from "#membership/graph-edit/write-as.ts";
 import { writeOnce } from "#membership/graph-edit/write-once.ts";
-import { isEdgeKind, isNodeKind } from "#membership/graph/kinds.ts";
+import { isEdgeKind, isNodeKind } from "#membership/model/kinds.ts";
 import { tenantScopeOf } from "#membership/graph/tenant-scope.ts";
-import { requireKey, requireKeyedCall } from "#membership/idempotency.ts";
-import type { MembershipContext } from "#membership/context.ts";
+import { requireKey, requireKeyedCall } from "#membership/context/idempotency.ts";
+import type { MembershipContext } from "#membership/context/context.ts";
 import { applyImport } from "./apply-import.ts";
 import type { CsvFile } from "./csv-lines.ts";
 import { exportGraph } from "./export-graph.ts";

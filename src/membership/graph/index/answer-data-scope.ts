@@ -1,6 +1,6 @@
 import type { Answered, Asked, DataScope } from "#membership/graph/graph-reader.ts";
 import { dataScopeOf, type DataScopeOptions } from "#membership/graph/sql-data-scope.ts";
-import { PLATFORM } from "#membership/roles/built-in-roles.ts";
+import { PLATFORM } from "#membership/graph/built-in-roles.ts";
 import { edgeKindNumber } from "./edges.ts";
 import { kindNumber } from "./nodes.ts";
 import { eachOut, idsOf, isActive, seenNode, soonest, type View } from "./view.ts";

@@ -1,5 +1,5 @@
 import { compareTexts } from "#membership/graph/graph-reader.ts";
-import { identityKinds } from "#membership/graph/kinds.ts";
+import { identityKinds } from "#membership/model/kinds.ts";
 import { statuses } from "./delegations.ts";
 import { edgeKindNumber } from "./edges.ts";
 import { kindNumber } from "./nodes.ts";

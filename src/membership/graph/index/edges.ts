@@ -1,4 +1,4 @@
-import { edgeKindNames, type EdgeKind } from "#membership/graph/kinds.ts";
+import { edgeKindNames, type EdgeKind } from "#membership/model/kinds.ts";
 import { Arena, capacityFor, withCapacity } from "./column.ts";
 import type { Names } from "./names.ts";
 import { Rows } from "./rows.ts";

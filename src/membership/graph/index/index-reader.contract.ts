@@ -10,7 +10,7 @@ import { putEdge } from "#membership/graph/put-edge.ts";
 import { lockNodes, putNode } from "#membership/graph/put-node.ts";
 import { scopeOfTenant, wholeGraph } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction, WriteGraph } from "#membership/graph/write.ts";
-import type { EdgeKind, NodeKind } from "#membership/graph/kinds.ts";
+import type { EdgeKind, NodeKind } from "#membership/model/kinds.ts";
 import { statement, type Sql } from "#store/database.ts";
 
 /** What stands for a world of random things in two tenants of its own: their ids by kind. */

@@ -1,4 +1,4 @@
-import { nodeKindNames, edgeKindNames, isNodeKind } from "#membership/graph/kinds.ts";
+import { nodeKindNames, edgeKindNames, isNodeKind } from "#membership/model/kinds.ts";
 import { factsOf } from "#membership/graph/facts.ts";
 import { askedHopsOf } from "#membership/graph/facts-plan.ts";
 import { compareTexts, type Answered, type Asked, type GraphReader, type NodeFilter } from "#membership/graph/graph-reader.ts";

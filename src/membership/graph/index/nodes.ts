@@ -1,4 +1,4 @@
-import { nodeKindNames, type NodeKind } from "#membership/graph/kinds.ts";
+import { nodeKindNames, type NodeKind } from "#membership/model/kinds.ts";
 import { capacityFor, withCapacity } from "./column.ts";
 import type { IndexedNode } from "./rows-read.ts";
 import { Names } from "./names.ts";

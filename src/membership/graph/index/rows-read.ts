@@ -4,7 +4,7 @@ import type { EdgeRow } from "#membership/graph/drop-edge.ts";
 import type { GraphOp } from "#membership/graph/graph-op.ts";
 import type { NodeRow } from "#membership/graph/put-node.ts";
 import type { DataScopeRule } from "#contract/data-scope-rules.ts";
-import { OPERATOR_TENANT } from "#membership/roles/operator-tenant.ts";
+import { OPERATOR_TENANT } from "#membership/graph/operator-tenant.ts";
 import { RULE_JSON } from "#membership/graph/sql-data-scope.ts";
 
 /** What the index takes of a node. */

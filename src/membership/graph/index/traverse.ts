@@ -1,4 +1,4 @@
-import { edgeKindNames } from "#membership/graph/kinds.ts";
+import { edgeKindNames } from "#membership/model/kinds.ts";
 import type { Path } from "#membership/graph/graph-reader.ts";
 import { edgeKindNumber } from "./edges.ts";
 import type { View } from "./view.ts";

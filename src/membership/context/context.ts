@@ -7,14 +7,19 @@ import type { Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Tracing } from "#telemetry/tracing.ts";
-import type { membershipSettings } from "./config.ts";
+import type { membershipSettings } from "#membership/config.ts";
 import type { SealedCursors } from "#authn/sealed-cursors.ts";
-import type { Feed } from "./graph/index/feed.ts";
-import type { GraphReader } from "./graph/graph-reader.ts";
-import type { DataScopeOptions } from "./graph/sql-data-scope.ts";
-import type { WriteGraph } from "./graph/write.ts";
-import type { Sweeper } from "./sweeper.ts";
-import type { BudgetNotifier } from "./ledger/budget-notifier.ts";
+import type { Feed } from "#membership/graph/index/feed.ts";
+import type { GraphReader } from "#membership/graph/graph-reader.ts";
+import type { DataScopeOptions } from "#membership/graph/sql-data-scope.ts";
+import type { WriteGraph } from "#membership/graph/write.ts";
+
+export interface SweeperState {
+  /** `elsewhere`: another process holds the lease. */
+  readonly state: "starting" | "sweeping" | "elsewhere" | "failed";
+  /** When the last round ended. */
+  readonly at: Date | undefined;
+}
 
 /** What the module's endpoints share; made by `service.ts`. */
 export interface MembershipContext {
@@ -27,8 +32,8 @@ export interface MembershipContext {
   readonly write: WriteGraph;
   readonly pdpClient: PdpClient;
   readonly cursors: SealedCursors<string>;
-  readonly notifier: BudgetNotifier;
-  readonly sweeper: Pick<Sweeper, "state">;
+  readonly notifier: { moved(delegationId: string): void };
+  readonly sweeper: { state(): SweeperState };
   readonly dataScope: DataScopeOptions;
   readonly bus: Pick<LiveBus, "head"> | undefined;
   readonly log: Log;

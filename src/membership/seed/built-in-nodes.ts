@@ -1,11 +1,11 @@
 import { statement, type Sql } from "#store/database.ts";
-import { ADMINISTRATOR, builtInRoles, PLATFORM } from "#membership/roles/built-in-roles.ts";
-import { OPERATOR_TENANT } from "#membership/roles/operator-tenant.ts";
-import { holdsThere, marked } from "#membership/roles/role-watch.ts";
-import { putEdge } from "./put-edge.ts";
-import type { NodeDraft } from "./put-node.ts";
+import { ADMINISTRATOR, builtInRoles, PLATFORM } from "#membership/graph/built-in-roles.ts";
+import { OPERATOR_TENANT } from "#membership/graph/operator-tenant.ts";
+import { holdsThere, marked } from "#membership/graph/role-watch.ts";
+import { putEdge } from "#membership/graph/put-edge.ts";
+import type { NodeDraft } from "#membership/graph/put-node.ts";
 import { SEED_LOCK, seedWorld, type SeedWorld } from "./seed.ts";
-import type { WriteGraph } from "./write.ts";
+import type { WriteGraph } from "#membership/graph/write.ts";
 
 /** Those that serve, and `operator`: the client of the operator, of no tenant as they are. */
 const services = ["gateway", "pdp", "crud", "membership", "secrets", "operator"] as const;

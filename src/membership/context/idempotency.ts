@@ -4,7 +4,7 @@ import { idempotencyKey } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
 import { answer, type Answer } from "#http/serve.ts";
 import { statement, type Sql } from "#store/database.ts";
-import type { Written } from "./graph/write.ts";
+import type { Written } from "#membership/graph/write.ts";
 import { keyHolderOf, type Caller } from "#authn/caller.ts";
 
 /** A write that may be sent again without being done again. */

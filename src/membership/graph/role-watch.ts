@@ -1,7 +1,7 @@
 import { Problem } from "#contract/problem.ts";
 import { statement, type Sql } from "#store/database.ts";
 import type { GraphOp } from "#membership/graph/graph-op.ts";
-import { identityKinds } from "#membership/graph/kinds.ts";
+import { identityKinds } from "#membership/model/kinds.ts";
 import { unexpired } from "#membership/graph/sql-parts.ts";
 import { ADMINISTRATOR, PLATFORM } from "./built-in-roles.ts";
 import { OPERATOR_TENANT, settleOperatorTenant } from "./operator-tenant.ts";

@@ -1,11 +1,11 @@
 import { statement, type Sql } from "#store/database.ts";
 import { insertDelegation, recordDelegation, type NewDelegation } from "#membership/delegations/put-delegation.ts";
 import { dataScopeRule, type DataScopeRule } from "#contract/data-scope-rules.ts";
-import { PLATFORM } from "#membership/roles/built-in-roles.ts";
-import { settleOperatorTenant } from "#membership/roles/operator-tenant.ts";
-import { edgeIdOf, putEdge, type EdgeDraft } from "./put-edge.ts";
-import { putNode, type NodeDraft } from "./put-node.ts";
-import type { WriteBy, WriteGraph } from "./write.ts";
+import { PLATFORM } from "#membership/graph/built-in-roles.ts";
+import { settleOperatorTenant } from "#membership/graph/operator-tenant.ts";
+import { edgeIdOf, putEdge, type EdgeDraft } from "#membership/graph/put-edge.ts";
+import { putNode, type NodeDraft } from "#membership/graph/put-node.ts";
+import type { WriteBy, WriteGraph } from "#membership/graph/write.ts";
 
 /** A part of the world that is there from the start, of one tenant or (null) shared by all. */
 export interface SeedWorld {

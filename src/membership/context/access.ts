@@ -2,8 +2,8 @@ import type { Caller } from "#authn/caller.ts";
 import { nodeId } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Principal, EvaluationQuery } from "#pdp-client/pdp-client.ts";
-import type { Answered, GraphNode } from "./graph/graph-reader.ts";
-import { tenantScopeOf, type TenantScope } from "./graph/tenant-scope.ts";
+import type { Answered, GraphNode } from "#membership/graph/graph-reader.ts";
+import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { MembershipContext } from "./context.ts";
 
 /** Who asks, what for, and whether they may. */
