@@ -24,7 +24,7 @@ forEachDatabase("the first administrator is made once, whole, in an empty instan
     tenant: `tenant:${name}`,
   });
   const edges = await sql<{ role: string }>(
-    "select src || ' ' || dst as told from membership.edge where kind in ('MEMBER_OF', 'BELONGS_TO') order by 1",
+    "select src || ' ' || dst as role from membership.edge where kind in ('MEMBER_OF', 'BELONGS_TO') order by 1",
   );
   assert.deepEqual(
     edges.map(({ role }) => role),
@@ -73,7 +73,7 @@ test("who was named wrongly and never came is put right by another word, until s
   const draft = (subject: string, more: { readonly at?: string; readonly in?: string; readonly again?: boolean } = {}) =>
     appointFirst(write, { issuer: more.at ?? issuer, subject, tenant: more.in ?? tenant }, { ...by, again: more.again });
   const administrators = async () =>
-    (await sql<{ role: string }>("select src || ' ' || dst as told from membership.edge where dst like 'role:%' order by 1")).map(
+    (await sql<{ role: string }>("select src || ' ' || dst as role from membership.edge where dst like 'role:%' order by 1")).map(
       ({ role }) => role,
     );
   const who = createPersonOf(database, () => new Date());
