@@ -1,10 +1,11 @@
-// `npm run docs`: writes docs/reference/ from the contract, the settings and the shapes of configuration files. With --check it compares and changes nothing.
+// `npm run docs`: writes docs/reference/, and the table of abilities in docs/explanation/secrets.md, from the code. With --check it only compares.
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { configurationFiles } from "./reference/configuration.ts";
 import { documentFiles } from "./reference/documents.ts";
 import { eventSchemaFiles } from "./reference/event-schemas.ts";
 import { openApiFiles } from "./reference/openapi.ts";
+import { secretAbilityFiles } from "./reference/secret-abilities.ts";
 import { requireOptions } from "./options.ts";
 
 const { values } = requireOptions(
@@ -17,7 +18,6 @@ Writes docs/reference/ from the contract, the settings and the shapes of configu
 );
 
 const folder = join(import.meta.dirname, "..", "docs", "reference");
-const made = new Map([...configurationFiles(), ...documentFiles(), ...openApiFiles(), ...eventSchemaFiles()]);
 
 const read = (name: string): string | undefined => {
   try {
@@ -27,6 +27,13 @@ const read = (name: string): string | undefined => {
   }
 };
 
+const made = new Map([
+  ...configurationFiles(),
+  ...documentFiles(),
+  ...openApiFiles(),
+  ...eventSchemaFiles(),
+  ...secretAbilityFiles(read("../explanation/secrets.md") ?? ""),
+]);
 const strays = globSync("**/*.{md,json}", { cwd: folder }).filter((name) => !made.has(name));
 const stale = [...made].filter(([name, text]) => read(name) !== text).map(([name]) => name);
 

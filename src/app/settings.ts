@@ -18,7 +18,7 @@ import { httpFaults, httpSettings } from "#http/config.ts";
 import { membershipSettings } from "#membership/config.ts";
 import { pdpFaults, pdpSettings } from "#pdp/config.ts";
 import { readSecretsPolicy, secretsSettings } from "#secrets/config.ts";
-import { kvServersOf, kvSettings } from "#secrets/providers/kvv2/kv-settings.ts";
+import { providerSettings, readStores } from "#secrets/providers/provider-kinds.ts";
 import { storeFaults, storeSettings } from "#store/config.ts";
 import { telemetryFaults, telemetrySettings } from "#telemetry/config.ts";
 
@@ -79,9 +79,7 @@ export const settingTables = {
   crud: crudSettings,
   membership: membershipSettings,
   secrets: secretsSettings,
-  vault: kvSettings("VAULT"),
-  vaultA: kvSettings("VAULTA"),
-  vaultB: kvSettings("VAULTB"),
+  ...providerSettings,
 } satisfies Record<string, SettingTable>;
 
 export type InstanceSettings = { readonly [Module in keyof typeof settingTables]: SettingsOf<(typeof settingTables)[Module]> };
@@ -97,7 +95,7 @@ export const npmStartEnvironment = (environment: Readonly<Record<string, string 
 /** What rows say together, of all modules. */
 const jointFaults = (settings: InstanceSettings): readonly Fault[] => {
   const { environment: kind } = settings.instance;
-  const stores = kvServersOf(settings, kind);
+  const stores = readStores(settings, kind);
   return [
     ...houseFaults(settings.instance, kind),
     ...httpFaults(settings.http),
@@ -110,7 +108,7 @@ const jointFaults = (settings: InstanceSettings): readonly Fault[] => {
     ...pdpFaults(settings.pdp, kind),
     ...crudFaults(settings.crud, kind),
     ...stores.faults,
-    ...readSecretsPolicy(settings.secrets, kind, stores.servers).faults,
+    ...readSecretsPolicy(settings.secrets, kind, stores.stores).faults,
   ];
 };
 

@@ -1,3 +1,5 @@
+import { secretScopes } from "#contract/secret-operations.ts";
+
 /** What OpenID Connect itself knows. */
 export const identityScopes = ["openid", "profile", "offline_access"] as const;
 
@@ -13,14 +15,7 @@ export const personScopes = [
   "membership.write",
   "membership.registry",
   "membership.export",
-  "secrets.read",
-  "secrets.write",
-  "secrets.read_metadata",
-  "secrets.delete",
-  "secrets.destroy",
-  "secrets.set_owner",
-  "secrets.rotate",
-  "secrets.audit",
+  ...secretScopes,
   "audit.read",
   "pdp.decisions.read",
   "pdp.policies.read",

@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { secretOperations, type SecretOperation } from "./secret-operations.ts";
+import { secretStores } from "./secret-schemes.ts";
 
 /**
  * Every event that leaves Sallyport: its topic, the service it speaks for, and its data. Consumers go by these shapes, so
@@ -168,20 +170,18 @@ const typesOf = (topic: string, service: string, data: z.ZodObject, types: reado
   Object.fromEntries(types.map((type) => [type, { topic, service, data }]));
 
 const delegationOps = ["granted", "narrowed", "extended", "paused", "resumed", "revoked", "expired", "exhausted"];
-const secretOps = ["read", "updated", "deleted", "undeleted", "destroyed", "rotated", "copied", "moved", "denied"];
-/** Beside them: what was done to versions of a KVv2 server, or to the file. */
-const storeOps = ["kv2.deleted", "kv2.undeleted", "kv2.destroyed", "yaml.removed"];
+/** Beside the operations: denials, and what was done to versions of a store, or to the file. */
+const secretTypes = [
+  "secrets.denied",
+  ...Object.values<SecretOperation>(secretOperations).flatMap(({ event = [] }) => event),
+  ...Object.values(secretStores).flatMap(({ events }) => Object.values(events)),
+];
 
 const policyActs = ["drafted", "dropped", "shadowed", "unshadowed", "activated", "rolled_back"];
 
 /** By type, without its version. What has no row here is told on live streams alone. */
 export const eventTypes: Readonly<Record<string, EventType>> = {
-  ...typesOf(
-    "secrets.events.v1",
-    "secrets",
-    secret,
-    [...secretOps, ...storeOps].map((op) => `secrets.${op}`),
-  ),
+  ...typesOf("secrets.events.v1", "secrets", secret, secretTypes),
   ...typesOf("authz.decisions.v1", "pdp", decision, ["authz.decision"]),
   ...typesOf("authz.decisions.v1", "pdp", notice, ["decision.notice"]),
   ...typesOf("tools.calls.v1", "crud", toolCall, ["tool.started", "tool.called", "tool.refused", "tool.unknown"]),

@@ -7,7 +7,7 @@ import { refOf } from "#secrets/providers/secret-provider.contract.ts";
 import { kvProvider, kvServer, sharedOpenBao } from "#testing/kv-provider.ts";
 import { requireProgram } from "#testing/programs.ts";
 import { testSecrets, type SendMore, type TestSecrets } from "#testing/secrets.ts";
-import { operations } from "./operations.ts";
+import { secretOperations } from "#contract/secret-operations.ts";
 
 const openBaoA = sharedOpenBao((t) => requireProgram(t, "bao"), { storage: "memory" });
 const openBaoB = sharedOpenBao((t) => requireProgram(t, "bao"), { storage: "memory" });
@@ -66,7 +66,7 @@ const open = async (t: TestContext) => {
 
 /** Each operation as a request on `uri`, and what each provider answers: the file, and KVv2. */
 const rows: readonly [
-  op: keyof typeof operations,
+  op: keyof typeof secretOperations,
   method: string,
   path: (uri: string) => string,
   body: (uri: string) => unknown,
@@ -95,7 +95,7 @@ suite("operations on the file and on OpenBao", () => {
   test("each answers as its provider can, leaves a record, and its event where it does something", async (t) => {
     const on = await open(t);
     if (on === undefined) return;
-    assert.equal(rows.length, Object.keys(operations).length);
+    assert.equal(rows.length, Object.keys(secretOperations).length);
     for (const [base, column] of [
       [on.bases.Y, 4],
       [on.bases.A, 5],
@@ -111,7 +111,7 @@ suite("operations on the file and on OpenBao", () => {
         assert.equal(said, row[column], `${op} ${base}`);
         if (!said.startsWith("20")) continue;
         assert.ok((await on.at.entries()).length > before.entries, op);
-        const operation: (typeof operations)[keyof typeof operations] & { readonly event?: string } = operations[op];
+        const operation: (typeof secretOperations)[keyof typeof secretOperations] & { readonly event?: string } = secretOperations[op];
         const events: readonly string[] = (await on.at.events()).slice(before.events).map(({ type }) => type);
         assert.deepEqual(events.includes(operation.event ?? "none"), operation.event !== undefined, `${op}: ${events.join()}`);
       }

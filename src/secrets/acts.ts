@@ -1,10 +1,11 @@
 import { Problem } from "#contract/problem.ts";
-import { operations } from "./operations.ts";
+import { secretOperations } from "#contract/secret-operations.ts";
 import type { SecretAsk } from "./pipeline.ts";
 import type { RemovedSecret, SecretProvider, WrittenSecret } from "./providers/secret-provider.ts";
 import { parseSecretUri } from "./secret-uri.ts";
 import { isSecretMap, parseSecretData } from "./secret-value.ts";
-import { hasVersions, type SchemeTable } from "./uri-schemes.ts";
+import { isAble } from "#contract/secret-schemes.ts";
+import type { SchemeTable } from "./uri-schemes.ts";
 
 /** What is done, read from a request: everything of the wish but who has it. */
 export type Act<R> = Pick<SecretAsk<R>, "operation" | "uri" | "change" | "cas" | "act">;
@@ -33,7 +34,7 @@ const readIfMatch = (text: string | null): number | undefined => {
 /** The version that is changed and no other; two that differ are none. With another one there nothing is done: 409 where `cas` named it, 412 where `If-Match` did. */
 const pinned = <R>({ act, ...rest }: Act<R>, cas: number | undefined, ifMatch: string | null): Act<R> => {
   if (ifMatch === null) return { ...rest, act, cas };
-  if (!hasVersions(rest.uri.scheme)) throw new Problem("not_supported", { detail: "This store keeps no versions." });
+  if (!isAble(rest.uri.scheme, "versions")) throw new Problem("not_supported", { detail: "This store keeps no versions." });
   const version = readIfMatch(ifMatch);
   if (cas !== undefined && cas !== version)
     throw new Problem("invalid_body", {
@@ -60,7 +61,7 @@ export const writeAct = (
   const change = changeOf(body, uri.key !== undefined);
   const act: Act<WrittenSecret>["act"] = (provider, ref, permit, { intend, cas, stands }) =>
     provider.write(ref, change, { decided: permit.nodes, cas, stands, intend });
-  return pinned({ operation: operations.write, uri, change, act }, body.cas, ifMatch);
+  return pinned({ operation: secretOperations.write, uri, change, act }, body.cas, ifMatch);
 };
 
 /** The file has the new value in the place of one that is there; a store of versions makes the next one, of what is not there the first. */
@@ -69,7 +70,7 @@ export const rotateAct = (schemes: SchemeTable, body: Valued, ifMatch: string | 
   const change = { ...changeOf(body, uri.key !== undefined), replace: uri.key === undefined };
   const act: Act<WrittenSecret>["act"] = (provider, ref, permit, { intend, cas, stands }) =>
     provider.write(ref, change, { decided: permit.nodes, cas, stands, intend, mustExist: !provider.can.has("versions") });
-  return pinned({ operation: operations.rotate, uri, change, act }, body.cas, ifMatch);
+  return pinned({ operation: secretOperations.rotate, uri, change, act }, body.cas, ifMatch);
 };
 
 export const removeAct = (
@@ -80,7 +81,7 @@ export const removeAct = (
 ): Act<RemovedSecret> =>
   pinned(
     {
-      operation: hard ? operations.destroy : operations.delete,
+      operation: hard ? secretOperations.destroy : secretOperations.delete,
       uri: parseSecretUri(uri, schemes),
       act: (provider, ref, permit, { intend, cas: at, stands }) =>
         provider.remove(ref, { hard, decided: permit.nodes, intend, cas: at, stands }),
@@ -110,7 +111,7 @@ export const settleAct = (
 ): Act<Awaited<ReturnType<SecretProvider["settle"]>>> => {
   const uri = parseSecretUri(body.uri, schemes);
   const versions = readVersions(body.versions);
-  const operation = how === "undelete" ? operations.undelete : operations.destroyVersions;
+  const operation = how === "undelete" ? secretOperations.undelete : secretOperations.destroyVersions;
   const act: Act<Awaited<ReturnType<SecretProvider["settle"]>>>["act"] = (provider, ref, _permit, { intend, cas }) =>
     provider.settle(ref, versions, how, { intend, cas });
   return pinned({ operation, uri, act }, body.cas, ifMatch);

@@ -4,7 +4,8 @@ import { PLATFORM } from "#contract/secret-schemes.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
 import { readJsonSetting } from "#http/json-setting.ts";
 import { formatPrefix, parseSecretPrefix, type SecretPrefix } from "./secret-uri.ts";
-import { lowerAscii, type Scheme, type SchemeTable } from "./uri-schemes.ts";
+import type { Scheme } from "#contract/secret-schemes.ts";
+import { lowerAscii, type SchemeTable } from "./uri-schemes.ts";
 
 /** Tenant id, or `PLATFORM`, to the places that are its. */
 export type AllowedMounts = ReadonlyMap<string, readonly SecretPrefix[]>;

@@ -4,7 +4,7 @@ import type { EvaluationQuery, PdpClient } from "#pdp-client/pdp-client.ts";
 import type { Decision, Meetable } from "#pdp-client/obligations.ts";
 import { refuseSecret, type SecretRequester } from "./requester.ts";
 import type { Changes } from "./changes.ts";
-import { actionOf } from "./operations.ts";
+import { actionOf } from "#contract/secret-operations.ts";
 import type { ReadSecret, SecretNode } from "./providers/secret-provider.ts";
 import { formatPrefix } from "./secret-uri.ts";
 import type { SecretRef } from "./tenant-guard.ts";

@@ -8,8 +8,8 @@ import { createResourceRef, parseTenantSalt, type ResourceRef } from "#events/re
 import { parseAllowedMounts, type AllowedMounts } from "./allowed-mounts.ts";
 import { createNarrowPlaces, createTenantGuard, ownerOf, type NarrowPlaces, type TenantGuard } from "./tenant-guard.ts";
 import { parseSecretUri, type SecretPrefix } from "./secret-uri.ts";
-import { placeOf, type KvServer } from "./providers/kvv2/kv-settings.ts";
-import { parseSchemeAliases, type Scheme, type SchemeTable } from "./uri-schemes.ts";
+import type { Scheme } from "#contract/secret-schemes.ts";
+import { parseSchemeAliases, type SchemeTable } from "./uri-schemes.ts";
 
 /** A salt; what is wrong with it is told as of `name`. */
 const readSalt = (text: string, context: z.RefinementCtx, name = ""): Buffer => {
@@ -126,8 +126,7 @@ export const anonymousTenantOf = (config: SecretsConfig, environment: Environmen
 export const readSecretsPolicy = (
   config: SecretsConfig,
   environment: Environment,
-  servers: ReadonlyMap<Scheme, KvServer> = new Map(),
-  /** Which stores they were found to be; by their addresses unless given. */
+  /** The store of each scheme that has one, by its address or by what it reports of itself. */
   stores: ReadonlyMap<Scheme, string> = new Map(),
   operator: () => string | undefined = () => undefined,
 ): { readonly policy: SecretsPolicy; readonly mounts: AllowedMounts; readonly faults: readonly Fault[] } => {
@@ -155,8 +154,7 @@ export const readSecretsPolicy = (
   need(config.tenantSalt !== undefined || config.previousSalts.length === 0, "TENANT_SALT", "is needed with TENANT_SALT_PREVIOUS");
   const { schemes, faults: aliasFaults } = parseSchemeAliases(config.schemeAliases, "SECRETS_SCHEME_ALIASES");
   const tenantId = config.tenantId;
-  const places = new Map([...servers].map(([scheme, server]) => [scheme, stores.get(scheme) ?? placeOf(server)]));
-  const { mounts, faults: mountFaults } = parseAllowedMounts({ text: config.allowedMounts, tenantId, schemes, servers: places });
+  const { mounts, faults: mountFaults } = parseAllowedMounts({ text: config.allowedMounts, tenantId, schemes, servers: stores });
   return {
     policy: {
       schemes,
@@ -180,9 +178,9 @@ export const readSecretsPolicy = (
 export const secretOwnerOf = (
   config: SecretsConfig,
   environment: Environment,
-  servers: ReadonlyMap<Scheme, KvServer>,
+  stores: ReadonlyMap<Scheme, string>,
 ): ((uri: string) => string | undefined) => {
-  const { policy, mounts } = readSecretsPolicy(config, environment, servers);
+  const { policy, mounts } = readSecretsPolicy(config, environment, stores);
   return (uri) => {
     try {
       return ownerOf(mounts, parseSecretUri(uri, policy.schemes));

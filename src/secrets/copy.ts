@@ -1,7 +1,8 @@
 import { Problem } from "#contract/problem.ts";
 import { asProblem } from "#http/problem-body.ts";
 import { requireDecided, type SecretPermit } from "./authorize-secret.ts";
-import { operations, type Operation } from "./operations.ts";
+import { secretStores } from "#contract/secret-schemes.ts";
+import { secretOperations, type SecretOperation } from "#contract/secret-operations.ts";
 import type { OperationPipeline, Performed, Who } from "./pipeline.ts";
 import type { Intend, ReadSecret, SecretChange, SecretProvider, WriteExpectation, WrittenSecret } from "./providers/secret-provider.ts";
 import { formatPrefix, type SecretPrefix, type SecretUri } from "./secret-uri.ts";
@@ -21,16 +22,16 @@ export interface Carry {
 /** Both are, or are keys of, one secret: what is written to one makes the next version of the other. */
 export const isOnePath = (from: SecretUri, to: SecretUri): boolean => formatPrefix(from) === formatPrefix(to);
 
-/** The way to what is addressed in the file, where a key that holds a map and a path to that map are one thing. */
-const stepsOf = ({ segments }: SecretUri, key: string | undefined): SecretPrefix => ({
-  scheme: "yaml",
-  mount: "",
+/** The path to what is addressed, in a store where a key that holds a map and a path to that map are one thing. */
+const stepsOf = ({ scheme, mount, segments }: SecretUri, key: string | undefined): SecretPrefix => ({
+  scheme,
+  mount,
   segments: key === undefined ? segments : [...segments, key],
 });
 
-/** Whether one holds the other in the file: taking the one away, or putting something in its place, would take the other. */
+/** Whether one holds the other in their store: taking the one away, or putting something in its place, would take the other. */
 const overlap = (from: SecretUri, to: SecretUri): boolean => {
-  if (from.scheme !== "yaml" || to.scheme !== "yaml") return false;
+  if (secretStores[from.scheme].grammar.nestsSecrets !== true) return false;
   const [source, target] = [stepsOf(from, from.key), stepsOf(to, to.key ?? from.key)];
   return isBelow(source, target) || isBelow(target, source);
 };
@@ -52,14 +53,14 @@ const changeOf = ({ from, to }: Carry, value: SecretData): SecretChange => {
     : { value, replace: from.key === undefined };
 };
 
-const writeTo = ({ to, cas, who }: Carry) => ({ operation: operations.write, uri: to, cas, argument: "toUri", ...who });
+const writeTo = ({ to, cas, who }: Carry) => ({ operation: secretOperations.write, uri: to, cas, argument: "toUri", ...who });
 
 /** Whether the caller may write the target at all, and what lies there now, before the source is read. */
 export const lookAtTarget = (perform: OperationPipeline, carry: Carry): ReturnType<OperationPipeline["look"]> =>
   perform.look({ ...writeTo(carry), change: changeOf(carry, carry.from.key === undefined ? new Map() : "") });
 
 /** The source's part of a copy or a move. */
-export const sourceOf = (operation: Operation, { from, who }: Carry) => ({ operation, uri: from, argument: "fromUri", ...who });
+export const sourceOf = (operation: SecretOperation, { from, who }: Carry) => ({ operation, uri: from, argument: "fromUri", ...who });
 
 /** Whether anything is there: a read whose value goes nowhere. */
 const isThere = async (provider: SecretProvider, ref: SecretRef): Promise<boolean> => {
@@ -94,12 +95,12 @@ const expectOf = ({ overwrite, cas }: Carry, { nodes: decided }: SecretPermit, i
 });
 
 /** What only looks is recorded as a read, and told nobody. */
-const looking = ({ event: _event, ...operation }: Operation): Operation => ({ ...operation, op: operations.read.op });
+const looking = ({ event: _event, ...operation }: SecretOperation): SecretOperation => ({ ...operation, op: secretOperations.read.op });
 
 /** All that may refuse a copy, or a move, and nothing of it done. `removes`: what else the source must let be done. Throws as they do. */
 export const lookAtCarry = async (
   perform: OperationPipeline,
-  operation: Operation,
+  operation: SecretOperation,
   carry: Carry,
   removes?: (provider: SecretProvider, ref: SecretRef, permit: SecretPermit, read: ReadSecret) => Promise<void>,
 ) => {
@@ -112,7 +113,7 @@ export const lookAtCarry = async (
       const change = changeOf(carry, SecretValue.reveal(read.value));
       const target = await perform({
         ...writeTo(carry),
-        operation: looking(operations.write),
+        operation: looking(secretOperations.write),
         change,
         act: async (to, at, may) => {
           await untilTouched((intend) => to.write(at, change, expectOf(carry, may, intend)));
@@ -172,7 +173,7 @@ export const copySecretTo = async (perform: OperationPipeline, carry: Carry) => 
   requireCarriable(carry);
   await lookAtTarget(perform, carry);
   const done = await perform({
-    ...sourceOf(operations.copy, carry),
+    ...sourceOf(secretOperations.copy, carry),
     act: async (provider, ref, permit) => {
       const read = requireDecided(await provider.read(ref), permit);
       return { version: read.version, put: await putAtTarget(perform, carry, read) };

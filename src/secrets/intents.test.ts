@@ -16,7 +16,8 @@ import { createChanges } from "./changes.ts";
 import { createIntents } from "./intents.ts";
 import { isSameData, SecretValue, toSecretData } from "./secret-value.ts";
 import { settleIntents } from "./settle-intents.ts";
-import { parseSchemeAliases, type Scheme } from "./uri-schemes.ts";
+import type { Scheme } from "#contract/secret-schemes.ts";
+import { parseSchemeAliases } from "./uri-schemes.ts";
 
 const scopes = ["read", "write", "rotate", "delete", "destroy", "read_metadata"].map((name) => `secrets.${name}`);
 const ada = { sub: "person:ada", tenant: "tenant:acme", scopes };

@@ -1,6 +1,6 @@
 import { Problem } from "#contract/problem.ts";
 import type { SecretsPolicy } from "./config.ts";
-import type { Operation } from "./operations.ts";
+import type { SecretOperation } from "#contract/secret-operations.ts";
 import type { OperationPipeline, Who } from "./pipeline.ts";
 import type { ListedSecret, Listing } from "./providers/secret-provider.ts";
 import type { createSecretDecision } from "./authorize-secret.ts";
@@ -10,7 +10,7 @@ import { isBelow } from "./tenant-guard.ts";
 import { lowerAscii } from "./uri-schemes.ts";
 
 export interface ListAsk extends Who {
-  readonly operation: Operation;
+  readonly operation: SecretOperation;
   readonly prefix?: string;
   readonly cursor?: string;
   readonly limit: number;

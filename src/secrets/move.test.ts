@@ -17,7 +17,8 @@ import { createChanges } from "./changes.ts";
 import { createMoveJournal } from "./move-journal.ts";
 import { settleMoves } from "./move.ts";
 import { isSameData, SecretValue, toSecretData } from "./secret-value.ts";
-import { parseSchemeAliases, type Scheme } from "./uri-schemes.ts";
+import type { Scheme } from "#contract/secret-schemes.ts";
+import { parseSchemeAliases } from "./uri-schemes.ts";
 
 const openBaoA = sharedOpenBao((t) => requireProgram(t, "bao"), { storage: "memory" });
 const openBaoB = sharedOpenBao((t) => requireProgram(t, "bao"), { storage: "memory" });

@@ -13,7 +13,7 @@ import {
 } from "./copy.ts";
 import { requireDecided } from "./authorize-secret.ts";
 import type { Move, MoveJournal } from "./move-journal.ts";
-import { operations } from "./operations.ts";
+import { secretOperations } from "#contract/secret-operations.ts";
 import type { OperationPipeline } from "./pipeline.ts";
 import type { ReadSecret, SecretProvider, WrittenSecret } from "./providers/secret-provider.ts";
 import { settledAct, type SettleParts } from "./secret-record.ts";
@@ -48,7 +48,7 @@ export const moveSecretTo = async (perform: OperationPipeline, journal: MoveJour
   await lookAtTarget(perform, carry);
   const { from, to, who } = carry;
   const done = await perform({
-    ...sourceOf(operations.move, carry),
+    ...sourceOf(secretOperations.move, carry),
     act: async (provider, ref, permit, { intend }) => {
       const read = requireDecided(await provider.read(ref), permit);
       const id = await journal.begin({
@@ -82,7 +82,7 @@ export const moveSecretTo = async (perform: OperationPipeline, journal: MoveJour
 
 /** All that may refuse a move, and nothing of it done. Throws as it does. */
 export const lookAtMove = async (perform: OperationPipeline, carry: Carry) => {
-  const looked = await lookAtCarry(perform, operations.move, carry, (provider, ref, permit, onlyIf) =>
+  const looked = await lookAtCarry(perform, secretOperations.move, carry, (provider, ref, permit, onlyIf) =>
     untilTouched((intend) => removeSource(provider, ref, { hard: false, decided: permit.nodes, onlyIf, intend })),
   );
   return { ...looked, state: "planned" as const };
@@ -136,7 +136,7 @@ const record = (parts: SettleParts, move: Move, state: "done" | "failed", code?:
     const from = parseSecretUri(move.from_uri, parts.schemes);
     const versions = move.source_version === null ? [] : [move.source_version];
     const end = { outcome: state === "done" ? "ok" : "refused", code, wanted: "deleted", versions } as const;
-    const operation = { ...operations.move, purposes: ["delete"] } as const;
+    const operation = { ...secretOperations.move, purposes: ["delete"] } as const;
     return { result: undefined, ...settledAct(move, operation, from, "move_id", end, parts) };
   });
 

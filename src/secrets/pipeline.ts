@@ -12,12 +12,12 @@ import type { SecretsPolicy } from "./config.ts";
 import type { Changes, Done } from "./changes.ts";
 import type { createSecretDecision, SecretPermit } from "./authorize-secret.ts";
 import type { IntentEnd, Intents } from "./intents.ts";
-import { operations, type Operation, type Purpose } from "./operations.ts";
+import { secretOperations, type SecretOperation, type Purpose } from "#contract/secret-operations.ts";
 import type { Intend, Intent, SecretChange, SecretProvider, Standing, WrittenSecret } from "./providers/secret-provider.ts";
 import { entryOf, eventOf, eventTypesOf, NOT_DONE, refOf, versionsOf, type RecordedOperation } from "./secret-record.ts";
 import type { SecretUri } from "./secret-uri.ts";
 import type { SecretRef } from "./tenant-guard.ts";
-import type { Scheme } from "./uri-schemes.ts";
+import { isAble, type Scheme } from "#contract/secret-schemes.ts";
 
 export interface OperationPipelineParts {
   readonly policy: SecretsPolicy;
@@ -51,7 +51,7 @@ export const whoOf = ({ caller, request, correlationId }: From): Who => ({ calle
 
 /** One wish: the body was read, the URI parsed, nothing was decided. */
 export interface SecretAsk<R> extends Who {
-  readonly operation: Operation;
+  readonly operation: SecretOperation;
   readonly uri: SecretUri;
   /** Of `?purpose=`. */
   readonly wanted?: "read" | "execute";
@@ -103,10 +103,10 @@ export interface OperationPipeline {
 const PURPOSE_HEADER = "x-purpose";
 
 /** What the URI may not name here, and 501 before anything is asked: what nobody here can do needs no decision. */
-const requireProvider = (operation: Operation, uri: SecretUri, providers: OperationPipelineParts["providers"]): SecretProvider => {
+const requireProvider = (operation: SecretOperation, uri: SecretUri, providers: OperationPipelineParts["providers"]): SecretProvider => {
   if (uri.version !== undefined && !operation.takesVersion) throw new Problem("uri_version_not_allowed");
   if (uri.key !== undefined && !operation.takesKey) throw new Problem("fragment_not_allowed");
-  if (!operation.schemes.includes(uri.scheme)) throw new Problem("not_supported");
+  if (!isAble(uri.scheme, operation.ability)) throw new Problem("not_supported");
   const provider = providers.get(uri.scheme);
   if (provider === undefined) throw new Problem("provider_not_configured");
   if (!provider.can.has(operation.ability)) throw new Problem("not_supported");
@@ -115,7 +115,7 @@ const requireProvider = (operation: Operation, uri: SecretUri, providers: Operat
 
 /** Agents use secrets through tools and never hold one; a person says what for. */
 const requireValueReader = (
-  operation: Operation,
+  operation: SecretOperation,
   requester: SecretRequester,
   headers: Headers,
   policy: SecretsPolicy,
@@ -132,9 +132,10 @@ const requireValueReader = (
 
 const changing: ReadonlySet<Purpose> = new Set(["write", "rotate", "delete", "undelete", "destroy_versions"]);
 /** What only looks, or is the source of a copy, is done by having succeeded. */
-const changesStore = ({ event, purposes: [purpose] }: Operation): boolean => event !== undefined && changing.has(purpose);
+const changesStore = ({ event, purposes: [purpose] }: SecretOperation): boolean => event !== undefined && changing.has(purpose);
 /** A rotation to the value that was there already ends no value: it made a version, and is reported as that. */
-const isRotation = ({ op }: Operation, result: unknown): boolean => op === "rotate" && (result as Partial<WrittenSecret>).changed !== false;
+const isRotation = ({ op }: SecretOperation, result: unknown): boolean =>
+  op === "rotate" && (result as Partial<WrittenSecret>).changed !== false;
 
 const isDenial = (problem: Problem): boolean => problem.status === 403 || problem.code === "step_up_required";
 /** The decision that a problem names. */
@@ -326,7 +327,7 @@ export const createOperationPipeline = (parts: OperationPipelineParts): Operatio
     const [outcome, code] = isDone ? (["ok"] as const) : (["refused", NOT_DONE] as const);
     const durationMs = observe(recorded, outcome, started, code);
     const reported = isDone ? { ...versionsOf(intent, result), ...ask.reported?.(result) } : {};
-    const made = ask.operation.op === "rotate" && !isRotation(ask.operation, result) ? operations.write : ask.operation;
+    const made = ask.operation.op === "rotate" && !isRotation(ask.operation, result) ? secretOperations.write : ask.operation;
     const events = (isDone ? eventTypesOf(made, ref, intent?.wanted) : []).map((type) =>
       eventOf(recorded, parts.resourceRef, { type, outcome, durationMs, reported }),
     );

@@ -5,7 +5,7 @@ import { actorKindOf } from "#authn/actor-kind.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { ServiceIdentity } from "#authn/service-identity.ts";
 import type { SecretsPolicy } from "./config.ts";
-import type { Operation, Purpose } from "./operations.ts";
+import type { SecretOperation, Purpose } from "#contract/secret-operations.ts";
 
 /** The tool call that a workload reads for, out of its headers. */
 export interface CallBehind {
@@ -27,7 +27,7 @@ export interface SecretRequester {
 
 /** What somebody is known by: the wish, and the request that it came with. */
 interface Recognised {
-  readonly operation: Operation;
+  readonly operation: SecretOperation;
   readonly caller: Caller;
   readonly headers: Headers;
   /** Of `?purpose=`. */

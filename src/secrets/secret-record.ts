@@ -5,14 +5,15 @@ import type { ResourceRef } from "#events/resource-ref.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { SecretRequester } from "./requester.ts";
 import type { Changes } from "./changes.ts";
-import type { Operation } from "./operations.ts";
+import type { SecretOperation } from "#contract/secret-operations.ts";
 import type { Intent, SecretProvider } from "./providers/secret-provider.ts";
 import type { SecretPrefix, SecretUri } from "./secret-uri.ts";
-import type { Scheme, SchemeTable } from "./uri-schemes.ts";
+import { secretStores, type Scheme } from "#contract/secret-schemes.ts";
+import type { SchemeTable } from "./uri-schemes.ts";
 
 /** What one operation is, for its records: no path, no key, no value, no stated purpose. */
 export interface RecordedOperation {
-  readonly operation: Operation;
+  readonly operation: SecretOperation;
   readonly requester: SecretRequester;
   readonly uri: SecretUri;
   readonly isPlatform?: boolean;
@@ -83,16 +84,15 @@ export const versionsOf = (intent: Intent | undefined, result: unknown): { reado
 /** The audit log's code of an act that did nothing. */
 export const NOT_DONE = "not_done";
 
-const marks = { deleted: "deleted", active: "undeleted", destroyed: "destroyed" } as const;
-/** What an act is told as: by its operation, and by what was done to versions of a store, or to the file. */
+/** Event types of an act: that of its operation, and that of what was done to its store. */
 export const eventTypesOf = (
-  { event }: Pick<Operation, "event">,
+  { event }: Pick<SecretOperation, "event">,
   { scheme }: SecretUri,
   wanted: Intent["wanted"] | undefined,
-): readonly string[] => [
-  ...(event === undefined ? [] : [event]),
-  ...(wanted === undefined || wanted === "written" ? [] : [scheme === "yaml" ? "secrets.yaml.removed" : `secrets.kv2.${marks[wanted]}`]),
-];
+): readonly string[] =>
+  [event, wanted === undefined || wanted === "written" ? undefined : secretStores[scheme].events[wanted]].filter(
+    (type) => type !== undefined,
+  );
 
 /** References of a secret's path and of every place above it, so that a stream finds what lies below one of them. */
 const placeRefs = (resourceRef: ResourceRef, tenant: string, { scheme, mount, segments }: SecretUri): readonly string[] =>
@@ -163,7 +163,7 @@ export interface LeftEnd {
 /** Record and event of an act whose end Sallyport found out for a process that died: its own, on behalf of whoever had asked for it. */
 export const settledAct = (
   left: LeftAct,
-  operation: Pick<Operation, "op" | "purposes" | "event">,
+  operation: Pick<SecretOperation, "op" | "purposes" | "event">,
   uri: SecretUri,
   named: "move_id" | "intent_id",
   { outcome, code, wanted, versions }: LeftEnd,

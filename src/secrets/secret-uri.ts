@@ -1,7 +1,8 @@
 import { Buffer } from "node:buffer";
 import { Problem, type ProblemCode } from "#contract/problem.ts";
 import { decodeKey } from "./secret-key.ts";
-import { hasVersions, lowerAscii, type Scheme, type SchemeTable } from "./uri-schemes.ts";
+import { isAble, secretStores, type Scheme } from "#contract/secret-schemes.ts";
+import { lowerAscii, type SchemeTable } from "./uri-schemes.ts";
 
 /**
  * scheme "://" mount 1*("/" segment) ["#" key] ["?version=" N], at most 1,024 bytes and 32 segments. Frozen. What is
@@ -26,7 +27,6 @@ export type SecretPrefix = Pick<SecretUri, "scheme" | "mount" | "segments">;
 const MAX_BYTES = 1024;
 const MAX_SEGMENTS = 32;
 const MAX_SEGMENT = 128;
-const YAML_MOUNT = "secret";
 const reserved: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"]);
 
 const NO_MOUNT = /[^A-Za-z0-9._-]/;
@@ -106,7 +106,8 @@ const parsePath = (text: string, start: number, end: number, scheme: Scheme, isP
   const parts = text.slice(start, end).split("/");
   if (isPrefix && parts.length > 1 && parts.at(-1) === "") parts.pop();
   const [mount = "", ...segments] = parts;
-  if (scheme === "yaml" && mount !== YAML_MOUNT) refuse("uri_authority", `the mount of yaml is "${YAML_MOUNT}"`, start);
+  const { mount: only = mount, reservesNames } = secretStores[scheme].grammar;
+  if (mount !== only) refuse("uri_authority", `the mount of ${scheme} is "${only}"`, start);
   if (!isPrefix && (segments.length === 0 || (segments.length === 1 && segments[0] === "")))
     refuse("uri_path_empty", "a path follows the mount", end);
   let at = start;
@@ -122,7 +123,7 @@ const parsePath = (text: string, start: number, end: number, scheme: Scheme, isP
     requireCharacters(segment, at, NO_SEGMENT);
     at += segment.length + 1;
   }
-  if (scheme === "yaml" && segments.some((segment) => reserved.has(segment)))
+  if (reservesNames === true && segments.some((segment) => reserved.has(segment)))
     refuse("uri_segment_reserved", "a reserved name is no segment", start);
   return { mount, segments };
 };
@@ -132,14 +133,15 @@ const parseKey = (tail: Tail, scheme: Scheme): { key: string; canonical: string 
   if (tail.keyText === "") return refuse("uri_key_empty", "a key follows the number sign", tail.keyAt);
   const read = decodeKey(tail.keyText);
   if ("code" in read) return refuse(read.code, read.rule, tail.keyAt + read.at);
-  if (scheme === "yaml" && reserved.has(read.key)) return refuse("uri_key_reserved", "a reserved name is no key", tail.keyAt);
+  if (secretStores[scheme].grammar.reservesNames === true && reserved.has(read.key))
+    return refuse("uri_key_reserved", "a reserved name is no key", tail.keyAt);
   return read;
 };
 
 /** N of `version=N`, as text of its own or inside a URI: one spelling, at most 10 digits. */
 export const parseVersion = (text: string, scheme: Scheme, at = 0): number => {
   if (!/^[1-9][0-9]{0,9}$/.test(text)) return refuse("uri_version", "a version is 1 to 10 digits without a leading zero", at);
-  return hasVersions(scheme) ? Number(text) : refuse("uri_version_unsupported", "this provider keeps no versions", at);
+  return isAble(scheme, "versions") ? Number(text) : refuse("uri_version_unsupported", "this provider keeps no versions", at);
 };
 
 /** Whether a name could stand as a segment: only then has what lies under it a URI of its own. */
@@ -161,9 +163,11 @@ const parsePlain = (text: string, schemes: SchemeTable): SecretUri | undefined =
   const scheme = schemes.get(name) ?? schemes.get(lowerAscii(name));
   if (scheme === undefined || mount === "." || mount === "..") return undefined;
   const segments = path.slice(1).split("/");
-  if (digits !== undefined && !hasVersions(scheme)) return undefined;
-  if (scheme === "yaml" && (mount !== YAML_MOUNT || (key !== undefined && reserved.has(key)))) return undefined;
-  if (scheme === "yaml") for (const segment of segments) if (reserved.has(segment)) return undefined;
+  if (digits !== undefined && !isAble(scheme, "versions")) return undefined;
+  const { mount: only = mount, reservesNames } = secretStores[scheme].grammar;
+  if (mount !== only) return undefined;
+  if (reservesNames === true && ((key !== undefined && reserved.has(key)) || segments.some((segment) => reserved.has(segment))))
+    return undefined;
   const place = `${scheme}://${mount}${path}`;
   const id = key === undefined ? place : `${place}#${key}`;
   const canonical = digits === undefined ? id : `${id}?version=${digits}`;
@@ -200,7 +204,7 @@ export const parseSecretUri = (input: unknown, schemes: SchemeTable): SecretUri 
 
 /** Parses `scheme://mount[/segment...][/]`; text without `://` is a path below `yaml://secret`. */
 export const parseSecretPrefix = (input: string, schemes: SchemeTable): SecretPrefix => {
-  const { text, scheme, start } = openText(input === "" || input.includes("://") ? input : `yaml://${YAML_MOUNT}/${input}`, schemes);
+  const { text, scheme, start } = openText(input === "" || input.includes("://") ? input : `yaml://secret/${input}`, schemes);
   const tail = splitTail(text, start);
   if (tail.versionText !== undefined) refuse("uri_query", "a prefix has no version", tail.pathEnd);
   if (tail.keyText !== undefined) refuse("uri_key", "a prefix has no key", tail.pathEnd);

@@ -23,7 +23,7 @@ import type { KeyedAnswers } from "./keyed-answers.ts";
 import { copySecretTo, lookAtCarry } from "./copy.ts";
 import { lookAtMove, moveSecretTo } from "./move.ts";
 import type { MoveJournal } from "./move-journal.ts";
-import { operations } from "./operations.ts";
+import { secretOperations } from "#contract/secret-operations.ts";
 import { whoOf, type OperationPipeline, type From } from "./pipeline.ts";
 import { writeReply } from "./reply.ts";
 import { parseSecretUri } from "./secret-uri.ts";
@@ -95,7 +95,7 @@ export const serveActs = ({ router, perform, policy, journal, answers, changes, 
     if (owner === undefined)
       throw new Problem("owner_invalid", { errors: [{ path: "/owner", message: "must be kind:name, e.g. group:payments" }] });
     const { ref, result } = await perform({
-      operation: operations.owner,
+      operation: secretOperations.owner,
       uri,
       ...whoOf(from),
       act: async (provider, at) => {
@@ -131,7 +131,7 @@ export const serveActs = ({ router, perform, policy, journal, answers, changes, 
     who: whoOf(from),
   });
   serveOnce(copySecret, (perform) => async (call) => {
-    if (call.body.dry_run === true) return answer(await lookAtCarry(perform, operations.copy, carryOf(call)));
+    if (call.body.dry_run === true) return answer(await lookAtCarry(perform, secretOperations.copy, carryOf(call)));
     const done = await copySecretTo(perform, carryOf(call));
     return answer(done, { status: done.created ? 201 : 200 });
   });

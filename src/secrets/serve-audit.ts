@@ -22,7 +22,7 @@ import type { Router } from "#http/serve.ts";
 import type { PdpClient } from "#pdp-client/pdp-client.ts";
 import type { Database } from "#store/database.ts";
 import type { SecretsPolicy } from "./config.ts";
-import { operations, type Operation } from "./operations.ts";
+import { secretOperations, type SecretOperation } from "#contract/secret-operations.ts";
 import { readSecretQuery } from "./secret-request.ts";
 import { formatPrefix, parseSecretPrefix, parseSecretUri } from "./secret-uri.ts";
 
@@ -54,7 +54,9 @@ const DEFAULT_LIMIT = 100;
 const MAX_OPS = 20;
 const IS_REFERENCE = /^sr1\./;
 /** By operation, what is told of it; of what only looks nothing is. */
-const ops: ReadonlyMap<string, string | undefined> = new Map(Object.values<Operation>(operations).map(({ op, event }) => [op, event]));
+const ops: ReadonlyMap<string, string | undefined> = new Map(
+  Object.values<SecretOperation>(secretOperations).map(({ op, event }) => [op, event]),
+);
 
 /** The stream is no endpoint that answers JSON; its rules are those of one. */
 const stream = endpoint("secrets", "GET", `${secretsBase}/events`, {

@@ -17,13 +17,13 @@ import type { Changes } from "./changes.ts";
 import type { SecretsPolicy } from "./config.ts";
 import type { createSecretDecision } from "./authorize-secret.ts";
 import { createListing } from "./listing.ts";
-import { operations } from "./operations.ts";
+import { secretOperations } from "#contract/secret-operations.ts";
 import { whoOf, type OperationPipeline, type From } from "./pipeline.ts";
 import type { SecretDetail, SecretProvider, SecretVersion } from "./providers/secret-provider.ts";
 import { formatPrefix, parseSecretUri, type SecretPrefix } from "./secret-uri.ts";
 import { SecretValue, wireOf } from "./secret-value.ts";
 import type { SecretRef } from "./tenant-guard.ts";
-import { hasVersions } from "./uri-schemes.ts";
+import { isAble } from "#contract/secret-schemes.ts";
 
 export interface ListingParts {
   readonly router: Router<Caller>;
@@ -72,7 +72,7 @@ export const serveListings = (parts: ListingParts): void => {
     return {
       mounts: placesOf(caller.tenant).map((place) => ({
         uri: formatPrefix(place),
-        versions: hasVersions(place.scheme),
+        versions: isAble(place.scheme, "versions"),
         writable: parts.isWritable(place),
       })),
     };
@@ -82,7 +82,7 @@ export const serveListings = (parts: ListingParts): void => {
     const page = await list({
       ...query,
       ...whoOf(from),
-      operation: operations.metadata,
+      operation: secretOperations.metadata,
       limit: query.limit ?? DEFAULT_LIMIT,
       depth: query.depth ?? 1,
     });
@@ -102,7 +102,7 @@ export const serveListings = (parts: ListingParts): void => {
     const page = await list({
       ...query,
       ...whoOf(from),
-      operation: operations.search,
+      operation: secretOperations.search,
       limit: query.limit ?? DEFAULT_LIMIT,
       depth: query.depth ?? DEFAULT_DEPTH,
     });
@@ -117,7 +117,7 @@ export const serveListings = (parts: ListingParts): void => {
 
   router.serve(listSecretKeys, async ({ query, ...from }) => {
     const { ref, result } = await perform({
-      operation: operations.keys,
+      operation: secretOperations.keys,
       uri: parseSecretUri(query.uri, policy.schemes),
       ...whoOf(from),
       act: (provider, at) => provider.keys(at),
@@ -125,7 +125,11 @@ export const serveListings = (parts: ListingParts): void => {
     return { uri: ref.canonical, keys: [...result.keys], nodes: [...result.nodes] };
   });
 
-  const describe = async (operation: typeof operations.detail | typeof operations.versions, uri: string | undefined, from: From) => {
+  const describe = async (
+    operation: typeof secretOperations.detail | typeof secretOperations.versions,
+    uri: string | undefined,
+    from: From,
+  ) => {
     const { ref, result } = await perform<SecretDetail>({
       operation,
       uri: parseSecretUri(uri, policy.schemes),
@@ -136,14 +140,14 @@ export const serveListings = (parts: ListingParts): void => {
     const last = await parts.changes.last(ref.tenant, [ref.id], result.current_version);
     return { uri: ref.canonical, ...result, ...last.get(ref.id), versions: result.versions };
   };
-  router.serve(describeSecret, ({ query, ...from }) => describe(operations.detail, query.uri, from));
+  router.serve(describeSecret, ({ query, ...from }) => describe(secretOperations.detail, query.uri, from));
   router.serve(listSecretVersions, async ({ query, ...from }) => {
     if (query.fingerprints !== "true") {
-      const { uri, current_version, versions } = await describe(operations.versions, query.uri, from);
+      const { uri, current_version, versions } = await describe(secretOperations.versions, query.uri, from);
       return { uri, current_version, versions };
     }
     const { ref, result } = await perform({
-      operation: { ...operations.versions, purposes: ["read"] },
+      operation: { ...secretOperations.versions, purposes: ["read"] },
       uri: parseSecretUri(query.uri, policy.schemes),
       ...whoOf(from),
       act: async (provider, at) => {

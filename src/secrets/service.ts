@@ -29,15 +29,14 @@ import { listSecretMetadata, listSecretMounts, searchSecrets } from "#contract/s
 import { createIntents } from "./intents.ts";
 import { createMoveJournal } from "./move-journal.ts";
 import { settleMoves } from "./move.ts";
-import { operations } from "./operations.ts";
+import { secretOperations } from "#contract/secret-operations.ts";
 import { createPendingAudits } from "./pending-audits.ts";
 import { createOperationPipeline, whoOf } from "./pipeline.ts";
-import type { KvServer } from "./providers/kvv2/kv-settings.ts";
 import type { SecretProvider } from "./providers/secret-provider.ts";
 import { plainReply, valueReply } from "./reply.ts";
 import { parseSecretBody, readSecretQuery } from "./secret-request.ts";
 import { parseSecretUri, parseVersion, type SecretUri } from "./secret-uri.ts";
-import type { Scheme } from "./uri-schemes.ts";
+import type { Scheme } from "#contract/secret-schemes.ts";
 import { StartFaults } from "#contract/start-faults.ts";
 import { settleIntents } from "./settle-intents.ts";
 import { serveActs } from "./serve-acts.ts";
@@ -53,8 +52,8 @@ import { createValueReadLimit } from "./value-read-limit.ts";
 
 export interface SecretsParts {
   readonly config: SecretsConfig;
-  /** KVv2 servers by scheme. */
-  readonly servers?: ReadonlyMap<Scheme, KvServer>;
+  /** The address of the store of each scheme that has one. */
+  readonly stores?: ReadonlyMap<Scheme, string>;
   /** One a scheme at most; `createYamlProvider` makes that of the file. */
   readonly providers: readonly SecretProvider[];
   readonly authenticate: Authenticate;
@@ -107,7 +106,7 @@ const withVersion = (uri: SecretUri, text: string | undefined): SecretUri => {
 /** Throws `StartFaults` for settings that do not go together; `readSecretsPolicy` tells them before. */
 export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
   let operator: string | undefined;
-  const { policy, faults } = readSecretsPolicy(parts.config, parts.environment, parts.servers, undefined, () => operator);
+  const { policy, faults } = readSecretsPolicy(parts.config, parts.environment, parts.stores, () => operator);
   if (faults.length > 0) throw new StartFaults(faults);
   if (!policy.hasMounts) parts.log.warn("secrets_without_mounts", { hint: "TENANT_ALLOWED_MOUNTS is empty: every secret is refused" });
   if (policy.anonymousTenant !== undefined) parts.log.warn("secrets_without_auth", { hint: "SECRETS_API_REQUIRE_AUTH is false" });
@@ -204,10 +203,10 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
     stopping: stopping.signal,
   });
 
-  router.serve(operations.read.endpoint, async ({ query, ...from }) =>
+  router.serve(secretOperations.read.endpoint, async ({ query, ...from }) =>
     plainReply(
       await perform({
-        operation: operations.read,
+        operation: secretOperations.read,
         uri: parseSecretUri(query.uri, policy.schemes),
         ...whoOf(from),
         act: async (provider, ref, permit) => requireDecided(await provider.read(ref), permit),
@@ -215,10 +214,10 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
     ),
   );
 
-  router.serve(operations.value.endpoint, async ({ query, ...from }) =>
+  router.serve(secretOperations.value.endpoint, async ({ query, ...from }) =>
     valueReply(
       await perform({
-        operation: operations.value,
+        operation: secretOperations.value,
         uri: withVersion(parseSecretUri(query.uri, policy.schemes), query.version),
         ...whoOf(from),
         wanted: query.purpose,

@@ -2,7 +2,7 @@ import { asProblem } from "#http/problem-body.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { IntentEnd, Intents, OpenIntent } from "./intents.ts";
-import { operations } from "./operations.ts";
+import { secretOperations } from "#contract/secret-operations.ts";
 import { NOT_DONE, settledAct, type SettleParts } from "./secret-record.ts";
 import type { SecretProvider } from "./providers/secret-provider.ts";
 import { formatPrefix, parseSecretUri, type SecretUri } from "./secret-uri.ts";
@@ -62,7 +62,7 @@ const settleOne = async (parts: SettleIntentParts, intent: OpenIntent): Promise<
   const provider = parts.providers.get(uri.scheme);
   if (provider === undefined) throw new Problem("provider_not_configured");
   const state = await lookAt(parts, intent, uri, provider);
-  const operation = Object.values(operations).find(({ op }) => op === intent.op) ?? operations.write;
+  const operation = Object.values(secretOperations).find(({ op }) => op === intent.op) ?? secretOperations.write;
   const [version] = intent.versions;
   if (state === "completed")
     await changes.end(

@@ -4,7 +4,8 @@ import { Problem } from "#contract/problem.ts";
 import { parseAllowedMounts } from "./allowed-mounts.ts";
 import { parseSecretUri } from "./secret-uri.ts";
 import { createNarrowPlaces, createTenantGuard } from "./tenant-guard.ts";
-import { parseSchemeAliases, type Scheme } from "./uri-schemes.ts";
+import type { Scheme } from "#contract/secret-schemes.ts";
+import { parseSchemeAliases } from "./uri-schemes.ts";
 
 const { schemes } = parseSchemeAliases(["openbao+kv2=vaultA+kv2", "vault+kv2=vaultB+kv2"], "SECRETS_SCHEME_ALIASES");
 const twoServers: ReadonlyMap<Scheme, string> = new Map([

@@ -1,13 +1,8 @@
 import type { Fault } from "#contract/problem.ts";
-import { secretSchemes } from "#contract/secret-schemes.ts";
-
-export type Scheme = (typeof secretSchemes)[number];
+import { secretSchemes, type Scheme } from "#contract/secret-schemes.ts";
 
 /** Lower-case name, alias or scheme itself, to the scheme it stands for. */
 export type SchemeTable = ReadonlyMap<string, Scheme>;
-
-/** Whether the store of a scheme keeps old versions, as its provider says by its ability `versions`. */
-export const hasVersions = (scheme: Scheme): boolean => scheme !== "yaml";
 
 /** ASCII only: `toLowerCase` alone would turn the Kelvin sign into `k` and so open a second spelling. */
 export const lowerAscii = (text: string): string =>
@@ -17,7 +12,7 @@ export const lowerAscii = (text: string): string =>
 const aliasName = /^[a-z][a-z0-9+.-]{0,31}$/;
 
 /**
- * Reads `name=scheme,name=scheme`. Aliases are replaced while parsing, so inside Sallyport one secret has one name.
+ * Reads `name=scheme,name=scheme`. Aliases are replaced while parsing, so one secret has one name internally.
  * An alias may not stand for an alias, nor take a scheme's own name.
  */
 export const parseSchemeAliases = (

@@ -10,7 +10,7 @@ import { startKvDouble } from "#testing/kv-double.ts";
 import { kvProvider, kvServer } from "#testing/kv-provider.ts";
 import { pdpWorld } from "#testing/pdp.ts";
 import { testSecrets } from "#testing/secrets.ts";
-import { operations } from "./operations.ts";
+import { secretOperations } from "#contract/secret-operations.ts";
 
 const scopes = ["read", "write", "delete", "destroy", "rotate", "read_metadata", "set_owner", "audit"].map((name) => `secrets.${name}`);
 type Json = Record<string, unknown>;
@@ -171,7 +171,7 @@ suite("walls between tenants' secrets, and around the platform's", () => {
       }
     }
     assert.deepEqual(
-      Object.keys(operations).filter((op) => !covered.has(op)),
+      Object.keys(secretOperations).filter((op) => !covered.has(op)),
       [],
     );
   });

@@ -10,6 +10,8 @@ export interface Schema {
   readonly minItems?: number;
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];
+  /** Optional in its form, and refused without by the handler. */
+  readonly needed?: boolean;
   readonly items?: Schema;
   readonly anyOf?: readonly Schema[];
   readonly oneOf?: readonly Schema[];
@@ -73,7 +75,11 @@ export const sampleOf = (schema: Schema, name: string): unknown => {
   if (schema.const !== undefined) return schema.const;
   if (schema.enum !== undefined) return schema.enum[0];
   if (schema.type === "object")
-    return Object.fromEntries((schema.required ?? []).map((member) => [member, sampleOf(schema.properties?.[member] ?? {}, member)]));
+    return Object.fromEntries(
+      Object.entries(schema.properties ?? {})
+        .filter(([member, { needed }]) => needed === true || schema.required?.includes(member) === true)
+        .map(([member, one]) => [member, sampleOf(one, member)]),
+    );
   if (schema.type === "array") return Array.from({ length: schema.minItems ?? 0 }, () => sampleOf(schema.items ?? {}, name));
   if (schema.format === "date-time") return "2026-01-01T00:00:00Z";
   if (schema.type === "number" || schema.type === "integer") return Math.max(schema.minimum ?? 1, 1);
@@ -99,3 +105,7 @@ export const put = (value: unknown, [name, ...rest]: readonly string[], at: unkn
   const held = typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : {};
   return { ...held, [name]: put(held[name], rest, at) };
 };
+
+/** The least that an endpoint takes, by its name and the form of its body or query. */
+export const leastOf = (name: string, form: z.ZodType | undefined): Readonly<Record<string, string>> =>
+  (samples[name] ?? (form === undefined ? {} : sampleOf(schemaOf(form), name))) as Readonly<Record<string, string>>;

@@ -13,7 +13,7 @@ import { openTrustingFetch } from "#http/trusting-fetch.ts";
 import { createPdpClient } from "#pdp-client/pdp-client.ts";
 import type { StartParts } from "#app/start-parts.ts";
 import { secretOwnerOf } from "#secrets/config.ts";
-import { kvServersOf } from "#secrets/providers/kvv2/kv-settings.ts";
+import { readStores } from "#secrets/providers/provider-kinds.ts";
 
 export interface ServicesParts extends StartParts {
   readonly plan: StartPlan;
@@ -106,4 +106,4 @@ export type Opening = ReturnType<typeof prepareOpening>;
 
 /** Whose place a secret URI names, as `TENANT_ALLOWED_MOUNTS` has it. */
 export const secretOwnerIn = ({ secretsConfig, common: { environment }, plan }: Opening): ((uri: string) => string | undefined) =>
-  secretOwnerOf(secretsConfig, environment, kvServersOf(plan.settings, environment).servers);
+  secretOwnerOf(secretsConfig, environment, readStores(plan.settings, environment).stores);

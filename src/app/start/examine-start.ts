@@ -7,7 +7,7 @@ import type { Log } from "#telemetry/log.ts";
 import { fault, thrownFaults, guarded, ok, warn, type Finding } from "./finding.ts";
 import { lookAtConfig, lookAtParts } from "./look-at-config.ts";
 import { lookAtKeys, lookAtTables, openDatabase } from "./look-at-database.ts";
-import { lookAtDataFolder, lookAtProvider, lookAtKafka, lookAtRedis, lookAtSecrets, lookAtTls, lookAtWebClient } from "./look-at-files.ts";
+import { lookAtDataFolder, lookAtProvider, lookAtKafka, lookAtRedis, lookAtTls, lookAtWebClient } from "./look-at-files.ts";
 import { lookAtMounts, lookAtStores } from "./look-at-stores.ts";
 import { lookAtPorts } from "./look-at-ports.ts";
 import { planStart, type StartPlan } from "./start-plan.ts";
@@ -103,8 +103,7 @@ export const examineStart = async (options: ExamineOptions): Promise<Examined> =
     guarded("settings", () => lookAtTls(plan)),
     lookAtWebClient(plan),
     guarded("settings", () => lookAtProvider(plan)),
-    plan.commandLine.serve.has("secrets") && (isUsable || settings.secrets.filePath !== undefined) ? lookAtSecrets(plan) : [],
-    guarded("settings", () => lookAtStores(plan)),
+    guarded("settings", () => lookAtStores(plan, isUsable ? plan.secretsFile : settings.secrets.filePath)),
     demo.length === 0 ? guarded("redis", () => lookAtRedis(plan)) : [],
     guarded("settings", () => lookAtKafka(plan)),
     lookAtKeys(plan, database),

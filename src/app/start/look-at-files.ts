@@ -2,8 +2,6 @@ import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { readTls } from "#http/tls-files.ts";
 import { openIssuerFetch } from "#authn/issuer-fetch.ts";
-import { parseVault } from "#secrets/providers/yaml/vault-document.ts";
-import { readVaultFile } from "#secrets/providers/yaml/vault-file.ts";
 import type { DataFolderLocked } from "#store/data-folder-lock.ts";
 import { folderFault } from "#store/make-folder.ts";
 import { openRedis, RedisFault } from "#store/redis.ts";
@@ -44,21 +42,6 @@ export const lookAtWebClient = async ({ settings, commandLine }: StartPlan): Pro
   const page = join(folder, "index.html");
   const isThere = (await stat(page).catch(() => undefined))?.isFile() === true;
   return [isThere ? ok("settings", `WEB_DIST_DIR: ${folder}`) : fault("settings", `WEB_DIST_DIR: ${page} is not there`)];
-};
-
-/** Looks at the file as a start would, and changes nothing of it. */
-export const lookAtSecrets = async ({ settings, secretsFile: path }: StartPlan): Promise<readonly Finding[]> => {
-  const isOpen = settings.instance.environment !== "production";
-  try {
-    const bytes = await readVaultFile({ path, mayTighten: isOpen, onlyLooks: true, warn: () => undefined });
-    if (bytes !== undefined) {
-      parseVault(bytes.text);
-      return [ok("secrets", path)];
-    }
-  } catch (error) {
-    return [fault("secrets", `YAML_VAULT_PATH: ${path} ${(error as Error).message}`)];
-  }
-  return [isOpen ? ok("secrets", `${path} will be made`) : fault("secrets", `YAML_VAULT_PATH: ${path} is not there`)];
 };
 
 /** The files that Kafka is reached with; Kafka itself need not be there. Throws `StartFaults`. */

@@ -1,11 +1,8 @@
 import { faultLine } from "#contract/start-faults.ts";
-import { openKvClients } from "#app/services/open-secrets.ts";
-import { formatPrefix } from "#secrets/secret-uri.ts";
 import { readSecretsPolicy } from "#secrets/config.ts";
-import { kvServersOf } from "#secrets/providers/kvv2/kv-settings.ts";
-import type { Scheme } from "#secrets/uri-schemes.ts";
+import { providerKinds, readStores, type providerSettings } from "#secrets/providers/provider-kinds.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
-import { fault, ok, warn, type Finding } from "./finding.ts";
+import { fault, guarded, ok, warn, type Finding } from "./finding.ts";
 import type { StartPlan } from "./start-plan.ts";
 
 /** Whose places are whose is known to the services that take names of secrets, too: in a process of their own they read it for themselves. */
@@ -19,48 +16,31 @@ export const lookAtMounts = ({ settings, commandLine: { serve, demo } }: StartPl
 };
 
 /**
- * The KVv2 servers, as they answer to whoever asks without a token: one that is away may come. What TENANT_ALLOWED_MOUNTS names must be
- * mounts there, and no secret may have two names. Throws `StartFaults` for authorities that cannot be read.
+ * What each provider of secrets needs; none of their tokens is used. No secret may have two names, by what the stores report of themselves.
+ * `file`: where the secrets file is, unless its folder cannot be used.
  */
-export const lookAtStores = async ({
-  settings,
-  commandLine,
-}: {
-  readonly settings: Pick<StartPlan["settings"], "instance" | "secrets" | "vault" | "vaultA" | "vaultB">;
-  readonly commandLine: Pick<StartPlan["commandLine"], "serve">;
-}): Promise<readonly Finding[]> => {
+export const lookAtStores = async (
+  {
+    settings,
+    commandLine,
+  }: {
+    readonly settings: Pick<StartPlan["settings"], "instance" | "secrets" | keyof typeof providerSettings>;
+    readonly commandLine: Pick<StartPlan["commandLine"], "serve">;
+  },
+  file?: string,
+): Promise<readonly Finding[]> => {
+  if (!commandLine.serve.has("secrets")) return [];
   const { environment } = settings.instance;
-  const { servers } = kvServersOf(settings, environment);
-  if (servers.size === 0 || !commandLine.serve.has("secrets")) return [];
-  await using stack = new AsyncDisposableStack();
-  const clients = await openKvClients({ common: { metrics: createMetrics(), now: () => new Date() }, stack }, servers);
-  const { mounts } = readSecretsPolicy(settings.secrets, environment, servers);
-  const places = [...mounts.values()].flat();
-  const findings: Finding[] = [];
-  const stores = new Map<Scheme, string>();
-  const look = async (scheme: Scheme, { client, server }: NonNullable<ReturnType<typeof clients.get>>): Promise<void> => {
-    const where = `${server.prefix}_URL: ${server.url}`;
-    const health = await client.health();
-    if (!["up", "standby", "perf_standby"].includes(health)) {
-      findings.push(warn("settings", `${where} is ${health} now: its secrets are refused until it is there`));
-      return;
-    }
-    findings.push(ok("settings", where));
-    const store = await client.store();
-    if (store !== undefined) stores.set(scheme, store);
-    const own = places.filter((place) => place.scheme === scheme);
-    const namespaces = await client.namespacesAmong([...new Set(own.map(({ mount }) => mount))]);
-    for (const place of own.filter(({ mount }) => namespaces.includes(mount)))
-      findings.push(
-        fault(
-          "settings",
-          `TENANT_ALLOWED_MOUNTS: "${formatPrefix(place)}": "${place.mount}" is a namespace of ${server.url} and no mount: ` +
-            `name the namespace in ${server.prefix}_NAMESPACE, and here a mount of it`,
-        ),
-      );
+  const { stores } = readStores(settings, environment);
+  const { mounts } = readSecretsPolicy(settings.secrets, environment, stores);
+  const parts = { settings, environment, file, places: [...mounts.values()].flat(), metrics: createMetrics(), now: () => new Date() };
+  const recognised = new Map(stores);
+  const look = async (kind: (typeof providerKinds)[number]): Promise<readonly Finding[]> => {
+    const found = await kind.check(parts);
+    for (const [scheme, store] of found.stores) recognised.set(scheme, store);
+    return found.findings.map(({ area, status, text }) => ({ ok, warn, fault })[status](area, text));
   };
-  // What does not answer any more is seen as away by whoever asks it next.
-  await Promise.all([...clients].map(([scheme, one]) => look(scheme, one).catch(() => undefined)));
-  const twice = readSecretsPolicy(settings.secrets, environment, servers, stores).faults.map((one) => fault("settings", faultLine(one)));
-  return [...findings, ...twice];
+  const findings = await Promise.all(providerKinds.map((kind) => guarded("settings", () => look(kind))));
+  const twice = readSecretsPolicy(settings.secrets, environment, recognised).faults.map((one) => fault("settings", faultLine(one)));
+  return [...findings.flat(), ...(stores.size === 0 ? [] : twice)];
 };

@@ -5,7 +5,8 @@ import { parseLosslessJson } from "#contract/exact-numbers.ts";
 import { parseSecretUri } from "#secrets/secret-uri.ts";
 import { isSecretMap, parseSecretData, SecretValue, wireOf, type SecretData } from "#secrets/secret-value.ts";
 import type { SecretRef } from "#secrets/tenant-guard.ts";
-import { hasVersions, parseSchemeAliases } from "#secrets/uri-schemes.ts";
+import { secretStores } from "#contract/secret-schemes.ts";
+import { parseSchemeAliases } from "#secrets/uri-schemes.ts";
 import type { Removal, SecretProvider, WriteExpectation } from "./secret-provider.ts";
 
 const { schemes } = parseSchemeAliases([], "SECRETS_SCHEME_ALIASES");
@@ -69,10 +70,10 @@ export const testSecretProvider = (
   { open, keepsDigits }: { readonly open: (t: TestContext) => Promise<OpenedProvider | undefined>; readonly keepsDigits: boolean },
 ): void => {
   suite(`${name} as a secret provider`, () => {
-    test("whether it keeps versions is what is said of its schemes", async (t) => {
+    test("its abilities are those that its schemes declare", async (t) => {
       const opened = await open(t);
       if (opened === undefined) return;
-      for (const scheme of opened.provider.schemes) assert.equal(hasVersions(scheme), opened.provider.can.has("versions"), scheme);
+      for (const scheme of opened.provider.schemes) assert.deepEqual([...opened.provider.can], secretStores[scheme].can, scheme);
     });
 
     test("what was written under a key is read there and in the map", async (t) => {
@@ -234,7 +235,7 @@ export const testSecretProvider = (
         const { keys, nodes } = await provider.keys(refOf(`${base}/${uri}`));
         return [...keys, ...nodes.map((name) => `${name}/`)].toSorted();
       };
-      const isFile = provider.schemes.includes("yaml");
+      const isFile = provider.schemes.some((scheme) => secretStores[scheme].grammar.nestsSecrets === true);
       assert.deepEqual(await reported("a"), ["__proto__", isFile ? "b/" : "b", "l", "t"]);
       assert.deepEqual(await reported("a#b"), [isFile ? "c/" : "c"]);
       assert.deepEqual([await reported("a#t"), await reported("a#l")], [[], []]);

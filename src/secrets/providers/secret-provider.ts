@@ -4,13 +4,10 @@ import type { secretVersion } from "#contract/secret-acts.ts";
 import type { describeSecret } from "#contract/secret-listings.ts";
 import type { LastChange } from "#secrets/changes.ts";
 import type { SharedStore } from "#secrets/store-position.ts";
-import type { Scheme } from "#secrets/uri-schemes.ts";
+import type { ProviderAbility, Scheme } from "#contract/secret-schemes.ts";
 import type { SecretPrefix, SecretUri } from "#secrets/secret-uri.ts";
 import type { SecretData, SecretMap, SecretValue } from "#secrets/secret-value.ts";
 import type { SecretRef } from "#secrets/tenant-guard.ts";
-
-/** What a provider may be able to do; the operations of the API name these. `versions`: it keeps old ones. */
-export type ProviderAbility = "read_plain" | "read_value" | "write" | "remove" | "versions" | "list";
 
 /** One thing that is decided: the secret itself, or a map below it. Its id need not parse (a file may hold odd names). */
 export type SecretNode = Pick<SecretUri, "id" | "scheme" | "mount" | "segments" | "key">;

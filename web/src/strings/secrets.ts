@@ -1,7 +1,9 @@
+import { secretStores } from "#contract/secret-schemes.ts";
 import { plural } from "./plural.ts";
 
 /** What the pages of secrets say; apart from the others, so that only who opens them loads it. */
 
+const places = [...new Set(Object.values(secretStores).map(({ place }) => place))];
 const overwrite = "Overwrite what is there";
 
 export const secretWords = {
@@ -12,8 +14,7 @@ export const secretWords = {
   create: "New secret",
   toList: "All secrets",
   noMounts: "No place for secrets is set for your organisation.",
-  noMountsNext:
-    "The operator names one in TENANT_ALLOWED_MOUNTS: yaml://secret for the file, or a mount of an OpenBao or Vault server. docs/explanation/secrets.md shows how.",
+  noMountsNext: `An operator of this deployment names one in TENANT_ALLOWED_MOUNTS: ${places.join(", or ")}. docs/explanation/secrets.md shows how.`,
   empty: "Nothing lies here that you may know of.",
   emptyWritable: "Nothing lies here that you may know of. Write the first secret.",
   emptyFound: "No path or key that you may know of holds this text.",
@@ -84,18 +85,6 @@ export const secretWords = {
     byAgent: "by",
     underDelegation: "under",
     stated: "Stated purpose:",
-    ops: {
-      write: "Write",
-      rotate: "Rotate",
-      delete: "Delete",
-      destroy: "Destroy",
-      undelete: "Restore",
-      destroy_versions: "Destroy versions",
-      copy: "Copy to another place",
-      move: "Move to another place",
-      value: "Read the value",
-      read: "Read the value",
-    } as Readonly<Record<string, string>>,
     outcomes: { ok: "Done", denied: "Denied", refused: "Not done", error: "Failed", unknown: "Unknown" } as Readonly<
       Record<string, string>
     >,

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { suite, test, type TestContext } from "node:test";
 import { Problem } from "#contract/problem.ts";
 import { formatPrefix } from "#secrets/secret-uri.ts";
-import type { Scheme } from "#secrets/uri-schemes.ts";
+import type { Scheme } from "#contract/secret-schemes.ts";
 import type { Listing } from "#secrets/providers/secret-provider.ts";
 import { readText, refOf, refusal, remove, testSecretProvider, write } from "#secrets/providers/secret-provider.contract.ts";
 import { startKvDouble } from "#testing/kv-double.ts";

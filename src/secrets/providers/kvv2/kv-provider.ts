@@ -14,7 +14,7 @@ import type {
   WrittenSecret,
 } from "#secrets/providers/secret-provider.ts";
 import type { SecretRef } from "#secrets/tenant-guard.ts";
-import type { Scheme } from "#secrets/uri-schemes.ts";
+import { secretStores, type Scheme } from "#contract/secret-schemes.ts";
 import { isRawNumber } from "#contract/exact-numbers.ts";
 import { mayBeDone, type KvClient } from "./kv-client.ts";
 import { createKvListing, nodeOf, pathOf } from "./kv-listing.ts";
@@ -324,7 +324,7 @@ export const createKvProvider = (parts: KvProviderParts): SecretProvider => {
   return {
     name: scheme,
     schemes: [scheme],
-    can: new Set(["read_value", "write", "remove", "versions", "list"]),
+    can: new Set(secretStores[scheme].can),
     nodes: async (ref) => [nodeOf(ref)],
     read,
     write: (ref, change, expect) => inTurn(ref, () => write(ref, change, expect)),

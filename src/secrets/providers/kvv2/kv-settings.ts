@@ -2,7 +2,7 @@ import { z } from "zod";
 import { isLoopbackHost, isTlsOrLoopback } from "#contract/loopback.ts";
 import type { Fault } from "#contract/problem.ts";
 import { integer, originList, setting, type Environment, type SettingsOf, type SettingTable } from "#contract/setting.ts";
-import type { Scheme } from "#secrets/uri-schemes.ts";
+import type { Scheme } from "#contract/secret-schemes.ts";
 
 /** The rows of one KVv2 server, OpenBao or Vault: `VAULT_*` of both schemes, `VAULTA_*` and `VAULTB_*` of one. */
 export const kvSettings = (prefix: "VAULT" | "VAULTA" | "VAULTB") => {

@@ -1,5 +1,6 @@
 import { lstat } from "node:fs/promises";
 import { Problem } from "#contract/problem.ts";
+import { secretStores } from "#contract/secret-schemes.ts";
 import { StartFaults } from "#contract/start-faults.ts";
 import { createTenantTurns } from "#parsing/tenant-turns.ts";
 import type { Intend, RemovedSecret, SecretProvider, WrittenSecret } from "#secrets/providers/secret-provider.ts";
@@ -133,7 +134,7 @@ export const createYamlProvider = async (parts: YamlProviderParts): Promise<Secr
   return {
     name: "yaml",
     schemes: ["yaml"],
-    can: new Set(["read_plain", "read_value", "write", "remove", "list"]),
+    can: new Set(secretStores.yaml.can),
     isReadOnly: !isOpen,
     nodes: async (ref, change) => {
       await refresh();

@@ -2,6 +2,7 @@ import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactElement } from "react";
+import { secretOperationLabels } from "#contract/secret-operations.ts";
 import { useClient } from "../../api/client-context.ts";
 import { actsQuery, usesQuery, type SecretAct, type SecretStory } from "../../api/secrets.ts";
 import { hasCode } from "../../api/gateway-error.ts";
@@ -69,7 +70,7 @@ const columns: readonly Column<Act>[] = [
       const purpose = textOf(data["stated_purpose"]);
       return (
         <span>
-          {text.ops[op] ?? visibleText(op)}
+          {secretOperationLabels[op] ?? visibleText(op)}
           {key === undefined ? null : <span className="sp-small sp-dim"> {text.of(visibleText(key))}</span>}
           {textOf(data["tool_id"]) === undefined ? null : <span className="sp-small sp-dim"> {text.reading}</span>}
           {purpose === undefined ? null : (

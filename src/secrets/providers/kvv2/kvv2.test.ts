@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { StartFaults } from "#contract/start-faults.ts";
 import { readSettings } from "#contract/setting.ts";
-import { kvServersOf, kvSettings } from "#secrets/providers/kvv2/kv-settings.ts";
 import { createLog } from "#telemetry/log.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { sharedOpenBao } from "#testing/kv-provider.ts";
 import type { OpenBao } from "#testing/openbao.ts";
 import { requireProgram } from "#testing/programs.ts";
-import { openStores } from "./open-secrets.ts";
+import { kvSettings } from "./kv-settings.ts";
+import { kvv2 } from "./kvv2.ts";
 
 const openBao = sharedOpenBao((t) => requireProgram(t, "bao"), { storage: "memory" });
 
@@ -24,8 +24,8 @@ const wrapSecretId = async (bao: OpenBao): Promise<string> => {
 /** Opens the stores as a start does: the faults that would stop it, and the events that it logs. */
 const open = async (t: TestContext, environment: Readonly<Record<string, string>>) => {
   const read = (prefix: "VAULT" | "VAULTA" | "VAULTB") => readSettings(kvSettings(prefix), environment).values;
-  const { servers, faults } = kvServersOf({ vault: read("VAULT"), vaultA: read("VAULTA"), vaultB: read("VAULTB") }, "test");
-  assert.deepEqual(faults, []);
+  const settings = { vault: read("VAULT"), vaultA: read("VAULTA"), vaultB: read("VAULTB") };
+  assert.deepEqual(kvv2.read(settings, "test").faults, []);
   const logged: unknown[] = [];
   const log = createLog({
     level: "info",
@@ -36,9 +36,9 @@ const open = async (t: TestContext, environment: Readonly<Record<string, string>
   });
   const stack = new AsyncDisposableStack();
   cleanUp(t, () => stack.disposeAsync());
-  const common = { metrics: createMetrics(), now: () => new Date(), log };
+  const common = { environment: "test", file: undefined, places: [], metrics: createMetrics(), now: () => new Date(), log } as const;
   try {
-    return { opened: (await openStores({ common, stack }, servers)).flatMap(({ schemes }) => schemes), logged };
+    return { opened: (await kvv2.open({ ...common, settings, stack })).flatMap(({ schemes }) => schemes), logged };
   } catch (error) {
     assert.ok(error instanceof StartFaults);
     return { faults: error.faults.map(({ path, message }) => [path, message]), logged };
