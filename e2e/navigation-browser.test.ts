@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
+import { screens as screenRows, type ScreenRow } from "#contract/screens.ts";
 import { launchBrowser, openPage } from "./browser.ts";
+import { pageAddresses } from "./page-addresses.ts";
 import { signIn } from "./sign-in.ts";
 import { startTestInstance, type TestInstance } from "./test-instance.ts";
 import { fetchToken } from "./tokens.ts";
@@ -17,18 +19,6 @@ after(async () => {
 });
 
 const people = ["ada", "ben", "cleo", "dan", "eve"] as const;
-
-/** The screens and what each wants, by person in the order above: Y shown, - not. */
-const screens: readonly (readonly [link: string, path: string, shown: string])[] = [
-  ["Home", "/", "YYYYY"],
-  ["Tools", "/tools", "YYY--"],
-  ["Delegations", "/delegations", "YYY--"],
-  ["Why denied", "/why", "Y----"],
-  ["Requests", "/requests", "YYY-Y"],
-  ["Secrets", "/secrets", "YY---"],
-  ["Systems", "/systems", "Y----"],
-  ["Policies", "/policies", "Y----"],
-];
 
 /** What a page asks for its lists, pages and widgets: Y permitted, R denied with a way to ask for it, - denied. */
 const asks: readonly (readonly [type: string, action: string, ids: readonly (string | undefined)[], answers: string])[] = [
@@ -74,15 +64,12 @@ const asks: readonly (readonly [type: string, action: string, ids: readonly (str
   ["streams", "activity", [undefined], "YYY-Y"],
 ];
 
-/** Pages that are opened from a screen, and which. */
-const pagesBehind: readonly (readonly [path: string, screen: string])[] = [
-  ["/tools/people.demo.update_salary", "/tools"],
-  ["/delegations/new", "/delegations"],
-  ["/delegations/delegation:ben-hr", "/delegations"],
-  ["/systems/new", "/systems"],
-  ["/systems/people.demo", "/systems"],
-  ["/policies/page-granted", "/policies"],
-];
+/** The screens, and who is shown each, as above: whoever the pair of its row is permitted to. */
+const screens = Object.entries<ScreenRow>(screenRows).map(([id, { label: link, path, pair }]) => {
+  const shown = pair === undefined ? "YYYYY" : asks.find(([type, action]) => type === pair.type && action === pair.action)?.[3];
+  assert.ok(shown !== undefined, `who may ${pair?.action} ${pair?.type}, which opens ${path}, is not in the table`);
+  return { id, link, path, shown };
+});
 
 /** Asks all of it in one keyed batch, as a page does, from inside the page. */
 const answersIn = async (page: Page): Promise<readonly string[]> => {
@@ -126,7 +113,7 @@ const helpsWithEachScreen = async (page: Page): Promise<void> => {
   const reported = keys.flatMap((key, row) => (key.startsWith("g ") ? [[key, meanings[row]] as const] : []));
   assert.deepEqual(
     reported.map(([, meaning]) => meaning),
-    screens.map(([link]) => link),
+    screens.map(({ link }) => link),
   );
   assert.equal(new Set(reported.map(([key]) => key)).size, screens.length, "each by a letter of its own");
   await page.keyboard.press("Escape");
@@ -149,16 +136,16 @@ for (const [at, person] of people.entries())
     await page.getByRole("heading", { name: /^Hello, / }).waitFor();
     // The sign-in page is the issuer's; from here on there is Sallyport alone.
     foreign.length = 0;
-    const shown = screens.filter(([, , may]) => may[at] === "Y");
-    for (const [link] of shown) await navigation.getByRole("link", { name: link, exact: true }).waitFor();
+    const shown = screens.filter((screen) => screen.shown[at] === "Y");
+    for (const { link } of shown) await navigation.getByRole("link", { name: link, exact: true }).waitFor();
     const links = await navigation.getByRole("link").allTextContents();
     assert.deepEqual(
       links.map((text) => text.trim()),
-      shown.map(([link]) => link),
+      shown.map(({ link }) => link),
     );
     if (person === "ada") await helpsWithEachScreen(page);
 
-    for (const [link, path, may] of screens) {
+    for (const { link, path, shown: may } of screens) {
       asked = [];
       const answer = await page.goto(`${instance.origin}${path}`);
       assert.equal(answer?.status(), may[at] === "Y" ? 200 : 403, link);
@@ -175,9 +162,10 @@ for (const [at, person] of people.entries())
     }
 
     // Pages behind the screens, with their forms and previews.
-    for (const [path, screen] of pagesBehind) {
-      if (screens.find(([, of]) => of === screen)?.[2][at] !== "Y") continue;
-      await page.goto(`${instance.origin}${path}`);
+    for (const { screen, path, address } of pageAddresses) {
+      const row = shown.find(({ id }) => id === screen);
+      if (row === undefined || row.path === path) continue;
+      await page.goto(`${instance.origin}${address}`);
       await page.getByRole("heading").first().waitFor();
       await page.waitForTimeout(300);
     }

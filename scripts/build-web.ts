@@ -5,6 +5,7 @@ import { basename, join, relative } from "node:path";
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 import type { Manifest } from "vite";
+import { pages } from "#contract/screens.ts";
 import { isAlive } from "#store/is-alive.ts";
 import { requireOptions } from "./options.ts";
 
@@ -25,30 +26,8 @@ const ignored = new Set(["dist", "node_modules"]);
 
 const kB = 1000;
 
-/** Bytes after gzip that may not be passed: the shell with Home, its styles, and what each screen adds. */
-const budgets: readonly { readonly name: string; readonly entry?: string; readonly max: number }[] = [
-  { name: "styles", max: 38 * kB },
-  { name: "Tools", entry: "src/pages/tools/tool-list-page.tsx", max: 20 * kB },
-  { name: "Tools, try-it", entry: "src/pages/tools/tool-page.tsx", max: 40 * kB },
-  { name: "Delegations", entry: "src/pages/delegations/delegation-list-page.tsx", max: 30 * kB },
-  { name: "Delegations, grant", entry: "src/pages/delegations/grant-page.tsx", max: 30 * kB },
-  { name: "Delegations, one", entry: "src/pages/delegations/delegation-page.tsx", max: 30 * kB },
-  { name: "Why denied", entry: "src/pages/why/decision-list-page.tsx", max: 20 * kB },
-  { name: "Why denied, one", entry: "src/pages/why/decision-page.tsx", max: 20 * kB },
-  { name: "Requests", entry: "src/pages/requests/request-list-page.tsx", max: 15 * kB },
-  { name: "Requests, one", entry: "src/pages/requests/request-page.tsx", max: 15 * kB },
-  { name: "Secrets", entry: "src/pages/secrets/secret-list-page.tsx", max: 20 * kB },
-  { name: "Secrets, one", entry: "src/pages/secrets/secret-page.tsx", max: 20 * kB },
-  { name: "Systems", entry: "src/pages/systems/system-list-page.tsx", max: 20 * kB },
-  { name: "Systems, one", entry: "src/pages/systems/system-page.tsx", max: 170 * kB },
-  { name: "Systems, new", entry: "src/pages/systems/new-system-page.tsx", max: 140 * kB },
-  { name: "Systems, import", entry: "src/pages/imports/import-page.tsx", max: 40 * kB },
-  { name: "Policies", entry: "src/pages/policies/policy-list-page.tsx", max: 30 * kB },
-  { name: "Policies, rule", entry: "src/pages/policies/policy-page.tsx", max: 130 * kB },
-  { name: "Policies, version", entry: "src/pages/policies/version-page.tsx", max: 130 * kB },
-  { name: "Policies, draft", entry: "src/pages/policies/draft-page.tsx", max: 130 * kB },
-];
-const initialBudget = 240 * kB;
+/** Limit after gzip of all styles together. */
+const MAX_STYLE_BYTES = 38 * kB;
 
 export interface BuildLog {
   info(event: string, fields?: Readonly<Record<string, unknown>>): void;
@@ -145,30 +124,37 @@ export interface Weight {
   readonly max: number;
 }
 
+const entryOf = (file: string): string => `src/pages/${file}.tsx`;
+
+/** The shell with Home, the styles, and what each page adds. */
 const weigh = (manifest: Manifest, sizes: ReadonlyMap<string, number>): readonly Weight[] => {
   const sum = (files: Iterable<string>): number => [...files].reduce((total, file) => total + (sizes.get(file) ?? 0), 0);
   const initial = closureOf(manifest, "index.html");
-  const styles = [...sizes.keys()].filter((file) => file.endsWith(".css"));
   return [
-    { name: "shell and Home", bytes: sum(initial), max: initialBudget },
-    ...budgets.map((budget) => ({
-      name: budget.name,
-      bytes: budget.entry === undefined ? sum(styles) : sum([...closureOf(manifest, budget.entry)].filter((file) => !initial.has(file))),
-      max: budget.max,
+    { name: "styles", bytes: sum([...sizes.keys()].filter((file) => file.endsWith(".css"))), max: MAX_STYLE_BYTES },
+    ...Object.entries(pages).map(([path, { file, maxKilobytes }]) => ({
+      name: path,
+      bytes: sum(path === "/" ? initial : [...closureOf(manifest, entryOf(file))].filter((one) => !initial.has(one))),
+      max: maxKilobytes * kB,
     })),
   ];
 };
 
-const missingEntries = (manifest: Manifest): readonly string[] =>
-  budgets.flatMap((budget) => (budget.entry === undefined || manifest[budget.entry] !== undefined ? [] : [budget.entry]));
+/** Pages that have a row or a module, but not both. Home is part of the shell. */
+const unpairedPages = (manifest: Manifest): readonly string[] => {
+  const rows = new Set(Object.entries(pages).flatMap(([path, { file }]) => (path === "/" ? [] : [entryOf(file)])));
+  const modules = new Set(Object.keys(manifest).filter((key) => /^src\/pages\/.*-page\.tsx$/.test(key)));
+  return [...rows.symmetricDifference(modules)];
+};
 
 const buildInto = async (folder: string): Promise<readonly Weight[]> => {
   // Loaded by a start that builds, and by no other.
   const { build } = await import("vite");
   await build({ configFile: join(root, "web", "vite.config.ts"), configLoader: "native", logLevel: "warn", build: { outDir: folder } });
   const manifest = JSON.parse(await readFile(join(folder, ".vite", "manifest.json"), "utf8")) as Manifest;
-  const unknown = missingEntries(manifest);
-  if (unknown.length > 0) throw new Error(`The size budgets name screens that are not in the build: ${unknown.join(", ")}.`);
+  const unpaired = unpairedPages(manifest);
+  if (unpaired.length > 0)
+    throw new Error(`Each page needs a module in web/src/pages/ and a row in src/contract/screens.ts: ${unpaired.join(", ")}.`);
   const weights = weigh(manifest, await compress(folder));
   const over = weights.filter((weight) => weight.bytes > weight.max);
   if (over.length > 0)
@@ -232,5 +218,5 @@ Builds the web client into web/dist if it changed.
   const result = await buildWebIfNeeded({ force: values["force"] === true });
   print(result.wasBuilt ? "Built web/dist." : "web/dist is up to date.");
   for (const weight of result.weights)
-    print(`  ${weight.name.padEnd(20)} ${(weight.bytes / kB).toFixed(1).padStart(7)} kB gzip, at most ${(weight.max / kB).toFixed(0)}`);
+    print(`  ${weight.name.padEnd(30)} ${(weight.bytes / kB).toFixed(1).padStart(7)} kB gzip, at most ${(weight.max / kB).toFixed(0)}`);
 }

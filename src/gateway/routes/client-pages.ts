@@ -1,4 +1,4 @@
-import { pages, screenGates, type PageGate } from "#contract/screens.ts";
+import { pages, screens, type PageGate, type PageRow, type ScreenRow } from "#contract/screens.ts";
 import { parsePattern, type RoutePattern } from "#gateway/routes/route-pattern.ts";
 import { createSegmentTrie } from "#gateway/routes/segment-trie.ts";
 
@@ -14,8 +14,9 @@ const reserved = ["/api", "/access", "/auth", "/oauth", "/mcp", "/metrics", "/.w
 export const isReserved = (path: string): boolean => reserved.some((prefix) => path === prefix || path.startsWith(`${prefix}/`));
 
 const trie = createSegmentTrie<ClientPage>();
-for (const [path, screen] of Object.entries(pages))
-  trie.add(parsePattern(path) as RoutePattern, { gate: screen === undefined ? undefined : screenGates[screen] });
+const gates: Readonly<Record<string, ScreenRow>> = screens;
+for (const [path, { screen }] of Object.entries<PageRow>(pages))
+  trie.add(parsePattern(path) as RoutePattern, { gate: screen && gates[screen] });
 
 /** The page of a path, or `undefined`. */
 export const clientPageAt = (path: string): ClientPage | undefined => trie.find(path)?.values[0];

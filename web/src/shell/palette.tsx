@@ -116,7 +116,7 @@ export const Palette = ({ isOpen, onClose }: { readonly isOpen: boolean; readonl
         {
           key: text,
           text: words.palette.openDecision(text),
-          kind: words.nav.why,
+          kind: screens.why.label,
           icon: "why",
           run: () => void navigate({ to: "/why/$decisionId", params: { decisionId: text } }),
         },

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { freeText, idText, isFilteredBy, nodeText, parseSearch, searchReader, sortSearch, stringifySearch } from "./search.ts";
+import { freeText, idText, nodeText } from "#contract/page-search.ts";
+import { isFilteredBy, parseSearch, searchReader, sortSearch, stringifySearch } from "./search.ts";
 
 test("an address survives reading and writing, whatever its characters", () => {
   const search = { q: "a b&c=d %2F", agent: "agent:hr-assistant", number: "007", truth: "true" };

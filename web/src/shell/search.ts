@@ -1,3 +1,4 @@
+import type { Allowed } from "#contract/page-search.ts";
 import { createListeners } from "../listeners.ts";
 
 /** The part of the address after `?`: plain text values, each checked; what is not understood is dropped and told. */
@@ -36,17 +37,6 @@ const createDropped = () => {
 
 /** Names of parameters that were left out of an address. */
 export const droppedParameters = createDropped();
-
-/** A value that may stand in the address: one of a list, or text of a pattern. */
-export type Allowed = readonly string[] | RegExp;
-
-/** Ids, names and words of Sallyport; nothing that could be anything else. */
-export const idText = /^[A-Za-z0-9][A-Za-z0-9._:@+~/|-]{0,199}$/;
-/** As a node of the identity graph is called. */
-export const nodeText = /^[A-Za-z0-9][A-Za-z0-9._:@+~-]{0,199}$/;
-/** As a secret is called. */
-export const uriText = /^[!-~]{1,1024}$/;
-export const freeText = /^\P{Cc}{1,200}$/u;
 
 /** Splits what came into what is allowed and the names of what is not. */
 export const sortSearch = <Name extends string>(

@@ -71,16 +71,6 @@ export const words = {
     retryNow: "Retry now",
     offline: "No network. What you see is what was last known.",
   },
-  nav: {
-    home: "Home",
-    tools: "Tools",
-    delegations: "Delegations",
-    why: "Why denied",
-    requests: "Requests",
-    secrets: "Secrets",
-    systems: "Systems",
-    policies: "Policies",
-  },
   palette: {
     title: "Go to",
     label: "Screen, tool, system, delegation, decision id or command",

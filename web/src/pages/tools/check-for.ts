@@ -1,5 +1,5 @@
 import type { ExplainAsk } from "../../api/tools.ts";
-import { idText } from "../../shell/search.ts";
+import { idText } from "#contract/page-search.ts";
 
 /** For whom the checks are asked; empty = for oneself, without an agent. */
 export interface CheckFor {

@@ -5,7 +5,7 @@ import { useState, type ReactElement } from "react";
 import { useClient } from "../../api/client-context.ts";
 import { explain } from "../../api/tools.ts";
 import { Gate } from "../../decisions/use-can.ts";
-import { idText } from "../../shell/search.ts";
+import { idText } from "#contract/page-search.ts";
 import { toolWords } from "../../strings/tools.ts";
 import { Late } from "../../ui/late.tsx";
 import { Panel } from "../../ui/panel.tsx";

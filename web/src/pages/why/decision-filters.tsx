@@ -7,7 +7,7 @@ import { words } from "../../strings/en.ts";
 import { whyWords } from "../../strings/why.ts";
 import { SuggestInput } from "../../ui/suggest-input.tsx";
 import { askedOf, type ListSearch } from "./list-filter.ts";
-import { spans } from "./search-values.ts";
+import { spans } from "#contract/page-search.ts";
 
 export type Search = ListSearch & { readonly live?: string | undefined };
 

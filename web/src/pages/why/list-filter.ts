@@ -2,7 +2,7 @@ import { reasons } from "#contract/authzen.ts";
 import { decisionSorts } from "#contract/decisions.ts";
 import type { DecisionFilter } from "../../api/decisions.ts";
 import { isFilteredBy } from "../../shell/search.ts";
-import { momentText } from "./search-values.ts";
+import { momentText } from "#contract/page-search.ts";
 
 /** The part of the address that the list of decisions is filtered by. */
 export type ListSearch = Readonly<
