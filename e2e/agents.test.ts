@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { endpointTable } from "#contract/endpoints.ts";
 import type { Agents } from "#contract/endpoint.ts";
 import { portOffsets } from "#app/addresses.ts";
+import { requestOf } from "#testing/probes/probe.ts";
+import { probedEndpoints } from "#testing/probes/probes.ts";
 import { startTestInstance, type TestInstance } from "./test-instance.ts";
 import { fetchToken } from "./tokens.ts";
 
@@ -16,25 +17,10 @@ interface Place {
   readonly body?: unknown;
 }
 
-const call = (name: string, args: unknown) => ({ jsonrpc: "2.0", id: "1", method: "tools/call", params: { name, arguments: args } });
-/** Bodies of what is decided, so that it is decided and not only refused as unreadable. */
-const bodies: Readonly<Record<string, unknown>> = {
-  toolRpc: call("people.demo.list_employees", { limit: 1 }),
-  viewToolRpc: call("people.demo.list_employees", { limit: 1 }),
-  evaluate: { action: { name: "tools/call" }, resource: { type: "tool", id: "people.demo.list_employees" } },
-};
-const views: Readonly<Record<string, string>> = { listViewTools: "people", viewToolRpc: "people" };
-const queries: Readonly<Record<string, string>> = {
-  capabilities: "?user_id=person:ben&agent_id=agent:hr-assistant",
-  pipDelegations: "?user_id=person:ben&agent_id=agent:hr-assistant",
-  chainEligibility: "?user_id=person:ben&agent_id=agent:hr-assistant&tool_id=people.demo.get_employee",
-};
-
 const places = (): readonly Place[] => {
-  const own = endpointTable.flatMap(({ name, endpoint }): Place[] => {
+  const own = probedEndpoints.flatMap(({ name, endpoint, probe }): Place[] => {
     if (endpoint.agents === undefined) return [];
-    const path = `${endpoint.path.replace("{view}", views[name] ?? "people").replace(/\{[^}]+\}/g, "nobody-at-all")}${queries[name] ?? ""}`;
-    const body = bodies[name] ?? (endpoint.body === undefined ? undefined : {});
+    const { path, body = endpoint.body === undefined ? undefined : {} } = requestOf(endpoint, probe.agent ?? {});
     const at = { name, agents: endpoint.agents, method: endpoint.method, port: portOffsets[endpoint.service], path };
     return [body === undefined ? at : { ...at, body }];
   });

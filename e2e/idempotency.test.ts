@@ -2,12 +2,15 @@ import assert from "node:assert/strict";
 import { describe, test, type TestContext } from "node:test";
 import type { EvaluationReply } from "#contract/authzen.ts";
 import { canonicalJson } from "#contract/canonical-json.ts";
-import { endpointTable } from "#contract/endpoints.ts";
+import type { ServiceName } from "#contract/endpoint.ts";
 import { portOffsets } from "#app/addresses.ts";
+import type { Json } from "#testing/contract-samples.ts";
 import { testDatabase } from "#testing/database.ts";
 import { startKvDouble } from "#testing/kv-double.ts";
 import { kvProvider, kvServer } from "#testing/kv-provider.ts";
 import { graphModules, servedWorld } from "#testing/membership.ts";
+import { requestOf } from "#testing/probes/probe.ts";
+import { probedEndpoints } from "#testing/probes/probes.ts";
 import { testSecrets } from "#testing/secrets.ts";
 import { sharedInFile } from "#testing/shared.ts";
 import { startTestInstance } from "./test-instance.ts";
@@ -26,7 +29,6 @@ interface Asked {
   readonly bodies: readonly [unknown, unknown];
   /** How often the upstream or the store was acted on. */
   readonly acts?: () => Promise<number>;
-  readonly conflict?: string;
 }
 
 /** What differs from answer to answer by its nature. */
@@ -43,8 +45,13 @@ const instance = sharedInFile(async (t) => {
   return started;
 });
 
+type Row = (typeof probedEndpoints)[number];
+/** What is sent, as the row's probe has it: the path, its headers, and one of its bodies. */
+const requestTo = ({ endpoint, probe }: Row, at = 0) => requestOf(endpoint, { ...probe.repeat, body: probe.repeat?.bodies[at] });
+const bodiesOf = (row: Row): readonly [unknown, unknown] => [requestTo(row).body, requestTo(row, 1).body];
+
 /** Of the tool server: each call is one step of the delegation. */
-const called = async (path: string, wrap: (tool: string, args: unknown) => unknown, through: "gateway" | "crud"): Promise<Asked> => {
+const called = async (row: Row, through: "gateway" | "crud"): Promise<Asked> => {
   const { port } = await instance();
   const [ben, other, person] = await Promise.all([
     fetchToken(port, { user: "ben", agent: "agent:hr-assistant" }),
@@ -53,7 +60,7 @@ const called = async (path: string, wrap: (tool: string, args: unknown) => unkno
   ]);
   const base = `http://localhost:${port + portOffsets[through]}${through === "gateway" ? "/api/crud" : ""}`;
   const post = async (as: "first" | "other", key: string, body: unknown): Promise<Answer> => {
-    const response = await fetch(`${base}${path}`, {
+    const response = await fetch(`${base}${requestTo(row).path}`, {
       method: "POST",
       headers: { authorization: `Bearer ${as === "first" ? ben : other}`, "content-type": "application/json", "idempotency-key": key },
       body: JSON.stringify(body),
@@ -62,7 +69,7 @@ const called = async (path: string, wrap: (tool: string, args: unknown) => unkno
   };
   return {
     ask: post,
-    bodies: [wrap("people.demo.list_employees", { limit: 1 }), wrap("people.demo.list_employees", { limit: 2 })],
+    bodies: bodiesOf(row),
     acts: async () => {
       const response = await fetch(`http://localhost:${port}/access/v1/budgets/effective`, {
         headers: { authorization: `Bearer ${person}` },
@@ -72,35 +79,27 @@ const called = async (path: string, wrap: (tool: string, args: unknown) => unkno
     },
   };
 };
-const rpcOf = (name: string, args: unknown) => ({ jsonrpc: "2.0", id: "1", method: "tools/call", params: { name, arguments: args } });
 
 const graph = sharedInFile(async (t) => {
   const world = await servedWorld(t, await testDatabase(t, graphModules));
   await world.put({ id: "policy:once", kind: "Policy", name: "policy:once", tenant_id: null, props: { rev: "1", uri: "cedar:once" } });
   return world;
 });
-const written = async (
-  path: string,
-  bodies: readonly [unknown, unknown],
-  more: { readonly media?: string; readonly as?: string } = {},
-): Promise<Asked> => {
+const written = async (row: Row): Promise<Asked> => {
   const world = await graph();
   const scopes = ["membership.read", "membership.delegate", "membership.write", "membership.registry"];
   return {
-    bodies,
+    bodies: bodiesOf(row),
     ask: async (as, key, body) => {
-      const headers = { "idempotency-key": key, "content-type": more.media ?? "application/json" };
-      const who = as === "first" ? (more.as ?? "ada") : "dan";
-      const reply = await world.call(who, "POST", path, { body, headers, scopes, asText: true });
+      const { path, headers } = requestTo(row);
+      const who = as === "first" ? (row.probe.repeat?.as ?? "ada") : "dan";
+      const sent = { "content-type": "application/json", ...headers, "idempotency-key": key };
+      const reply = await world.call(who, "POST", path, { body, headers: sent, scopes, asText: true });
       return answerOf(reply.status, String(reply.body));
     },
     acts: async () => Number((await world.sql<{ n: number }>("select count(*)::int as n from membership.graph_change"))[0]?.n),
   };
 };
-
-const delegated = (purpose: string) => ({ agent_id: "agent:hr-assistant", capabilities: null, budget_usd: 1, max_steps: 1, purpose });
-const group = (id: string) => ({ changes: [{ op: "put_node", node: { id, kind: "Group", name: id } }], reason: "For a test" });
-const line = (id: string): string => `${JSON.stringify({ node: { id, kind: "Group", name: id } })}\n`;
 
 const kept = sharedInFile(async (t) => {
   const store = await startKvDouble(t, "openbao");
@@ -120,129 +119,70 @@ const kept = sharedInFile(async (t) => {
     ["/api/secrets", { uri: "yaml://secret/moved#k", value: "v" }],
   ] as const)
     await send("person:ada", path, body);
+  await (await at.send(who("person:ada"), "DELETE", "/api/secrets?uri=vaultA%2Bkv2%3A%2F%2Fkv-a%2Fb")).text();
   return { at, send };
 });
-const stored = async (path: string, bodies: readonly [unknown, unknown]): Promise<Asked> => {
+const stored = async (row: Row): Promise<Asked> => {
   const { at, send } = await kept();
   return {
-    bodies,
-    ask: (as, key, body) => send(as === "first" ? "person:ada" : "person:ben", path, body, { "idempotency-key": key }),
+    bodies: bodiesOf(row),
+    ask: (as, key, body) => send(as === "first" ? "person:ada" : "person:ben", row.endpoint.path, body, { "idempotency-key": key }),
     acts: async () => at.touched.filter((name) => name === "write").length,
   };
 };
-const kv = (name: string): string => `vaultA+kv2://kv-a/${name}`;
-
-/** How each endpoint that documents the header is asked; one that is not here fails by its name. */
-const rows: Readonly<Record<string, () => Promise<Asked>>> = {
-  toolRpc: () => called("/mcp/jsonrpc", rpcOf, "crud"),
-  viewToolRpc: () => called("/mcp/people/jsonrpc", rpcOf, "crud"),
-  execute: () => called("/execute", (tool, args) => ({ tool, arguments: args }), "crud"),
-  createDelegation: () => written("/api/v1/delegations", [delegated("One purpose"), delegated("Another purpose")], { as: "ben" }),
-  revokeMany: () =>
-    written("/api/v1/delegations/revoke-many", [
-      { agent_id: "agent:reporter", mode: "pause", reason: "One reason" },
-      { agent_id: "agent:reporter", mode: "pause", reason: "Another reason" },
-    ]),
-  changeGraph: () => written("/api/v1/graph/changes", [group("group:once"), group("group:twice")]),
-  importGraph: () =>
-    written("/api/v1/imports?reason=Once", [line("group:imported"), line("group:twice")], { media: "application/x-ndjson" }),
-  createPolicyBinding: () =>
-    written("/api/v1/policy-bindings", [
-      { target_id: "memory.demo.read_graph", policy_id: "policy:once" },
-      { target_id: "memory.demo.open_nodes", policy_id: "policy:once" },
-    ]),
-  createAccessRequest: async () => {
-    const { port } = await instance();
-    const [cleo, other] = await Promise.all([fetchToken(port, { user: "cleo" }), fetchToken(port, { user: "ben" })]);
-    const post = async (path: string, token: string, body: unknown, headers: Readonly<Record<string, string>> = {}) => {
-      const response = await fetch(`http://localhost:${port}${path}`, {
-        method: "POST",
-        headers: { authorization: `Bearer ${token}`, "content-type": "application/json", ...headers },
-        body: JSON.stringify(body),
-      });
-      return { status: response.status, text: await response.text() };
-    };
-    const question = {
-      subject: { type: "identity", id: "person:cleo" },
-      action: { name: "view" },
-      resource: { type: "pages", id: "operations" },
-    };
-    const { context } = JSON.parse((await post("/access/v1/evaluation", cleo, question)).text) as EvaluationReply;
-    const { expires_at = "", binding_token = "" } = context?.access_request ?? {};
-    const draft = { ...question, denial: { evaluation_id: context?.evaluation_id, expires_at, binding_token } };
-    return {
-      bodies: [draft, { ...draft, justification: "Another one." }],
-      conflict: "duplicate_request",
-      ask: async (as, key, body) => {
-        const { status, text } = await post("/access/v1/requests", as === "first" ? cleo : other, body, { "idempotency-key": key });
-        return answerOf(status, text);
-      },
-    };
-  },
-  writeSecret: () =>
-    stored("/api/secrets", [
-      { uri: `${kv("a")}#k`, value: "one" },
-      { uri: `${kv("a")}#k`, value: "two" },
-    ]),
-  rotateSecret: () =>
-    stored("/api/secrets/rotate", [
-      { uri: `${kv("a")}#k`, value: "one" },
-      { uri: `${kv("a")}#k`, value: "two" },
-    ]),
-  setSecretOwner: () =>
-    stored("/api/secrets/metadata/owner", [
-      { uri: kv("a"), owner: "group:one" },
-      { uri: kv("a"), owner: "group:two" },
-    ]),
-  undeleteSecret: async () => {
-    const { at } = await kept();
-    const ada = { sub: "person:ada", tenant: "tenant:acme", scopes: ["secrets.delete"] };
-    await (await at.send(ada, "DELETE", `/api/secrets?uri=${encodeURIComponent(kv("b"))}`)).text();
-    return stored("/api/secrets/undelete", [
-      { uri: kv("b"), versions: [2] },
-      { uri: kv("b"), versions: [1] },
-    ]);
-  },
-  destroySecretVersions: () =>
-    stored("/api/secrets/destroy-versions", [
-      { uri: kv("c"), versions: [1] },
-      { uri: kv("c"), versions: [2] },
-    ]),
-  copySecret: () =>
-    stored("/api/secrets/copy", [
-      { fromUri: "yaml://secret/copied", toUri: "yaml://secret/copy" },
-      { fromUri: "yaml://secret/copied", toUri: "yaml://secret/copy2" },
-    ]),
-  moveSecret: () =>
-    stored("/api/secrets/move", [
-      { fromUri: "yaml://secret/moved", toUri: "yaml://secret/there" },
-      { fromUri: "yaml://secret/moved", toUri: "yaml://secret/there2" },
-    ]),
-  bulkSecrets: () =>
-    stored("/api/secrets/bulk", [
-      { operations: [{ op: "rotate", uri: `${kv("d")}#k`, value: "one" }] },
-      { operations: [{ op: "rotate", uri: `${kv("d")}#k`, value: "two" }] },
-    ]),
+/** Of the decision point: the bodies are a question that is denied; the request carries the denial. */
+const requested = async (row: Row): Promise<Asked> => {
+  const { port } = await instance();
+  const [first, other] = await Promise.all([fetchToken(port, { user: "cleo" }), fetchToken(port, { user: "ben" })]);
+  const post = async (path: string, token: string, body: unknown, headers: Readonly<Record<string, string>> = {}) => {
+    const response = await fetch(`http://localhost:${port}${path}`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json", ...headers },
+      body: JSON.stringify(body),
+    });
+    return { status: response.status, text: await response.text() };
+  };
+  const [question, another] = bodiesOf(row) as readonly [Json, Json];
+  const { context } = JSON.parse((await post("/access/v1/evaluation", first, question)).text) as EvaluationReply;
+  const { expires_at = "", binding_token = "" } = context?.access_request ?? {};
+  const denial = { evaluation_id: context?.evaluation_id, expires_at, binding_token };
+  return {
+    bodies: [
+      { ...question, denial },
+      { ...another, denial },
+    ],
+    ask: async (as, key, body) => {
+      const { status, text } = await post(row.endpoint.path, as === "first" ? first : other, body, { "idempotency-key": key });
+      return answerOf(status, text);
+    },
+  };
 };
 
-const documented = endpointTable
-  .filter(({ endpoint }) => Object.keys(endpoint.headers ?? {}).includes("Idempotency-Key"))
-  .map(({ name }) => name);
-/** What programs use through the gateway. */
-const behindGateway: Readonly<Record<string, () => Promise<Asked>>> = {
-  "toolRpc through the gateway": () => called("/mcp/jsonrpc", rpcOf, "gateway"),
-  "viewToolRpc through the gateway": () => called("/mcp/people/jsonrpc", rpcOf, "gateway"),
-  "execute through the gateway": () => called("/execute", (tool, args) => ({ tool, arguments: args }), "gateway"),
+const ways: Readonly<Record<ServiceName, ((row: Row) => Promise<Asked>) | undefined>> = {
+  crud: (row) => called(row, "crud"),
+  membership: written,
+  secrets: stored,
+  pdp: requested,
+  gateway: undefined,
 };
+const documented = probedEndpoints.filter(({ endpoint }) => "Idempotency-Key" in (endpoint.headers ?? {}));
+const cases = documented.flatMap((row): (readonly [string, Row, ((row: Row) => Promise<Asked>) | undefined])[] => [
+  [row.name, row, ways[row.endpoint.service]],
+  // What programs use through the gateway.
+  ...(row.endpoint.service === "crud" ? [[`${row.name} through the gateway`, row, (one: Row) => called(one, "gateway")] as const] : []),
+]);
 
 const isRefused = ({ status, code }: Answer): boolean => status >= 400 || code !== undefined;
 
 describe("what is sent again with its Idempotency-Key is done once", () => {
-  for (const name of [...documented, ...Object.keys(behindGateway)])
+  for (const [name, row, make] of cases)
     test(name, async () => {
-      const make = rows[name] ?? behindGateway[name];
-      assert.ok(make !== undefined, `${name} documents Idempotency-Key: say here how it is asked`);
-      const { ask, bodies, acts, conflict = "idempotency_conflict" } = await make();
+      assert.ok(
+        make !== undefined && row.probe.repeat !== undefined,
+        `${name} documents Idempotency-Key: its probe says how it is repeated`,
+      );
+      const { ask, bodies, acts } = await make(row);
+      const { conflict = "idempotency_conflict" } = row.probe.repeat;
       const key = `once-${name.replaceAll(" ", "-")}`;
       const before = (await acts?.()) ?? 0;
       // Six at once: one does it, the others have its answer or hear that it runs.
@@ -261,8 +201,4 @@ describe("what is sent again with its Idempotency-Key is done once", () => {
       const other = await ask("other", key, bodies[1]);
       assert.ok(![conflict, "idempotency_conflict", "in_progress"].includes(other.code ?? ""), other.body);
     });
-
-  test("every row is of an endpoint that documents it", () => {
-    assert.deepEqual(Object.keys(rows).toSorted(), documented.toSorted());
-  });
 });

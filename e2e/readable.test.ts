@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
 import type { EvaluationReply } from "#contract/authzen.ts";
-import { endpointTable, type EndpointRow } from "#contract/endpoints.ts";
 import { portOffsets } from "#app/addresses.ts";
-import { sampleOf, samples, schemaOf, type Json } from "#testing/contract-samples.ts";
+import { sampleOf, samples, schemaOf } from "#testing/contract-samples.ts";
+import { requestOf } from "#testing/probes/probe.ts";
+import { probedEndpoints } from "#testing/probes/probes.ts";
 import { sharedInFile } from "#testing/shared.ts";
 import { signInPerson } from "./sign-in.ts";
 import { startTestInstance } from "./test-instance.ts";
@@ -11,6 +12,7 @@ import { fetchToken } from "./tokens.ts";
 
 type Headers = Readonly<Record<string, string>>;
 type Parameters = Readonly<Record<string, string>>;
+type Row = (typeof probedEndpoints)[number];
 
 const openapi = JSON.stringify({
   openapi: "3.1.0",
@@ -81,90 +83,15 @@ const makeOne: Readonly<Record<string, (at: Instance) => Promise<string>>> = {
   version: async (at) => (await send(at, "pdp", "/access/v1/policies")).version,
 };
 
-type Asked = {
-  readonly as?: "ada" | "ben" | "cleo";
-  readonly query?: Parameters;
-  readonly params?: Parameters;
-  readonly one?: readonly [string, keyof typeof makeOne];
-};
-const system: Asked = { params: { name: "people.demo", version: "1" } };
-const delegation: Asked = { as: "ben", params: { id: "delegation:ben-hr" } };
-const agent: Asked = { params: { agent_id: "agent:hr-assistant" }, query: { user_id: "person:ben" } };
-const node: Asked = { params: { node_id: "person:ben" }, query: { id: "person:ben", start_id: "person:ben" } };
-const tool: Asked = { params: { tool: "memory.demo.read_graph", tool_id: "memory.demo.read_graph", tool_name: "memory.demo.read_graph" } };
-const registered: Asked = { one: ["service_id", "service"] };
-const rollout: Asked = { one: ["version", "version"] };
-
-/** What an endpoint is asked for, where the least that it takes is nothing that is there. */
-const rows: Readonly<Record<string, Asked>> = {
-  getAccessRequest: { as: "cleo", one: ["id", "accessRequest"] },
-  diffSystem: { ...system, query: { from: "1", to: "1" } },
-  diffToolsDocument: { query: { from: "1", to: "1" } },
-  readSystem: system,
-  systemVersion: system,
-  systemVersions: system,
-  toolsDocumentVersion: { params: { version: "1" } },
-  importedOperations: { one: ["id", "importId"] },
-  readKillSwitch: { one: ["scope", "killSwitch"] },
-  getDataScopeRule: { params: { resource_type: "employee" } },
-  getDecision: { one: ["id", "decision"] },
-  readDefinition: tool,
-  delegationHistory: delegation,
-  delegationImpact: delegation,
-  delegationUsage: delegation,
-  getDelegation: delegation,
-  relatedNodes: node,
-  relationshipConnections: node,
-  readEventSchema: { params: { type: "config.published.v1" } },
-  agentImpact: agent,
-  effectiveTools: agent,
-  listControllers: agent,
-  listOwners: { params: { resource_id: "resource:acme.secret.people.demo" } },
-  getGraphEdge: { params: { kind: "MEMBER_OF", src: "account:ben@acme", dst: "group:people-ops" } },
-  getNode: node,
-  getRelationships: node,
-  shortestPath: { query: { from: "person:ben", to: "group:people-ops" } },
-  readPolicy: { one: ["id", "policy"] },
-  getPolicyBinding: { one: ["binding_id", "binding"] },
-  getMcpService: registered,
-  getMcpServiceByName: { one: ["name", "service"] },
-  getMcpTool: tool,
-  getMcpToolByName: tool,
-  listMcpPrompts: registered,
-  listMcpResources: registered,
-  listMcpTools: registered,
-  readReplay: { one: ["id", "replay"] },
-  readRollout: rollout,
-  rolloutDifferences: rollout,
-  rolloutMatrix: rollout,
-  explainTool: { query: { tool: "system.health" } },
-  listViewTools: { params: { view: "workflows" } },
-};
-
-/** Read by nobody of the demo. */
-const unread: Readonly<Record<string, string>> = {
-  budgetSnapshot: "asked by the decision point alone, with its own key",
-  findReservation: "asked by the tool server alone, with its own key",
-  spend: "asked by the gateway alone, with its own key",
-  describeSecret: "the demo's secrets lie in a file, which keeps no versions",
-  listSecretVersions: "the demo's secrets lie in a file, which keeps no versions",
-};
-
-const read = async (at: Instance, { name, endpoint }: EndpointRow): Promise<readonly string[]> => {
-  const { as, query = {}, params = {}, one } = rows[name] ?? {};
-  const made = one === undefined ? {} : { [one[0]]: (await makeOne[one[1]]?.(at)) ?? "" };
-  const least = endpoint.query === undefined ? {} : ((samples[name] ?? sampleOf(schemaOf(endpoint.query), "")) as Json);
-  const known = new Set(Object.keys(endpoint.query === undefined ? {} : (schemaOf(endpoint.query).properties ?? {})));
-  const asked = new URLSearchParams(
-    Object.entries({ ...least, ...query }).flatMap(([key, value]) => (known.has(key) ? [[key, String(value)]] : [])),
-  );
-  const path = endpoint.path.replaceAll(/\{([^}]+)\}/g, (_all, param: string) => encodeURIComponent({ ...params, ...made }[param] ?? "x"));
+const read = async (at: Instance, { name, endpoint, probe }: Row): Promise<readonly string[]> => {
+  const { as, params = {}, query = {} } = probe.read ?? {};
+  const marks = [...JSON.stringify(params).matchAll(/\{(\w+)\}/g)].map(([, mark = ""]) => mark);
+  const made = Object.fromEntries(await Promise.all(marks.map(async (mark) => [mark, (await makeOne[mark]?.(at)) ?? ""] as const)));
+  const least = endpoint.query === undefined ? {} : ((samples[name] ?? sampleOf(schemaOf(endpoint.query), "")) as Parameters);
+  const { path } = requestOf(endpoint, { params, query: { ...least, ...query } }, made);
   const answers: string[] = [];
   for (const headers of as === undefined ? [at.ada, at.ben, at.session] : [at[as]]) {
-    const response = await fetch(
-      `http://localhost:${at.port + portOffsets[endpoint.service]}${path}${asked.size === 0 ? "" : `?${asked.toString()}`}`,
-      { headers },
-    );
+    const response = await fetch(`http://localhost:${at.port + portOffsets[endpoint.service]}${path}`, { headers });
     if (response.status === 200) {
       await response.body?.cancel();
       return [];
@@ -179,17 +106,8 @@ describe("everything that is served to be read is read by somebody in the demo",
   before(async () => {
     at = await instance();
   });
-  const reads = endpointTable.filter(({ endpoint }) => endpoint.method === "GET");
-  for (const row of reads.filter(({ name }) => unread[name] === undefined))
+  for (const row of probedEndpoints.filter(({ endpoint, probe }) => endpoint.method === "GET" && probe.unread === undefined))
     test(`GET ${row.endpoint.path} (${row.name})`, async () => {
-      assert.deepEqual(await read(at, row), [], `nobody is answered: say in the table what ${row.name} is asked for`);
+      assert.deepEqual(await read(at, row), [], `nobody is answered: its probe says what ${row.name} is asked for, or why nobody is`);
     });
-
-  test("what nobody reads is named with its reason, and is there", () => {
-    const names = new Set(reads.map(({ name }) => name));
-    assert.deepEqual(
-      [...Object.keys(rows), ...Object.keys(unread)].filter((name) => !names.has(name)),
-      [],
-    );
-  });
 });

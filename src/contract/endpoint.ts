@@ -81,16 +81,18 @@ export interface Endpoint<
 }
 
 export const endpoint = <
+  const Service extends ServiceName,
+  const By extends Method,
   Params extends z.ZodType = z.ZodUndefined,
   Query extends z.ZodType = z.ZodUndefined,
   Body extends z.ZodType = z.ZodUndefined,
   Reply extends z.ZodType = z.ZodType,
 >(
-  service: ServiceName,
-  method: Method,
+  service: Service,
+  method: By,
   path: string,
   shape: EndpointShape<Params, Query, Body, Reply> & Entry,
-): Endpoint<Params, Query, Body, Reply> => ({ service, method, path, ...shape });
+): Endpoint<Params, Query, Body, Reply> & { readonly service: Service; readonly method: By } => ({ service, method, path, ...shape });
 
 /**
  * Who may call most endpoints: whoever has a token that is no agent's, with one of these scopes, where any is named; the service then

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { probedEndpoints } from "./probes/probes.ts";
 
 export type Json = { readonly [name: string]: unknown };
 export interface Schema {
@@ -43,30 +44,9 @@ const known: Readonly<Record<string, unknown>> = {
 };
 
 /** Whole bodies and queries where the least that the form takes is not enough. */
-export const samples: Readonly<Record<string, Json>> = {
-  putBudgetLimit: { scope: "tenant", period: "daily", limit_usd: 1, reason: "For a test" },
-  revokeMany: { agent_id: "agent:hr-assistant", mode: "pause", reason: "For a test" },
-  evaluateMany: {
-    evaluations: [{ subject: { type: "identity", id: "person:ben" }, action: { name: "view" }, resource: { type: "pages", id: "people" } }],
-  },
-  startReplay: { version: "v1+0123456789ab", filter: {}, limit: 1 },
-  ingestMetrics: { events: [{ event: "page_view" }] },
-  explainRoute: { method: "GET", target: "/api/crud/forms" },
-  writeSecret: { uri: "yaml://secret/people/demo#api_key", value: "x" },
-  changeGraph: { changes: [{ op: "drop_node", id: "group:none" }], reason: "For a test" },
-  readSecret: { uri: "yaml://secret/people/demo#api_key" },
-  readSecretValue: { uri: "yaml://secret/people/demo#api_key" },
-  deleteSecret: { uri: "yaml://secret/people/demo#api_key" },
-  setSecretOwner: { uri: "yaml://secret/people/demo", owner: "group:payments" },
-  rotateSecret: { uri: "yaml://secret/people/demo#api_key", value: "x" },
-  undeleteSecret: { uri: "vaultA+kv2://kv-a/demo", versions: [1] },
-  destroySecretVersions: { uri: "vaultA+kv2://kv-a/demo", versions: [1] },
-  copySecret: { fromUri: "yaml://secret/people/demo#api_key", toUri: "yaml://secret/people/copy" },
-  moveSecret: { fromUri: "yaml://secret/people/demo#api_key", toUri: "yaml://secret/people/copy" },
-  listSecretKeys: { uri: "yaml://secret/people/demo" },
-  describeSecret: { uri: "vaultA+kv2://kv-a/demo" },
-  listSecretVersions: { uri: "vaultA+kv2://kv-a/demo" },
-};
+export const samples: Readonly<Record<string, Json | undefined>> = Object.fromEntries(
+  probedEndpoints.map(({ name, probe }) => [name, probe.sample]),
+);
 
 /** The least that the schema takes. */
 export const sampleOf = (schema: Schema, name: string): unknown => {

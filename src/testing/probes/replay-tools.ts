@@ -1,0 +1,6 @@
+import type * as topic from "#contract/replay-tools.ts";
+import type { Probes } from "./probe.ts";
+
+export const probes: Probes<typeof topic> = {
+  replayTools: {},
+};
