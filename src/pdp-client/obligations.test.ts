@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Obligation } from "#contract/authzen.ts";
-import { dataScopesOf, whyRefused, type Meetable, type RefusalParts } from "./obligations.ts";
+import { obligationKinds, type Meetable, type ObligationRow } from "#contract/obligations.ts";
+import { dataScopesOf, whyRefused, type RefusalParts } from "./obligations.ts";
 
 const now = new Date("2026-03-01T12:00:00Z");
 const seconds = now.getTime() / 1000;
@@ -194,7 +195,9 @@ const others: readonly (readonly [what: string, obligation: Obligation, by: Meet
   ["the name of a prototype", { id: "x", type: "custom", properties: { kind: "constructor" } }, undefined],
   ["a known id of another type", { id: "data-scope", type: "watermark", properties: scope }, undefined],
 ];
-const meetable: readonly Meetable[] = ["data_scope", "secret_grant", "session_termination", "notification"];
+const meetable = Object.values<ObligationRow>(obligationKinds).flatMap(({ type, kind, enforcedBy }) =>
+  enforcedBy.length === 0 ? [] : [(kind ?? type) as Meetable],
+);
 for (const [what, obligation, by] of others)
   test(`beside a sign-in: ${what} is met by ${by === undefined ? "nobody" : `whoever meets ${by}, and nobody else`}`, () => {
     assert.equal(outcomeOf([obligation], resistant), "obligation_unsupported", "nothing is met unless it is said");

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { AccessRequestOffer } from "#contract/access-requests.ts";
 import type { Obligation } from "#contract/authzen.ts";
 import type { ColumnMask } from "#contract/data-scope.ts";
-import { obligationKinds } from "#contract/obligations.ts";
+import { obligationKinds, type EnforcedAt, type EnforcementPoint, type Meetable, type ObligationRow } from "#contract/obligations.ts";
 import { Problem } from "#contract/problem.ts";
 import type { StepUp } from "#contract/step-up.ts";
 import { hasSignIn, strongSignIn, type Caller, type SignInDemand } from "#authn/caller.ts";
@@ -22,10 +22,11 @@ export interface Decision {
 }
 
 /**
- * What may be met beside a sign-in, by whoever has it in hand: rows and columns of the answer, how long a secret is kept, the end of
- * the session that asked, word to somebody. `EvaluationQuery.meets` tells the decision point which of them the question's caller will meet.
+ * What an enforcement point meets beside a sign-in, as `EvaluationQuery.meets` declares it. Each with a sentence on how: one left out
+ * is a type error.
  */
-export type Meetable = "data_scope" | "secret_grant" | "session_termination" | "notification";
+export const meetsAt = <Point extends EnforcementPoint>(how: Readonly<Record<EnforcedAt<Point>, string>>): readonly Meetable[] =>
+  Object.keys(how) as Meetable[];
 
 /** Rows that may leave and columns that are hidden. */
 export interface ScopeObligation {
@@ -33,7 +34,7 @@ export interface ScopeObligation {
   readonly column_mask: ColumnMask;
 }
 
-const { mfa, "data-scope": scope, "secret-grant": grant, "end-session": end, notify } = obligationKinds;
+const { mfa, "data-scope": scope } = obligationKinds;
 
 /**
  * Other decision points say it under other names, leave out what is usual, and may be content with an older sign-in than ours ever are: up to
@@ -47,21 +48,13 @@ const signIn = mfa.properties
   })
   .transform((read): SignInDemand => ({ level: read.acr_value, maxAgeSeconds: read.max_age_seconds }));
 
-/** As it is when the facts are in it. A mask may be any word: whoever masks drops a column whose mask it does not know. */
-const dataScope = scope.properties.partial({ kind: true }).extend({
-  row_filter_sql: z.string(),
-  column_mask: z.record(z.string(), z.string().nullable().transform(String)),
-});
-
-/** The form of each, without which it is not met: a wrong one says that something is asked for, and not what. A type may stand for the kind. */
-const forms: Readonly<Record<Meetable, z.ZodType>> = {
-  data_scope: dataScope,
-  secret_grant: grant.properties.partial({ kind: true }),
-  session_termination: end.properties,
-  notification: notify.properties,
-};
-
-const isMeetable = (kind: unknown): kind is Meetable => typeof kind === "string" && Object.hasOwn(forms, kind);
+/** The form of each by its name, without which it is not met. A type may stand for the kind. */
+const forms = new Map<unknown, z.ZodType>(
+  Object.values<ObligationRow>(obligationKinds).map(({ type, kind, properties, form = properties }) => [
+    kind ?? type,
+    kind === undefined ? form : form.partial({ kind: true }),
+  ]),
+);
 
 /** Of `custom` obligations the kind is the type. */
 const kindOf = ({ type, properties }: Obligation): unknown => (type === "custom" ? properties?.["kind"] : type);
@@ -74,9 +67,9 @@ const isSignIn = (obligation: Obligation): boolean => {
 
 const demandOf = (obligation: Obligation): SignInDemand | undefined => signIn.safeParse(obligation.properties ?? {}).data;
 
-const isMetBy = (obligation: Obligation, meets: readonly Meetable[]): boolean => {
+const isMetBy = (obligation: Obligation, meets: readonly unknown[]): boolean => {
   const kind = kindOf(obligation);
-  return isMeetable(kind) && meets.includes(kind) && forms[kind].safeParse(obligation.properties ?? {}).success;
+  return meets.includes(kind) && forms.get(kind)?.safeParse(obligation.properties ?? {}).success === true;
 };
 
 /** One sign-in that is as good as each of them. */
@@ -89,7 +82,7 @@ const together = (demands: readonly SignInDemand[]): SignInDemand => ({
 export const dataScopesOf = (obligations: readonly Obligation[]): readonly ScopeObligation[] =>
   obligations.flatMap((obligation) => {
     if (kindOf(obligation) !== "data_scope") return [];
-    const { row_filter_sql, column_mask } = dataScope.parse(obligation.properties);
+    const { row_filter_sql, column_mask } = scope.form.parse(obligation.properties);
     return [{ row_filter_sql, column_mask }];
   });
 

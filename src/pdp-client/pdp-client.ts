@@ -2,6 +2,7 @@ import { agentsAmong } from "#authn/actor-kind.ts";
 import { Problem } from "#contract/problem.ts";
 import { evaluate, evaluateMany, type EvaluationReply } from "#contract/authzen.ts";
 import type { ReplyOf, SentBody } from "#contract/endpoint.ts";
+import type { Meetable } from "#contract/obligations.ts";
 import { replayTools } from "#contract/replay-tools.ts";
 import { whatIf } from "#contract/what-if.ts";
 import { ask, type Peer } from "#contract/ask.ts";
@@ -9,7 +10,7 @@ import type { Caller } from "#authn/caller.ts";
 import type { ServiceIdentity } from "#authn/service-identity.ts";
 import { boundDecisionPoint } from "./bounded-decision-point.ts";
 import type { InternalContext } from "./internal-context.ts";
-import { whyRefused, type Decision, type Meetable, type RefusalParts } from "./obligations.ts";
+import { whyRefused, type Decision, type RefusalParts } from "./obligations.ts";
 
 /** One question to the decision point, in the words of a module. */
 export interface EvaluationQuery {

@@ -4,6 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { maskKinds } from "#contract/data-scope.ts";
+import type { Facts } from "#contract/facts.ts";
+import { obligationKinds, type Meetable, type ObligationRow } from "#contract/obligations.ts";
+import { whyRefused } from "#pdp-client/obligations.ts";
 import type { EvaluationReply } from "#contract/authzen.ts";
 import { assertAsksFor, signInDemands, type DemandedSignIn } from "#testing/sign-in-demands.ts";
 import { policyFolder } from "#testing/decision-matrix.ts";
@@ -13,7 +16,7 @@ import { BundleRefused } from "./bundle/bundle-refused.ts";
 import { readBundle } from "./bundle/bundle.ts";
 import { readPolicyFolder } from "./bundle/policy-files.ts";
 import { mergeProperties } from "./bundle/merge-properties.ts";
-import { areSupported } from "./obligations.ts";
+import { areSupported, makeObligations } from "./obligations.ts";
 
 // Ahead of the first test: what waits at the top of a file lets the tests declared before it end, and what they share with them.
 const files = await readPolicyFolder(policyFolder);
@@ -62,6 +65,19 @@ for (const [what, one, other, both] of merged)
     assert.deepEqual(mergeProperties({ ...one }, { ...other }), both);
     assert.deepEqual(mergeProperties({ ...other }, { ...one }), both, "the other way round");
   });
+
+test("the shipped policies declare each obligation, and each is met as it is made", () => {
+  const bundle = readBundle(files);
+  assert.deepEqual([...bundle.obligations.keys()].toSorted(), Object.keys(obligationKinds).toSorted());
+  const now = new Date();
+  const signedIn = { acr: "phishing_resistant", authTime: Math.floor(now.getTime() / 1000) } as const;
+  for (const [id, { type, kind, enforcedBy }] of Object.entries<ObligationRow>(obligationKinds)) {
+    const obligations = makeObligations([id], bundle, {} as Facts);
+    const meets = enforcedBy.length === 0 ? [] : [(kind ?? type) as Meetable];
+    const refusal = whyRefused({ decision: true, decisionId: "d", obligations }, signedIn, { publicOrigin: "", now, meets });
+    assert.equal(refusal, undefined, id);
+  }
+});
 
 test("an enforcement point supports what it names by type or kind; what the decision point meets needs no support", () => {
   const scope = { id: "data-scope", type: "custom", properties: { kind: "data_scope" } };

@@ -1,11 +1,18 @@
 import type { Obligation } from "#contract/authzen.ts";
 import type { Facts } from "#contract/facts.ts";
+import { obligationKinds, type ObligationRow } from "#contract/obligations.ts";
+import { meetsAt } from "#pdp-client/obligations.ts";
 import type { Bundle } from "./bundle/bundle.ts";
 import { mergeProperties } from "./bundle/merge-properties.ts";
 import type { Properties } from "./ask.ts";
 
-/** No rows and no columns are known to be the subject's: then none are. */
-const nothing = { tenant_ids: [], row_filter_sql: "1=0", column_mask: {} };
+const kinds: Readonly<Record<string, ObligationRow>> = obligationKinds;
+
+/** What the facts fill an obligation with; nothing of most. */
+const filled = (id: string, facts: Facts): Properties => {
+  const { kind, fill, defaults = {} } = kinds[id] ?? {};
+  return fill === undefined ? {} : { kind, ...(facts[fill] ?? defaults) };
+};
 
 /**
  * The obligations of a decision, one an id: what its policies name (rows of `obligations.yaml`), filled with what the facts
@@ -17,7 +24,7 @@ export const makeObligations = (names: readonly string[], bundle: Bundle, facts:
     const kind = bundle.obligations.get(name);
     if (kind === undefined) continue;
     const { id = name, type, properties } = kind;
-    const start = id === "data-scope" ? mergeProperties({ kind: "data_scope", ...(facts.data_scope ?? nothing) }, properties) : properties;
+    const start = mergeProperties(filled(id, facts), properties);
     const held = made.get(id);
     made.set(id, { type, properties: held === undefined ? start : mergeProperties(held.properties, start) });
   }
@@ -27,8 +34,8 @@ export const makeObligations = (names: readonly string[], bundle: Bundle, facts:
 /** The subject's data scope as an obligation, and no wider than what is asked for beside it. */
 export const dataScopeOf = (facts: Facts): Obligation => ({
   id: "data-scope",
-  type: "custom",
-  properties: { kind: "data_scope", ...(facts.data_scope ?? nothing) },
+  type: obligationKinds["data-scope"].type,
+  properties: { ...filled("data-scope", facts) },
 });
 
 /** One an id: forms of the same come together in their narrowest. */
@@ -44,8 +51,10 @@ export const joinObligations = (all: readonly Obligation[]): readonly Obligation
   return [...joined.values()];
 };
 
+export const metHere = meetsAt<"pdp">({ notification: "An event is emitted: `records/notices.ts`." });
+
 /** Met by the decision point itself, with an event: no enforcement point hears of it or has to know it. */
-export const isMetHere = (obligation: Obligation): boolean => obligation.type === "notification";
+export const isMetHere = ({ type }: Obligation): boolean => metHere.some((one) => one === type);
 
 /** An enforcement point names the types or the kinds that it can meet. */
 export const areSupported = (obligations: readonly Obligation[], supported: "all" | ReadonlySet<string>): boolean =>

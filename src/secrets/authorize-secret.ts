@@ -1,7 +1,7 @@
 import { Problem } from "#contract/problem.ts";
 import type { ResourceRef } from "#events/resource-ref.ts";
 import type { EvaluationQuery, PdpClient } from "#pdp-client/pdp-client.ts";
-import type { Decision, Meetable } from "#pdp-client/obligations.ts";
+import { meetsAt, type Decision } from "#pdp-client/obligations.ts";
 import { refuseSecret, type SecretRequester } from "./requester.ts";
 import type { Changes } from "./changes.ts";
 import { actionOf } from "#contract/secret-operations.ts";
@@ -61,8 +61,7 @@ const remedies: Readonly<Record<string, string>> = {
   approval_required: "Ask for an approval on the decision's page.",
 };
 
-/** Each read is decided anew, which is narrower than any grant. */
-const meets: readonly Meetable[] = ["secret_grant"];
+const meets = meetsAt<"secrets">({ secret_grant: "Each read is decided anew, which is narrower than any grant." });
 
 /**
  * Decides the secret and every node that would be touched; the first denial is the answer and names no node below.

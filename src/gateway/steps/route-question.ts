@@ -3,14 +3,14 @@ import { faultOfJson } from "#contract/json-members.ts";
 import { Problem } from "#contract/problem.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
 import type { EvaluationQuery } from "#pdp-client/pdp-client.ts";
-import type { Meetable } from "#pdp-client/obligations.ts";
-import type { InboundMethod } from "#gateway/model/inbound.ts";
-import { readsBody, resolveMapping } from "#gateway/routes/authz-mapping.ts";
-import type { RowMethod } from "#gateway/routes/route-row.ts";
-import type { Route } from "#gateway/routes/route-table.ts";
-import type { SourcedMapping } from "#gateway/routes/row-mappings.ts";
-import { clientName } from "#gateway/sessions/client-name.ts";
-import { coarseNetworkOf } from "#gateway/sessions/session-keys.ts";
+import { meetsAt } from "#pdp-client/obligations.ts";
+import type { InboundMethod } from "./ingress/inbound.ts";
+import { readsBody, resolveMapping } from "./routes/authz-mapping.ts";
+import type { RowMethod } from "./routes/route-row.ts";
+import type { Route } from "./routes/route-table.ts";
+import type { SourcedMapping } from "./routes/row-mappings.ts";
+import { clientName } from "./sessions/client-name.ts";
+import { coarseNetworkOf } from "./sessions/session-keys.ts";
 
 /** What a row asks the decision point about one request. */
 export interface RouteQuestion {
@@ -72,5 +72,7 @@ export const askOfRoute = async (
   return { question, body };
 };
 
-/** What a row meets beside a sign-in: a data scope is met by the service behind, the end of the session before it is asked for anything. */
-export const metByRow: readonly Meetable[] = ["data_scope", "session_termination"];
+export const metByRow = meetsAt<"gateway">({
+  data_scope: "The service behind cuts it out.",
+  session_termination: "The session ends before the service behind is called: `end-by-decision.ts`.",
+});

@@ -1,8 +1,8 @@
 import { pageOf } from "#authn/sealed-cursors.ts";
 import { agentImpact, effectiveTools } from "#contract/governance.ts";
 import type { Facts } from "#contract/facts.ts";
-import type { Meetable } from "#pdp-client/obligations.ts";
-import { principalThrough, requireNode, requireView, shown } from "#membership/context/access.ts";
+import { meetsAt } from "#pdp-client/obligations.ts";
+import { principalThrough, requireNode, requireView, shown } from "#membership/access.ts";
 import { impactOf } from "#membership/delegations/read-impact.ts";
 import { undone } from "#membership/model/dry-run.ts";
 import { readHeldBack } from "#membership/ledger/reserve.ts";
@@ -19,8 +19,7 @@ const TOOLS = statement<{ id: string }>(
    where e.src = $2 and e.kind = 'HAS_CAPABILITY' and ${unexpired("e")} and e.dst > $3 order by e.dst limit $4`,
 );
 
-/** As a call's: rows and columns are cut out of what it brings back. */
-const meets: readonly Meetable[] = ["data_scope"];
+const meets = meetsAt<"agents">({ data_scope: "As of the calls that are asked about." });
 
 /** What the graph and the ledger say against a call, in the words of the pipeline. */
 const blocksOf = (facts: Facts): readonly string[] => {

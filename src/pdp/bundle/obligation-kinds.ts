@@ -1,11 +1,10 @@
-import type { z } from "zod";
 import type { Obligation } from "#contract/authzen.ts";
-import { obligationKinds } from "#contract/obligations.ts";
+import { obligationKinds, type ObligationRow } from "#contract/obligations.ts";
 import { shownFile, type Finding } from "./findings.ts";
 import { canMerge } from "./merge-properties.ts";
 import type { ObligationKind } from "./named-files.ts";
 
-const kinds: Readonly<Record<string, { readonly type: string; readonly properties: z.ZodType }>> = obligationKinds;
+const kinds: Readonly<Record<string, ObligationRow>> = obligationKinds;
 
 /** True of the plain form of an obligation that Sallyport meets itself. */
 export const isBuiltInObligation = (name: string): boolean => Object.hasOwn(kinds, name);

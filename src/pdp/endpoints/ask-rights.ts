@@ -2,6 +2,7 @@ import type { Caller } from "#authn/caller.ts";
 import type { Problem } from "#contract/problem.ts";
 import { whyRefused } from "#pdp-client/obligations.ts";
 import type { DecisionPoint, Verdict } from "#pdp/decision-point.ts";
+import { metHere } from "#pdp/obligations.ts";
 import { askOfCaller } from "./ask-of-caller.ts";
 
 /** A pair of the vocabulary, of one thing or of the whole collection. */
@@ -34,7 +35,7 @@ export const verdictRefusal = (
   return whyRefused({ decision, decisionId, obligations, reason: decision ? undefined : reason }, caller, {
     publicOrigin: parts.publicOrigin,
     now: parts.now(),
-    meets: ["notification"],
+    meets: metHere,
   });
 };
 

@@ -3,7 +3,7 @@ import { isProblemCode, Problem, type ProblemCode } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { EvaluationQuery, PdpClient, RefusalHere } from "#pdp-client/pdp-client.ts";
 import type { InternalContext } from "#pdp-client/internal-context.ts";
-import { dataScopesOf, type Meetable, type ScopeObligation, type Decision } from "#pdp-client/obligations.ts";
+import { dataScopesOf, meetsAt, type ScopeObligation, type Decision } from "#pdp-client/obligations.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
 import type { ValidatedCall } from "./validate-arguments.ts";
 import { showCall } from "#crud/mcp/call/shown-call.ts";
@@ -24,8 +24,7 @@ export interface PermittedCall extends ValidatedCall {
 
 type DecideParts = Pick<CallParts, "pdpClient" | "publicOrigin" | "now">;
 
-/** Rows and columns are cut out of what the call brings back. */
-const meets: readonly Meetable[] = ["data_scope"];
+const meets = meetsAt<"tools">({ data_scope: "Rows and columns are cut out of the result: `filter-output.ts`." });
 
 /** Facts of a tool that this service vouches for. */
 export const toolProperties = (tool: Tool) => ({
