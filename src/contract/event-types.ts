@@ -2,14 +2,16 @@ import { z } from "zod";
 import { secretOperations, type SecretOperation } from "./secret-operations.ts";
 import { secretStores } from "./secret-schemes.ts";
 
-/**
- * Every event that leaves Sallyport: its topic, the service it speaks for, and its data. Consumers go by these shapes, so
- * within `.v1` only members that may be absent are added.
- */
+/** Every event that leaves Sallyport. Consumers rely on these shapes, so within `.v1` only optional members are added. */
 export interface EventType {
   readonly topic: string;
+  /** The service that emits it. */
   readonly service: string;
   readonly data: z.ZodObject;
+  /** What a record's key names; events of one key keep their order. */
+  readonly key: string;
+  /** When it is emitted, in one sentence. */
+  readonly summary: string;
 }
 
 const text = z.string();
@@ -166,63 +168,131 @@ const routeTable = z.object({
   removed: count.optional(),
 });
 
-const typesOf = (topic: string, service: string, data: z.ZodObject, types: readonly string[]): Record<string, EventType> =>
-  Object.fromEntries(types.map((type) => [type, { topic, service, data }]));
+/** Events of one shape: the summary of each by its type. */
+const typesOf = (shared: Omit<EventType, "summary">, summaries: Readonly<Record<string, string>>): Record<string, EventType> =>
+  Object.fromEntries(Object.entries(summaries).map(([type, summary]) => [type, { ...shared, summary }]));
 
-const delegationOps = ["granted", "narrowed", "extended", "paused", "resumed", "revoked", "expired", "exhausted"];
-/** Beside the operations: denials, and what was done to versions of a store, or to the file. */
-const secretTypes = [
-  "secrets.denied",
-  ...Object.values<SecretOperation>(secretOperations).flatMap(({ event = [] }) => event),
-  ...Object.values(secretStores).flatMap(({ events }) => Object.values(events)),
-];
+const tools = { topic: "tools.calls.v1", service: "crud" };
+const graph = { topic: "graph.events.v1", service: "membership" };
 
-const policyActs = ["drafted", "dropped", "shadowed", "unshadowed", "activated", "rolled_back"];
-
-/** By type, without its version. What has no row here is told on live streams alone. */
+/** By type, without its version. What has no row here is shown on live streams alone. */
 export const eventTypes: Readonly<Record<string, EventType>> = {
-  ...typesOf("secrets.events.v1", "secrets", secret, secretTypes),
-  ...typesOf("authz.decisions.v1", "pdp", decision, ["authz.decision"]),
-  ...typesOf("authz.decisions.v1", "pdp", notice, ["decision.notice"]),
-  ...typesOf("tools.calls.v1", "crud", toolCall, ["tool.started", "tool.called", "tool.refused", "tool.unknown"]),
-  ...typesOf("tools.calls.v1", "crud", definition, ["tool.approved", "tool.drifted"]),
-  ...typesOf("tools.calls.v1", "crud", z.object({ scope: text, op: text, reason: text }), ["kill.changed"]),
-  ...typesOf("graph.events.v1", "membership", z.object({ graph_version: count, kinds: z.array(text) }), ["graph.changed"]),
-  ...typesOf("graph.events.v1", "membership", z.object({ agent_id: text, op: text, graph_version: count }), [
-    "agent.suspended",
-    "agent.resumed",
-  ]),
-  // At most 50 ids: the change log has all.
-  ...typesOf("graph.events.v1", "membership", z.object({ graph_version: count, ids: z.array(text) }), ["registry.changed"]),
-  ...typesOf("graph.events.v1", "membership", z.object({ graph_version: count, written: count }), ["import.finished"]),
   ...typesOf(
-    "graph.events.v1",
-    "membership",
-    z.object({ delegation_id: text, agent_id: text, op: text, status: text }),
-    delegationOps.map((op) => `delegation.${op}`),
+    { topic: "secrets.events.v1", service: "secrets", data: secret, key: "reference of the secret, else the tenant" },
+    {
+      "secrets.read": "A value was read.",
+      "secrets.updated": "A value was written.",
+      "secrets.deleted": "A secret, or a key of it, was deleted.",
+      "secrets.undeleted": "Deleted versions were restored.",
+      "secrets.destroyed": "Versions were destroyed.",
+      "secrets.rotated": "A value was replaced by rotation.",
+      "secrets.copied": "A secret was copied.",
+      "secrets.moved": "A secret was moved.",
+      "secrets.denied": "An operation was denied.",
+      "secrets.kv2.deleted": "A KVv2 server deleted versions.",
+      "secrets.kv2.undeleted": "A KVv2 server restored versions.",
+      "secrets.kv2.destroyed": "A KVv2 server destroyed versions.",
+      "secrets.yaml.removed": "Keys were removed from the secrets file.",
+    },
   ),
-  ...typesOf("graph.events.v1", "membership", budget, ["budget.moved", "budget.threshold", "budget.limit_changed"]),
   ...typesOf(
-    "policy.events.v1",
-    "pdp",
-    policy,
-    policyActs.map((act) => `policy.${act}`),
+    { topic: "authz.decisions.v1", service: "pdp", data: decision, key: "reference of the subject" },
+    { "authz.decision": "The decision point answered; which answers, `PDP_EVENTS` says." },
   ),
-  ...typesOf("sessions.events.v1", "gateway", session, [
-    "session.created",
-    "session.refreshed",
-    "session.stepped_up",
-    "session.ended",
-    "signin.failed",
-  ]),
-  ...typesOf("config.events.v1", "crud", configuration, [
-    "config.published",
-    "config.deleted",
-    "config.rolled_back",
-    "config.degraded",
-    "config.repaired",
-  ]),
-  ...typesOf("config.events.v1", "gateway", routeTable, ["config.reloaded"]),
+  ...typesOf(
+    { topic: "authz.decisions.v1", service: "pdp", data: notice, key: "the decision" },
+    { "decision.notice": "A decision obliges to notify somebody." },
+  ),
+  ...typesOf(
+    { ...tools, data: toolCall, key: "the delegation, else the caller's reference" },
+    {
+      "tool.started": "A tool call was opened.",
+      "tool.called": "A tool call has ended, with its result or an error of the upstream.",
+      "tool.refused": "A tool call was refused.",
+      "tool.unknown": "A tool call has ended, and its outcome is unknown.",
+    },
+  ),
+  ...typesOf(
+    { ...tools, data: definition, key: "the system of the tools" },
+    { "tool.approved": "Definitions of tools were approved.", "tool.drifted": "Definitions of tools differ from what was approved." },
+  ),
+  ...typesOf(
+    { ...tools, data: z.object({ scope: text, op: text, reason: text }), key: "the kill switch" },
+    { "kill.changed": "A kill switch was set or lifted." },
+  ),
+  ...typesOf(
+    { ...graph, data: z.object({ graph_version: count, kinds: z.array(text) }), key: "the graph" },
+    { "graph.changed": "The identity graph has a new version." },
+  ),
+  ...typesOf(
+    { ...graph, data: z.object({ agent_id: text, op: text, graph_version: count }), key: "the agent" },
+    { "agent.suspended": "An agent was suspended.", "agent.resumed": "A suspended agent may act again." },
+  ),
+  ...typesOf(
+    // At most 50 ids: the change log has all.
+    { ...graph, data: z.object({ graph_version: count, ids: z.array(text) }), key: "the registry" },
+    { "registry.changed": "Services, tools, resources or prompts of the registry changed." },
+  ),
+  ...typesOf(
+    { ...graph, data: z.object({ graph_version: count, written: count }), key: "the import" },
+    { "import.finished": "An import was written into the graph." },
+  ),
+  ...typesOf(
+    { ...graph, data: z.object({ delegation_id: text, agent_id: text, op: text, status: text }), key: "the delegation" },
+    {
+      "delegation.granted": "A delegation was created.",
+      "delegation.narrowed": "A delegation allows less.",
+      "delegation.extended": "A delegation allows more, or for longer.",
+      "delegation.paused": "A delegation was paused.",
+      "delegation.resumed": "A paused delegation is active again.",
+      "delegation.revoked": "A delegation was revoked.",
+      "delegation.expired": "A delegation has reached its end.",
+      "delegation.exhausted": "The steps or the budget of a delegation are used up.",
+    },
+  ),
+  ...typesOf(
+    { ...graph, data: budget, key: "the delegation; the budget limit" },
+    {
+      "budget.moved": "Steps or money of a delegation were reserved, settled or released.",
+      "budget.threshold": "80 or 100 percent of a delegation's limits are used up.",
+      "budget.limit_changed": "A budget limit was set or deleted.",
+    },
+  ),
+  ...typesOf(
+    { topic: "policy.events.v1", service: "pdp", data: policy, key: "the policy version" },
+    {
+      "policy.drafted": "A policy version was drafted.",
+      "policy.dropped": "A draft was deleted.",
+      "policy.shadowed": "A version decides in the shadow.",
+      "policy.unshadowed": "A version no longer decides in the shadow.",
+      "policy.activated": "A version became the active one.",
+      "policy.rolled_back": "An earlier version became the active one again.",
+    },
+  ),
+  ...typesOf(
+    { topic: "sessions.events.v1", service: "gateway", data: session, key: "reference of the session" },
+    {
+      "session.created": "Somebody signed in.",
+      "session.refreshed": "The tokens of a session were renewed.",
+      "session.stepped_up": "A stronger session took the place of a weaker one.",
+      "session.ended": "A session has ended.",
+      "signin.failed": "A sign-in failed; its key is `signin`.",
+    },
+  ),
+  ...typesOf(
+    { topic: "config.events.v1", service: "crud", data: configuration, key: "kind and id of the object" },
+    {
+      "config.published": "A version of a configuration object was published.",
+      "config.deleted": "A configuration object was deleted.",
+      "config.rolled_back": "An earlier version of a configuration object was published again.",
+      "config.degraded": "A configuration object has issues and is served in part, or not at all.",
+      "config.repaired": "A degraded configuration object is whole again.",
+    },
+  ),
+  ...typesOf(
+    { topic: "config.events.v1", service: "gateway", data: routeTable, key: "the kind" },
+    { "config.reloaded": "The route table was read anew." },
+  ),
 };
 
 /** The version that all types of this table have. */
