@@ -8,9 +8,13 @@ interface CodeRow {
   readonly title: string;
   /** JSON-RPC error code of the contract's dialect; absent = -32603. */
   readonly rpc?: number;
+  /** Of a tool call: a part of Sallyport is unavailable (HTTP 503), or the upstream failed and not Sallyport. */
+  readonly fails?: "internal" | "upstream";
 }
 
 const row = (status: number, title: string, rpc?: number): CodeRow => (rpc === undefined ? { status, title } : { status, title, rpc });
+const internal = (title: string): CodeRow => ({ status: 503, title, fails: "internal" });
+const upstream = (status: number, title: string): CodeRow => ({ status, title, fails: "upstream" });
 
 const uriFault = (title: string): CodeRow => row(400, title);
 
@@ -114,7 +118,7 @@ export const problemCodes = {
   tool_quarantined: row(403, "The tool is in quarantine", -32001),
 
   // 404, 405, 406, 408, 409, 412 - 417, 421, 422, 429
-  not_found: row(404, "Not there, or not for you"),
+  not_found: upstream(404, "Not there, or not for you"),
   unknown_view: row(404, "There is no such view"),
   unknown_tool: row(404, "There is no such tool here", -32601),
   unknown_method: row(404, "There is no such method", -32601),
@@ -127,10 +131,10 @@ export const problemCodes = {
   method_not_allowed: row(405, "The method is not allowed here"),
   not_acceptable: row(406, "Nothing acceptable can be sent"),
   request_timeout: row(408, "The request took too long to arrive"),
-  conflict: row(409, "It clashes with what is there"),
+  conflict: upstream(409, "It clashes with what is there"),
   already_exists: row(409, "It is there already"),
-  idempotency_conflict: row(409, "The key was used for something else"),
-  in_progress: row(409, "The first call is still running"),
+  idempotency_conflict: row(409, "The key was used for something else", -32602),
+  in_progress: row(409, "The first call is still running", -32602),
   reply_withheld: row(409, "It was done; its answer cannot be shown now", -32001),
   cycle: row(409, "It would close a ring"),
   in_use: row(409, "It is in use"),
@@ -170,7 +174,7 @@ export const problemCodes = {
   invalid_body: row(422, "The body does not fit its schema", -32602),
   invalid_arguments: row(422, "Invalid arguments", -32602),
   invalid_params: row(422, "Invalid params", -32602),
-  expression_limit: row(422, "An expression takes too much work"),
+  expression_limit: upstream(422, "An expression takes too much work"),
   mapping_error: row(422, "The tool's mapping gives nothing to decide on", -32602),
   unknown_parameter: row(422, "A parameter is unknown"),
   unknown_member: row(422, "A member is unknown"),
@@ -207,41 +211,41 @@ export const problemCodes = {
   provider_error: row(502, "The store answered with an error"),
   provider_redirect: row(502, "The store sends elsewhere"),
   copy_unverified: row(502, "The copy could not be verified"),
-  upstream_error: row(502, "The upstream answered with an error"),
-  upstream_bad_response: row(502, "The upstream answered wrongly"),
-  upstream_tls_failed: row(502, "The upstream's certificate is not trusted"),
-  upstream_auth_failed: row(502, "No token could be had for the upstream"),
+  upstream_error: upstream(502, "The upstream answered with an error"),
+  upstream_bad_response: upstream(502, "The upstream answered wrongly"),
+  upstream_tls_failed: upstream(502, "The upstream's certificate is not trusted"),
+  upstream_auth_failed: upstream(502, "No token could be had for the upstream"),
   upstream_outcome_unknown: row(502, "It was sent; whether it was done is unknown"),
-  output_invalid: row(502, "The upstream's output does not fit its schema"),
-  output_too_large: row(502, "The upstream's output is too large"),
-  data_scope_unavailable: row(502, "The rows could not be filtered"),
+  output_invalid: upstream(502, "The upstream's output does not fit its schema"),
+  output_too_large: upstream(502, "The upstream's output is too large"),
+  data_scope_unavailable: upstream(502, "The rows could not be filtered"),
   overloaded: row(503, "Too much at once"),
   web_client_missing: row(503, "The web client is not built"),
-  decision_unavailable: row(503, "No decision can be had"),
-  decision_not_recorded: row(503, "The decision could not be recorded"),
-  kill_switch_unknown: row(503, "What is switched off cannot be read"),
-  engine_failed: row(503, "The engine failed"),
-  pdp_unavailable: row(503, "The decision point is not available"),
-  audit_unavailable: row(503, "The act cannot be recorded"),
-  membership_unavailable: row(503, "Membership is not available"),
-  secrets_unavailable: row(503, "Secrets are not available"),
+  decision_unavailable: internal("No decision can be had"),
+  decision_not_recorded: internal("The decision could not be recorded"),
+  kill_switch_unknown: internal("What is switched off cannot be read"),
+  engine_failed: internal("The engine failed"),
+  pdp_unavailable: internal("The decision point is not available"),
+  audit_unavailable: internal("The act cannot be recorded"),
+  membership_unavailable: internal("Membership is not available"),
+  secrets_unavailable: internal("Secrets are not available"),
   session_store_unavailable: row(503, "The session store is not available"),
   identity_provider_unavailable: row(503, "The identity provider is not available"),
-  upstream_unavailable: row(503, "The upstream is not available"),
-  upstream_circuit_open: row(503, "The upstream rests after failures"),
-  store_unavailable: row(503, "The database is not available"),
-  graph_unavailable: row(503, "The graph is not available"),
+  upstream_unavailable: upstream(503, "The upstream is not available"),
+  upstream_circuit_open: upstream(503, "The upstream rests after failures"),
+  store_unavailable: internal("The database is not available"),
+  graph_unavailable: internal("The graph is not available"),
   graph_busy: row(503, "The graph is being written all the time"),
   narrow_the_search: row(503, "The search finds too much"),
   graph_behind: row(503, "The graph has not reached that version"),
-  ledger_inconsistent: row(503, "The delegation's ledger does not add up"),
-  budget_unavailable: row(503, "The budgets are not available"),
+  ledger_inconsistent: internal("The delegation's ledger does not add up"),
+  budget_unavailable: internal("The budgets are not available"),
   provider_unavailable: row(503, "The provider is not available"),
-  event_backlog_full: row(503, "Too many events wait"),
-  stopping: row(503, "Sallyport is stopping"),
+  event_backlog_full: internal("Too many events wait"),
+  stopping: internal("The house is stopping"),
   busy: row(503, "Busy, try again"),
-  upstream_timeout: row(504, "The upstream did not answer in time"),
-  outcome_unknown: row(504, "It was sent; whether it was done is unknown"),
+  upstream_timeout: upstream(504, "The upstream did not answer in time"),
+  outcome_unknown: upstream(504, "It was sent; whether it was done is unknown"),
 } as const satisfies Record<string, CodeRow>;
 
 export type ProblemCode = keyof typeof problemCodes;
@@ -322,6 +326,10 @@ export class Problem extends Error {
   /** JSON-RPC code of the contract's dialect. */
   get rpcCode(): number {
     return (problemCodes[this.code] as CodeRow).rpc ?? -32603;
+  }
+
+  get fails(): CodeRow["fails"] {
+    return (problemCodes[this.code] as CodeRow).fails;
   }
 }
 

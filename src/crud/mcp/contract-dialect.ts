@@ -13,7 +13,7 @@ import { leftOut, leftOutMeta } from "./catalogue.ts";
 import type { ToolReply } from "./call/tool-call.ts";
 import type { Watch } from "./protocol-log.ts";
 import { sinceMs, watchRpc } from "./protocol-log.ts";
-import { contractStatus, errorData, messageOf, rpcCodeOf } from "./rpc-fault.ts";
+import { contractStatus, errorData, messageOf } from "./rpc-fault.ts";
 import type { Tool } from "./tool.ts";
 import { scopes, type ToolService, type Visit } from "./tool-service.ts";
 
@@ -82,12 +82,12 @@ const readMessage = async (request: Request, maxBytes: number): Promise<unknown>
 
 /** JSON-RPC code of a message that could not be read; a body that names a member twice is unreadable too. */
 const envelopeCode = (problem: Problem): number =>
-  problem.code === "duplicate_member" ? rpcCodes.parse : problem.code === "body_too_large" ? rpcCodes.invalidRequest : rpcCodeOf(problem);
+  problem.code === "duplicate_member" ? rpcCodes.parse : problem.code === "body_too_large" ? rpcCodes.invalidRequest : problem.rpcCode;
 
 export const createContractDialect = (router: Router<Caller>, parts: ContractDialectParts): void => {
   const { toolService } = parts;
 
-  const answerError = (problem: Problem, id: string | number | null, correlationId: string, code = rpcCodeOf(problem)): Response => {
+  const answerError = (problem: Problem, id: string | number | null, correlationId: string, code = problem.rpcCode): Response => {
     const body: RpcResponse = { jsonrpc: "2.0", id, error: { code, message: messageOf(problem), data: errorData(problem, correlationId) } };
     const headers = new Headers({ "content-type": "application/json", "cache-control": "no-store", "x-correlation-id": correlationId });
     for (const name of ["www-authenticate", "retry-after"]) {

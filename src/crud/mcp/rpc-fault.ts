@@ -1,24 +1,6 @@
 import { rpcCodes, type rpcStatuses, type RpcErrorData } from "#contract/json-rpc.ts";
 import type { StepUp } from "#contract/step-up.ts";
-import type { Problem, ProblemCode } from "#contract/problem.ts";
-
-/** The codes that say a part of Sallyport is away. */
-const unavailable: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
-  "audit_unavailable",
-  "decision_unavailable",
-  "decision_not_recorded",
-  "engine_failed",
-  "kill_switch_unknown",
-  "pdp_unavailable",
-  "membership_unavailable",
-  "secrets_unavailable",
-  "store_unavailable",
-  "graph_unavailable",
-  "budget_unavailable",
-  "ledger_inconsistent",
-  "event_backlog_full",
-  "stopping",
-]);
+import type { Problem } from "#contract/problem.ts";
 
 /** Members of a problem that a client of the tool protocol may see. Reason and remedy are for the decision's own page. */
 const shown = ["call_id", "decision_id", "access_request"] as const;
@@ -54,46 +36,14 @@ export const errorData = (problem: Problem, correlationId: string): RpcErrorData
 export const messageOf = (problem: Problem): string =>
   problem.options.detail === undefined ? problem.title : `${problem.title}: ${problem.options.detail}`;
 
-const invalidParams: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
-  "idempotency_conflict",
-  "in_progress",
-  "invalid_arguments",
-  "invalid_params",
-  "invalid_limit",
-  "invalid_cursor",
-  "mapping_error",
-]);
-
-/** Codes that say that an upstream, not Sallyport, did not do it. */
-const upstream: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
-  "upstream_error",
-  "upstream_timeout",
-  "upstream_circuit_open",
-  "upstream_bad_response",
-  "upstream_auth_failed",
-  "upstream_tls_failed",
-  "upstream_unavailable",
-  "outcome_unknown",
-  "output_invalid",
-  "output_too_large",
-  "expression_limit",
-  "data_scope_unavailable",
-  "not_found",
-  "conflict",
-]);
-
-export const isUpstreamCode = (code: ProblemCode): boolean => upstream.has(code);
-export const isRefusal = (problem: Problem): boolean => rpcCodeOf(problem) === rpcCodes.refused;
-
-/** JSON-RPC code in the contract's dialect. */
-export const rpcCodeOf = (problem: Problem): number => (invalidParams.has(problem.code) ? rpcCodes.invalidParams : problem.rpcCode);
+export const isRefusal = (problem: Problem): boolean => problem.rpcCode === rpcCodes.refused;
 
 /** HTTP status of the contract's dialect: an error is a 200, but for want of a part of Sallyport, of room, or of a scope. */
 export const contractStatus = (problem: Problem): 200 | (typeof rpcStatuses)[number] => {
-  if (unavailable.has(problem.code)) return 503;
+  if (problem.fails === "internal") return 503;
   if (problem.code === "rate_limited" || problem.code === "overloaded") return 429;
   if (problem.code === "insufficient_scope" || problem.code === "unknown_client") return 403;
   if (problem.code === "too_large" || problem.code === "body_too_large") return 413;
   if (problem.code === "unsupported_media_type") return 415;
-  return rpcCodeOf(problem) === rpcCodes.parse || problem.code === "duplicate_member" ? 400 : 200;
+  return problem.rpcCode === rpcCodes.parse || problem.code === "duplicate_member" ? 400 : 200;
 };

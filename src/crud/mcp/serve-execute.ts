@@ -7,7 +7,7 @@ import { asProblem } from "#http/problem-body.ts";
 import type { Router } from "#http/serve.ts";
 import { FailedCall } from "./call/upstream-fault.ts";
 import { watchRpc, type Watch } from "./protocol-log.ts";
-import { contractStatus, isUpstreamCode, messageOf } from "./rpc-fault.ts";
+import { contractStatus, messageOf } from "./rpc-fault.ts";
 import type { ToolService } from "./tool-service.ts";
 
 const callOf = (asked: ExecuteAsk): { readonly name: string; readonly arguments: unknown } => {
@@ -54,7 +54,7 @@ export const serveExecute = (router: Router<Caller>, { toolService, ...watch }: 
         ...(typeof next === "string" ? { next_cursor: next } : {}),
       };
     } catch (error) {
-      if (!(error instanceof FailedCall) || !isUpstreamCode(error.code)) throw refusalOf(error);
+      if (!(error instanceof FailedCall) || error.fails !== "upstream") throw refusalOf(error);
       const { call_id, decision_id } = error.options.members ?? {};
       return {
         success: false,

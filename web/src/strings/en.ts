@@ -1,3 +1,4 @@
+import type { Reason } from "#contract/authzen.ts";
 import { plural } from "./plural.ts";
 
 /** Every word that the page says. Plain text; what comes from others is put in through the parameters. */
@@ -176,7 +177,7 @@ export const words = {
     not_granted: "nothing grants it",
     upstream_auth_failed: "a call would not get the credential of its system",
     not_evaluated: "it was not reached",
-  } as Readonly<Record<string, string>>,
+  } satisfies Readonly<Record<Reason, string> & Record<string, string>> as Readonly<Record<string, string>>,
   home: {
     title: (name: string) => `Hello, ${name}`,
     whoTitle: "Who you are",

@@ -9,7 +9,7 @@ import { listedName } from "#crud/mcp/views.ts";
 import type { ToolReply } from "#crud/mcp/call/tool-call.ts";
 import { LIST_TTL_MS } from "#crud/mcp/list-tools.ts";
 import { watchRpc, type Watch } from "#crud/mcp/protocol-log.ts";
-import { errorData, isRefusal, isUpstreamCode, messageOf, rpcCodeOf } from "#crud/mcp/rpc-fault.ts";
+import { errorData, isRefusal, messageOf } from "#crud/mcp/rpc-fault.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
 import type { ToolService, Visit } from "#crud/mcp/tool-service.ts";
 import { completeFaults } from "./protocol-faults.ts";
@@ -83,7 +83,7 @@ const isResult = (problem: Problem, visit: Visit): boolean =>
   problem.code === "invalid_arguments" ||
   problem.code === "step_up_required" ||
   problem.code === "approval_required" ||
-  isUpstreamCode(problem.code) ||
+  problem.fails === "upstream" ||
   (isRefusal(problem) && visit.view.denial === "result");
 
 const failureOf = (problem: Problem, visit: Visit): CallToolResult => {
@@ -94,7 +94,7 @@ const failureOf = (problem: Problem, visit: Visit): CallToolResult => {
       content: [{ type: "text", text: adviceOf(problem, data, visit.caller.agent !== undefined) }],
       _meta: { "sallyport/error": data },
     };
-  const code = problem.code === "unknown_tool" ? rpcCodes.invalidParams : rpcCodeOf(problem);
+  const code = problem.code === "unknown_tool" ? rpcCodes.invalidParams : problem.rpcCode;
   throw new ProtocolError(code, messageOf(problem), data);
 };
 
@@ -136,7 +136,7 @@ export const createToolServer = (view: Visit["view"], parts: ToolServerParts, co
       };
     } catch (error) {
       const problem = asProblem(error);
-      throw new ProtocolError(rpcCodeOf(problem), messageOf(problem), errorData(problem, visit.correlationId));
+      throw new ProtocolError(problem.rpcCode, messageOf(problem), errorData(problem, visit.correlationId));
     }
   });
 
