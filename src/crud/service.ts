@@ -151,7 +151,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   const health = createHealthTool({ version: parts.version, checks: createInternalChecks({ ...peers, database, systems }) });
   const find = createFindTool({ scope: scopes.list, parts: () => toolServiceParts });
   const catalogue = createCatalogueKeeper({
-    builtIn: [health, find],
+    builtIn: { health, find },
     tools: () => sources.tools,
     external: () => sources.external,
     document: () => toolsDocument,

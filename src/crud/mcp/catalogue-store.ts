@@ -1,12 +1,13 @@
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
+import type { builtInTools } from "#pdp-client/pairs.ts";
 import type { ToolsDocument } from "#crud/documents/tools-document.ts";
 import { buildSnapshot, type Snapshot } from "./catalogue.ts";
 import type { ExternalSystem } from "./external-system.ts";
 import type { Tool } from "./tool.ts";
 
 export interface CatalogueKeeperParts {
-  readonly builtIn: readonly Tool[];
+  readonly builtIn: Readonly<Record<keyof typeof builtInTools, Tool>>;
   readonly tools: () => readonly Tool[];
   readonly external: () => readonly ExternalSystem[];
   readonly document: () => ToolsDocument;
@@ -24,7 +25,7 @@ export const createCatalogueKeeper = (parts: CatalogueKeeperParts) => {
   const build = (from: Sourced = parts): Snapshot => {
     const external = from.external();
     return buildSnapshot({
-      tools: [...parts.builtIn, ...from.tools(), ...external.flatMap((system) => system.tools)],
+      tools: [...Object.values(parts.builtIn), ...from.tools(), ...external.flatMap((system) => system.tools)],
       document: from.document(),
       systems: external,
       quarantined: new Set(external.flatMap((system) => [...system.quarantined])),

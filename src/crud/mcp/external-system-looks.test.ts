@@ -212,7 +212,7 @@ test("a collision of names is logged once, and again when it comes back", () => 
   const of = (name: string, digest: string) => ({ ...health, name, underscore: name.replaceAll(".", "_"), digest, isBuiltIn: false });
   let tools = [of("a.b.c", "1"), of("a.b.c", "2"), of("a.b.d", "1")];
   const keeper = createCatalogueKeeper({
-    builtIn: [health],
+    builtIn: { health, find: { ...health, name: "system.find_tools", underscore: "system_find_tools" } },
     tools: () => tools,
     external: () => [],
     document: () => emptyToolsDocument,

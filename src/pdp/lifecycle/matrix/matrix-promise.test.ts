@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { deploymentActs } from "#pdp-client/deployment-acts.ts";
+import { builtInTools } from "#pdp-client/pairs.ts";
 import { matrixFile } from "#testing/decision-matrix.ts";
 
 /**
@@ -66,8 +67,7 @@ const promised: readonly Promised[] = [
   [["streams:workflow", "streams:activity"], "YYY-Y"],
   [["idplatform:view"], "YY---"],
   [["idplatform:execute"], "-Y---"],
-  ...tool("system.health", "YYYYY", "YYY"),
-  ...tool("system.find_tools", "YYYYY", "YYY"),
+  ...Object.values(builtInTools).flatMap((name) => tool(name, "YYYYY", "YYY")),
   ...tool("people.demo.list_employees", "-YY-Y", "Y-Y"),
   ...tool("people.demo.get_employee", "-Y---", "Y--"),
   ...tool("people.demo.update_salary", "-S---", "S--", "-Y---"),
