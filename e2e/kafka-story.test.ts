@@ -18,7 +18,7 @@ import { liveTheStory } from "./story.ts";
 import { startTestInstance } from "./test-instance.ts";
 import { fetchToken } from "./tokens.ts";
 
-test("what a house lives through is read off Kafka by a consumer of another make, each as its served schema says, with nothing that is secret", async (t) => {
+test("what an instance lives through is read off Kafka by a consumer of another make, each as its served schema says, with nothing that is secret", async (t) => {
   const library = requireProgram(t, "confluent-kafka");
   if (library === undefined) return;
   const broker = await startMockBroker(t, dirname(dirname(library)));

@@ -175,25 +175,18 @@ const typesOf = (shared: Omit<EventType, "summary">, summaries: Readonly<Record<
 const tools = { topic: "tools.calls.v1", service: "crud" };
 const graph = { topic: "graph.events.v1", service: "membership" };
 
+/** Of operations, of denials, and of what was done to versions of a store, or to the file. */
+const secretSummaries = Object.fromEntries([
+  ...Object.values<SecretOperation>(secretOperations).flatMap(({ event }) => (event === undefined ? [] : [[event.type, event.summary]])),
+  ["secrets.denied", "An operation was denied."],
+  ...Object.values(secretStores).flatMap(({ events }) => Object.values(events).map(({ type, summary }) => [type, summary])),
+]) as Readonly<Record<string, string>>;
+
 /** By type, without its version. What has no row here is shown on live streams alone. */
 export const eventTypes: Readonly<Record<string, EventType>> = {
   ...typesOf(
     { topic: "secrets.events.v1", service: "secrets", data: secret, key: "reference of the secret, else the tenant" },
-    {
-      "secrets.read": "A value was read.",
-      "secrets.updated": "A value was written.",
-      "secrets.deleted": "A secret, or a key of it, was deleted.",
-      "secrets.undeleted": "Deleted versions were restored.",
-      "secrets.destroyed": "Versions were destroyed.",
-      "secrets.rotated": "A value was replaced by rotation.",
-      "secrets.copied": "A secret was copied.",
-      "secrets.moved": "A secret was moved.",
-      "secrets.denied": "An operation was denied.",
-      "secrets.kv2.deleted": "A KVv2 server deleted versions.",
-      "secrets.kv2.undeleted": "A KVv2 server restored versions.",
-      "secrets.kv2.destroyed": "A KVv2 server destroyed versions.",
-      "secrets.yaml.removed": "Keys were removed from the secrets file.",
-    },
+    secretSummaries,
   ),
   ...typesOf(
     { topic: "authz.decisions.v1", service: "pdp", data: decision, key: "reference of the subject" },

@@ -242,7 +242,7 @@ export const problemCodes = {
   budget_unavailable: internal("The budgets are not available"),
   provider_unavailable: row(503, "The provider is not available"),
   event_backlog_full: internal("Too many events wait"),
-  stopping: internal("The house is stopping"),
+  stopping: internal("Sallyport is stopping"),
   busy: row(503, "Busy, try again"),
   upstream_timeout: upstream(504, "The upstream did not answer in time"),
   outcome_unknown: upstream(504, "It was sent; whether it was done is unknown"),

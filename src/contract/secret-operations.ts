@@ -58,14 +58,20 @@ export interface SecretOperation {
   readonly showsValue: boolean;
   /** It has a journal of its own, by which another process ends it. */
   readonly isJournaled?: true;
-  /** Type of its event; an operation that only looks has none and is in the audit log alone. */
-  readonly event?: string;
+  /** Its event, and when it is emitted; an operation that only looks has none and is in the audit log alone. */
+  readonly event?: { readonly type: string; readonly summary: string };
 }
 
 const plain = { takesVersion: false, takesKey: true, showsValue: false } as const;
 const metadata = { ...plain, scope: "secrets.read_metadata", purposes: ["read_metadata"] } as const;
 const ofVersions = { ...plain, ability: "versions", takesKey: false } as const;
-const value = { scope: "secrets.read", takesVersion: true, takesKey: true, showsValue: true, event: "secrets.read" } as const;
+const value = {
+  scope: "secrets.read",
+  takesVersion: true,
+  takesKey: true,
+  showsValue: true,
+  event: { type: "secrets.read", summary: "A value was read." },
+} as const;
 
 export const secretOperations = {
   write: {
@@ -76,7 +82,7 @@ export const secretOperations = {
     scope: "secrets.write",
     purposes: ["write"],
     ability: "write",
-    event: "secrets.updated",
+    event: { type: "secrets.updated", summary: "A value was written." },
   },
   read: { ...value, op: "read", label: "Read the value", endpoint: readSecret, purposes: ["read"], ability: "read_plain" },
   value: {
@@ -95,7 +101,7 @@ export const secretOperations = {
     scope: "secrets.delete",
     purposes: ["delete"],
     ability: "remove",
-    event: "secrets.deleted",
+    event: { type: "secrets.deleted", summary: "A secret, or a key of it, was deleted." },
   },
   destroy: {
     ...plain,
@@ -107,7 +113,7 @@ export const secretOperations = {
     also: [{ purpose: "destroy_versions", scope: "secrets.destroy" }],
     ability: "remove",
     takesKey: false,
-    event: "secrets.destroyed",
+    event: { type: "secrets.destroyed", summary: "Versions were destroyed." },
   },
   rotate: {
     ...plain,
@@ -117,7 +123,7 @@ export const secretOperations = {
     scope: "secrets.rotate",
     purposes: ["rotate"],
     ability: "write",
-    event: "secrets.rotated",
+    event: { type: "secrets.rotated", summary: "A value was replaced by rotation." },
   },
   metadata: { ...metadata, op: "metadata", label: "List", endpoint: listSecretMetadata, ability: "list" },
   search: { ...metadata, op: "search", label: "Search", endpoint: searchSecrets, ability: "list" },
@@ -141,7 +147,7 @@ export const secretOperations = {
     endpoint: undeleteSecret,
     scope: "secrets.delete",
     purposes: ["undelete"],
-    event: "secrets.undeleted",
+    event: { type: "secrets.undeleted", summary: "Deleted versions were restored." },
   },
   destroyVersions: {
     ...ofVersions,
@@ -150,7 +156,7 @@ export const secretOperations = {
     endpoint: destroySecretVersions,
     scope: "secrets.destroy",
     purposes: ["destroy_versions"],
-    event: "secrets.destroyed",
+    event: { type: "secrets.destroyed", summary: "Versions were destroyed." },
   },
   copy: {
     ...plain,
@@ -161,7 +167,7 @@ export const secretOperations = {
     purposes: ["read"],
     ability: "read_value",
     takesVersion: true,
-    event: "secrets.copied",
+    event: { type: "secrets.copied", summary: "A secret was copied." },
   },
   move: {
     ...plain,
@@ -173,7 +179,7 @@ export const secretOperations = {
     also: [{ purpose: "delete", scope: "secrets.delete" }],
     ability: "remove",
     isJournaled: true,
-    event: "secrets.moved",
+    event: { type: "secrets.moved", summary: "A secret was moved." },
   },
 } as const satisfies Record<string, SecretOperation>;
 

@@ -19,8 +19,8 @@ export interface SecretStore {
     /** A map below a secret is a secret of its own: `n#x` is `n/x` where it holds a map. */
     readonly nestsSecrets?: true;
   };
-  /** Event type of each mark; none where the store cannot show it. */
-  readonly events: Partial<Record<StoreMark, string>>;
+  /** Event of each mark, and when it is emitted; none where the store cannot show it. */
+  readonly events: Partial<Record<StoreMark, { readonly type: string; readonly summary: string }>>;
 }
 
 const kvv2 = {
@@ -28,7 +28,11 @@ const kvv2 = {
   place: "a mount of an OpenBao or Vault server",
   can: ["read_value", "write", "remove", "versions", "list"],
   grammar: {},
-  events: { deleted: "secrets.kv2.deleted", active: "secrets.kv2.undeleted", destroyed: "secrets.kv2.destroyed" },
+  events: {
+    deleted: { type: "secrets.kv2.deleted", summary: "A KVv2 server deleted versions." },
+    active: { type: "secrets.kv2.undeleted", summary: "A KVv2 server restored versions." },
+    destroyed: { type: "secrets.kv2.destroyed", summary: "A KVv2 server destroyed versions." },
+  },
 } as const satisfies SecretStore;
 
 const stores = {
@@ -37,7 +41,7 @@ const stores = {
     place: "yaml://secret for the file",
     can: ["read_plain", "read_value", "write", "remove", "list"],
     grammar: { mount: "secret", reservesNames: true, nestsSecrets: true },
-    events: { deleted: "secrets.yaml.removed" },
+    events: { deleted: { type: "secrets.yaml.removed", summary: "Keys were removed from the secrets file." } },
   },
   "vaulta+kv2": kvv2,
   "vaultb+kv2": kvv2,

@@ -7,7 +7,7 @@ import { refOf } from "#secrets/providers/secret-provider.contract.ts";
 import { kvProvider, kvServer, sharedOpenBao } from "#testing/kv-provider.ts";
 import { requireProgram } from "#testing/programs.ts";
 import { testSecrets, type SendMore, type TestSecrets } from "#testing/secrets.ts";
-import { secretOperations } from "#contract/secret-operations.ts";
+import { secretOperations, type SecretOperation } from "#contract/secret-operations.ts";
 
 const openBaoA = sharedOpenBao((t) => requireProgram(t, "bao"), { storage: "memory" });
 const openBaoB = sharedOpenBao((t) => requireProgram(t, "bao"), { storage: "memory" });
@@ -111,9 +111,9 @@ suite("operations on the file and on OpenBao", () => {
         assert.equal(said, row[column], `${op} ${base}`);
         if (!said.startsWith("20")) continue;
         assert.ok((await on.at.entries()).length > before.entries, op);
-        const operation: (typeof secretOperations)[keyof typeof secretOperations] & { readonly event?: string } = secretOperations[op];
+        const operation: SecretOperation = secretOperations[op];
         const events: readonly string[] = (await on.at.events()).slice(before.events).map(({ type }) => type);
-        assert.deepEqual(events.includes(operation.event ?? "none"), operation.event !== undefined, `${op}: ${events.join()}`);
+        assert.deepEqual(events.includes(operation.event?.type ?? "none"), operation.event !== undefined, `${op}: ${events.join()}`);
       }
     }
   });

@@ -90,8 +90,8 @@ export const eventTypesOf = (
   { scheme }: SecretUri,
   wanted: Intent["wanted"] | undefined,
 ): readonly string[] =>
-  [event, wanted === undefined || wanted === "written" ? undefined : secretStores[scheme].events[wanted]].filter(
-    (type) => type !== undefined,
+  [event, wanted === undefined || wanted === "written" ? undefined : secretStores[scheme].events[wanted]].flatMap((one) =>
+    one === undefined ? [] : [one.type],
   );
 
 /** References of a secret's path and of every place above it, so that a stream finds what lies below one of them. */

@@ -55,7 +55,7 @@ const MAX_OPS = 20;
 const IS_REFERENCE = /^sr1\./;
 /** By operation, what is told of it; of what only looks nothing is. */
 const ops: ReadonlyMap<string, string | undefined> = new Map(
-  Object.values<SecretOperation>(secretOperations).map(({ op, event }) => [op, event]),
+  Object.values<SecretOperation>(secretOperations).map(({ op, event }) => [op, event?.type]),
 );
 
 /** The stream is no endpoint that answers JSON; its rules are those of one. */

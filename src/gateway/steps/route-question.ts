@@ -4,13 +4,13 @@ import { Problem } from "#contract/problem.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
 import type { EvaluationQuery } from "#pdp-client/pdp-client.ts";
 import { meetsAt } from "#pdp-client/obligations.ts";
-import type { InboundMethod } from "./ingress/inbound.ts";
-import { readsBody, resolveMapping } from "./routes/authz-mapping.ts";
-import type { RowMethod } from "./routes/route-row.ts";
-import type { Route } from "./routes/route-table.ts";
-import type { SourcedMapping } from "./routes/row-mappings.ts";
-import { clientName } from "./sessions/client-name.ts";
-import { coarseNetworkOf } from "./sessions/session-keys.ts";
+import type { InboundMethod } from "#gateway/model/inbound.ts";
+import { readsBody, resolveMapping } from "#gateway/routes/authz-mapping.ts";
+import type { RowMethod } from "#gateway/routes/route-row.ts";
+import type { Route } from "#gateway/routes/route-table.ts";
+import type { SourcedMapping } from "#gateway/routes/row-mappings.ts";
+import { clientName } from "#gateway/sessions/client-name.ts";
+import { coarseNetworkOf } from "#gateway/sessions/session-keys.ts";
 
 /** What a row asks the decision point about one request. */
 export interface RouteQuestion {

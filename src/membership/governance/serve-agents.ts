@@ -2,7 +2,7 @@ import { pageOf } from "#authn/sealed-cursors.ts";
 import { agentImpact, effectiveTools } from "#contract/governance.ts";
 import type { Facts } from "#contract/facts.ts";
 import { meetsAt } from "#pdp-client/obligations.ts";
-import { principalThrough, requireNode, requireView, shown } from "#membership/access.ts";
+import { principalThrough, requireNode, requireView, shown } from "#membership/context/access.ts";
 import { impactOf } from "#membership/delegations/read-impact.ts";
 import { undone } from "#membership/model/dry-run.ts";
 import { readHeldBack } from "#membership/ledger/reserve.ts";
