@@ -111,6 +111,28 @@ suite("npm run check", () => {
     assertFails(await run("format", folder), /src\/wrong\.ts/);
   });
 
+  test("fails on a long line, a long cell and a link that leads nowhere", async (t) => {
+    const long = "long ".repeat(25);
+    const folder = project(t, { "docs/there.md": "# There\n\n## A heading\n" });
+    cpSync(join(root, "scripts"), join(folder, "scripts"), { recursive: true });
+    cpSync(join(root, ".markdownlint.json"), join(folder, ".markdownlint.json"));
+    const rows: readonly (readonly [text: string, found: RegExp | undefined])[] = [
+      ["[a heading](there.md#a-heading) of [that page](there.md)", undefined],
+      [`| a | b |\n|---|---|\n| ${"x".repeat(100)} | ${"y".repeat(120)} |`, undefined],
+      [long, /page\.md:3 MD013/],
+      [`| a | b |\n|---|---|\n| a | ${long} |`, /page\.md:5 cell-length .*It holds 124/],
+      ["[nowhere](nowhere.md)", /page\.md:3 relative-link .*docs\/nowhere\.md/],
+      ["[no heading](there.md#nothing)", /page\.md:3 relative-link .*no heading #nothing/],
+      ["[outside](../../outside.md)", /page\.md:3 relative-link/],
+    ];
+    for (const [text, found] of rows) {
+      writeFileSync(join(folder, "docs/page.md"), `# Page\n\n${text}\n`);
+      const outcome = await run("markdown", folder);
+      if (found === undefined) assert.equal(outcome.passed, true, outcome.output);
+      else assertFails(outcome, found);
+    }
+  });
+
   test("fails on a changed contract or setting until the docs are made again", async (t) => {
     const folder = project(t, {});
     for (const name of ["src", "scripts"])

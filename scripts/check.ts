@@ -1,4 +1,4 @@
-// `npm run check`: format, lint, types, unused code, generated docs. Names narrow it: `npm run check -- lint types`.
+// `npm run check`: format, lint, types, unused code, generated docs, Markdown. Names narrow it: `npm run check -- lint types`.
 import { join } from "node:path";
 import { runStep, steps } from "./checks/steps.ts";
 import { requireOptions } from "./options.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 
 /** One check: a tool, its arguments, and what mends most of what it finds. */
 export interface Step {
-  readonly name: "format" | "lint" | "types" | "types-web" | "unused" | "docs";
+  readonly name: "format" | "lint" | "types" | "types-web" | "unused" | "docs" | "markdown";
   /** Program below node_modules, run by this Node; or a script of ours. */
   readonly script: string;
   readonly arguments: readonly string[];
@@ -22,6 +22,7 @@ export const steps: readonly Step[] = [
   { name: "types-web", script: "node_modules/typescript/bin/tsc", arguments: ["--noEmit", "-p", "web"], mend: "" },
   { name: "unused", script: "node_modules/knip/bin/knip.js", arguments: ["--no-progress"], mend: "remove it, or use it" },
   { name: "docs", script: "scripts/docs.ts", arguments: ["--check"], mend: "npm run docs" },
+  { name: "markdown", script: "scripts/checks/markdown.ts", arguments: [], mend: "" },
 ];
 
 export interface Outcome {

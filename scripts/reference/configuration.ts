@@ -1,6 +1,7 @@
 import type { Setting } from "#contract/setting.ts";
 import { settingTables } from "#app/settings.ts";
 import { jsonSchemaOf } from "./json-schema.ts";
+import { table, wrap } from "./markdown.ts";
 
 interface Row {
   readonly module: string;
@@ -16,8 +17,6 @@ const rows: readonly Row[] = Object.entries(settingTables).flatMap(([module, tab
   })),
 );
 
-const cell = (text: string): string => text.replaceAll("|", "\\|").replaceAll("\n", " ");
-
 const valuesOf = ({ setting, schema }: Row): string => {
   if (schema.enum !== undefined) return schema.enum.map((one) => `\`${one}\``).join(", ");
   if (setting.unit !== undefined) return setting.unit;
@@ -25,26 +24,26 @@ const valuesOf = ({ setting, schema }: Row): string => {
   return "text";
 };
 
-const lineOf = (row: Row): string => {
+const cellsOf = (row: Row): readonly string[] => {
   const { setting } = row;
   const own = setting.default === undefined || setting.default === "" ? "" : `\`${setting.default}\``;
   const fallback = setting.npmStart === undefined ? own : `${own}; of \`npm start\` \`${setting.npmStart}\``;
-  return `| \`${setting.env}\` | ${cell(fallback)} | ${cell(valuesOf(row))} | ${cell(setting.description)}${setting.secret === true ? " Never printed." : ""} |`;
+  return [`\`${setting.env}\``, fallback, valuesOf(row), `${setting.description}${setting.secret === true ? " Never printed." : ""}`];
 };
 
 const manual = (): string =>
   [
     "# Settings",
     "",
-    "Made by `npm run docs` from the tables that the program itself reads; `npm run doctor` checks them. Settings come from the environment. An empty",
-    "variable is an unset one. A start with wrong settings is refused (exit code 78) and names every fault with its variable.",
+    wrap(
+      "`npm run docs` makes this page from the tables that the program itself reads. `npm run doctor` checks the settings of a deployment. " +
+        "Settings come from the environment. An empty variable counts as unset. A start with wrong settings is refused (exit code 78) and names every issue with its variable.",
+    ),
     ...Object.keys(settingTables).flatMap((module) => [
       "",
       `## ${module}`,
       "",
-      "| variable | default | values | meaning |",
-      "|---|---|---|---|",
-      ...rows.filter((row) => row.module === module).map(lineOf),
+      ...table(["variable", "default", "values", "meaning"], rows.filter((row) => row.module === module).map(cellsOf)),
     ]),
     "",
   ].join("\n");

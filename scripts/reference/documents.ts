@@ -4,6 +4,7 @@ import { toolsDocument } from "#crud/documents/tools-document.ts";
 import { uiDocument } from "#crud/documents/ui-document.ts";
 import { documentKinds } from "#crud/systems/system-document.ts";
 import type { JsonSchema } from "./json-schema.ts";
+import { table, wrap } from "./markdown.ts";
 
 interface Reference {
   /** `<name>.md` and `<name>.schema.json`. */
@@ -145,7 +146,7 @@ interface Field {
   readonly only: string;
 }
 
-/** The member that tells the branches of a union apart. */
+/** The member whose constant tells the branches of a union apart. */
 const discriminatorOf = (branches: readonly Node[]): string | undefined =>
   branches.length < 2
     ? undefined
@@ -157,7 +158,7 @@ const inside = (path: string, node: Node, only: string): readonly Field[] => {
   const own = Object.entries(node.properties ?? {}).flatMap(([name, member]) =>
     fieldsOf(path === "" ? name : `${path}.${name}`, member, node.required?.includes(name) === true, only),
   );
-  const reported = discriminator === undefined ? [] : branches.map((branch) => branch.properties?.[discriminator] ?? {});
+  const values = discriminator === undefined ? [] : branches.map((branch) => branch.properties?.[discriminator] ?? {});
   return [
     ...own,
     ...(isMap(node) && node.properties === undefined ? inside(`${path}.<name>`, node.additionalProperties, only) : []),
@@ -167,7 +168,7 @@ const inside = (path: string, node: Node, only: string): readonly Field[] => {
       : [
           {
             path: `${path}.${discriminator}`,
-            node: { ...reported[0], const: undefined, enum: reported.map((one) => one.const) },
+            node: { ...values[0], const: undefined, enum: values.map((one) => one.const) },
             isRequired: true,
             only,
           },
@@ -185,33 +186,31 @@ const fieldsOf = (path: string, node: Node, isRequired: boolean, only: string): 
   ...inside(path, node, only),
 ];
 
-const cell = (text: string): string => text.replaceAll("|", "\\|").replaceAll("\n", " ");
-
-const lineOf = ({ path, node, isRequired, only }: Field): string => {
+const cellsOf = ({ path, node, isRequired, only }: Field): readonly string[] => {
   const fallback = isRequired ? "required" : node.default === undefined ? "" : code(node.default);
   const meaning = `${only === "" ? "" : `With ${only}: `}${node.description ?? ""}`;
-  const cells = [code(path), typeOf(node), fallback, limitsOf(node), meaning, node.examples === undefined ? "" : code(node.examples[0])];
-  return `| ${cells.map(cell).join(" | ")} |`;
+  return [code(path), typeOf(node), fallback, limitsOf(node), meaning, node.examples === undefined ? "" : code(node.examples[0])];
 };
 
 const manual = ({ name, title, about, kinds, shown }: Reference): string =>
   [
     `# ${title}`,
     "",
-    "Made by `npm run docs` from the schema by which the program reads these files; an unknown member or a wrong value is refused with its line.",
+    wrap(
+      "`npm run docs` makes this page from the schema by which the program reads these files. An unknown member or a wrong value is refused with its line.",
+    ),
     "",
-    about,
+    wrap(about),
     "",
-    `Editors complete and check a file that begins with \`# yaml-language-server: $schema=<path>/${name}.schema.json\`; some rules between members only the`,
-    "program knows. Durations are ISO 8601 (`PT10S`). `${ ... }` is an expression in CEL, blanks inside the braces. `[]` in a path stands for each item,",
-    "`<name>` for each name. A shipped file that is an example of the whole:",
-    `${shown.map((file) => `[${file}](../../${file})`).join(", ")}.`,
+    wrap(
+      `Editors complete and check a file that begins with \`# yaml-language-server: $schema=<path>/${name}.schema.json\`. The program alone knows some rules between members. ` +
+        "Durations are ISO 8601 (`PT10S`). `${ ... }` is an expression in CEL, blanks inside the braces. `[]` in a path stands for each item, `<name>` for each name. A shipped file that is an example of the whole: " +
+        `${shown.map((file) => `[${file}](../../${file})`).join(", ")}.`,
+    ),
     ...Object.entries(kinds).flatMap(([kind, schema]) => [
       "",
       ...(kind === "" ? [] : [`## kind: ${kind}`, ""]),
-      "| field | type | default | limits | meaning | example |",
-      "|---|---|---|---|---|---|",
-      ...inside("", editorSchemaOf(schema) as Node, "").map(lineOf),
+      ...table(["field", "type", "default", "limits", "meaning", "example"], inside("", editorSchemaOf(schema) as Node, "").map(cellsOf)),
     ]),
     "",
   ].join("\n");

@@ -2,6 +2,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { arch, cpus, totalmem, type } from "node:os";
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
+import { list, table } from "../../reference/markdown.ts";
 
 /** One line of a report: what was measured, beside its reference of the same run, against its target. */
 export interface Figure {
@@ -34,8 +35,6 @@ const machine = (): string => {
   return `${cpus().length} x ${cpu?.model.trim() ?? "?"}, ${memory} GiB, ${type()} ${arch()}, Node ${process.versions.node}`;
 };
 
-const row = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
-
 const metOf = ({ isMet, isGoalMet }: Figure): string => {
   if (isMet === undefined) return "";
   return `${isMet ? "yes" : "no"}${isGoalMet === undefined ? "" : `; goal ${isGoalMet ? "yes" : "no"}`}`;
@@ -48,12 +47,13 @@ const textOf = (section: Section): string => {
     "",
     `Measured ${new Date().toISOString().slice(0, 10)}${commit === "" ? "" : ` after ${commit}`} on ${machine()}.`,
     "",
-    ...section.conditions.map((line) => `- ${line}`),
+    ...list(section.conditions),
     "",
-    row(["what", "Sallyport", "reference", "ratio", "target", "met"]),
-    row(["---", "---", "---", "---", "---", "---"]),
-    ...section.figures.map((one) => row([one.what, one.own, one.reference, one.ratio, one.target, metOf(one)])),
-    ...(section.notes === undefined || section.notes.length === 0 ? [] : ["", ...section.notes.map((line) => `- ${line}`)]),
+    ...table(
+      ["what", "Sallyport", "reference", "ratio", "target", "met"],
+      section.figures.map((one) => [one.what, one.own, one.reference, one.ratio, one.target, metOf(one)]),
+    ),
+    ...(section.notes === undefined || section.notes.length === 0 ? [] : ["", ...list(section.notes)]),
   ].join("\n");
 };
 
@@ -65,10 +65,11 @@ export const report = async (subject: string, section: Section, keep: boolean): 
   process.stdout.write(`${text}\n\n`);
   if (!keep) return;
   const { begin, end } = marks(subject);
-  const held = await readFile(FILE, "utf8");
-  const from = held.indexOf(begin);
-  const to = held.indexOf(end);
+  const current = await readFile(FILE, "utf8");
+  const from = current.indexOf(begin);
+  const to = current.indexOf(end);
   const block = `${begin}\n\n${text}\n\n${end}`;
-  const next = from === -1 || to === -1 ? `${held.trimEnd()}\n\n${block}\n` : held.slice(0, from) + block + held.slice(to + end.length);
+  const next =
+    from === -1 || to === -1 ? `${current.trimEnd()}\n\n${block}\n` : current.slice(0, from) + block + current.slice(to + end.length);
   await writeFile(FILE, next);
 };
