@@ -1,3 +1,7 @@
+import { toolCallSteps } from "#crud/mcp/call/tool-call-steps.ts";
+import { requestSteps } from "#gateway/request-steps.ts";
+import { operationSteps } from "#secrets/operation-steps.ts";
+import type { PipelineStep } from "#telemetry/pipeline-step.ts";
 import assert from "node:assert/strict";
 import { request } from "node:http";
 import { test } from "node:test";
@@ -99,6 +103,22 @@ test("a collector hears of requests and tool calls as one trace each, and of the
     "gateway.proxy",
   ])
     assert.ok(inCall.has(name), `${name} among ${[...inCall].join(", ")}`);
+
+  const childrenOf = (parent: string, steps: Readonly<Record<string, PipelineStep>>): void => {
+    const above = collector.spans.find(({ name }) => name === parent);
+    const listed = Object.values(steps).flatMap(({ span }) => (span === undefined ? [] : [span]));
+    const names = collector.spans.filter((one) => above !== undefined && one.parentSpanId === above.spanId).map(({ name }) => name);
+    const seen = names.filter((name) => listed.includes(name));
+    assert.deepEqual(
+      seen,
+      listed.filter((name) => seen.includes(name)),
+      `${parent} runs its steps in the order of their list`,
+    );
+    assert.ok(seen.length >= 2, `${parent}: ${seen.join(", ")}`);
+  };
+  childrenOf("tools/call people.demo.list_employees", toolCallSteps);
+  childrenOf("secret.value", operationSteps);
+  childrenOf("GET /api/configs/ui", requestSteps);
 
   for (const resource of collector.resources)
     assert.deepEqual(

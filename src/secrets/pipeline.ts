@@ -12,7 +12,8 @@ import type { SecretsPolicy } from "./config.ts";
 import type { Changes, Done } from "./changes.ts";
 import type { createSecretDecision, SecretPermit } from "./authorize-secret.ts";
 import type { IntentEnd, Intents } from "./intents.ts";
-import { secretOperations, type SecretOperation, type Purpose } from "#contract/secret-operations.ts";
+import { operationSteps } from "./operation-steps.ts";
+import { operations, type Operation, type Purpose } from "./operations.ts";
 import type { Intend, Intent, SecretChange, SecretProvider, Standing, WrittenSecret } from "./providers/secret-provider.ts";
 import { entryOf, eventOf, eventTypesOf, NOT_DONE, refOf, versionsOf, type RecordedOperation } from "./secret-record.ts";
 import type { SecretUri } from "./secret-uri.ts";
@@ -195,7 +196,7 @@ export const createOperationPipeline = (parts: OperationPipelineParts): Operatio
     learned: (known: Pick<RecordedOperation, "statedPurpose" | "policyVersion">) => void,
   ): Promise<{ ref: SecretRef; permit: SecretPermit }> => {
     const { also = [], scope, showsValue } = ask.operation;
-    const ref = await tracing.span("tenant.guard", {}, async () =>
+    const ref = await tracing.span(operationSteps.guard.span, {}, async () =>
       policy.guard(requester.tenant, ask.uri, requester.purpose === "execute"),
     );
     if (policy.enforceScopes) for (const needed of [scope, ...also.map((one) => one.scope)]) requireScope(ask.caller, [needed]);
@@ -206,7 +207,7 @@ export const createOperationPipeline = (parts: OperationPipelineParts): Operatio
     if (ask.isPlace === true) return { ref, permit: { nodes: new Set() } };
     const nodes = await provider.nodes(ref, ask.change);
     const decide = (purpose: Purpose) =>
-      tracing.span("pdp.decide", {}, () =>
+      tracing.span(operationSteps.authorize.span, {}, () =>
         parts.decide.require({ ...requester, purpose }, ref, nodes, ask.correlationId, ask.argument, learned),
       );
     const permit = await decide(requester.purpose);
@@ -304,8 +305,8 @@ export const createOperationPipeline = (parts: OperationPipelineParts): Operatio
     const started = performance.now();
     const { ref, permit, provider, recorded } = await enter(ask, started);
     const draft = entryOf(recorded, parts.resourceRef);
-    const opened = await tracing.span("audit.open", {}, () => recorder.open(draft));
-    const audit: typeof opened = { ...opened, close: (...how) => tracing.span("audit.close", {}, () => opened.close(...how)) };
+    const opened = await tracing.span(operationSteps.open.span, {}, () => recorder.open(draft));
+    const audit: typeof opened = { ...opened, close: (...how) => tracing.span(operationSteps.close.span, {}, () => opened.close(...how)) };
     let intent: Intent | undefined;
     const touched = (one: Intent): void => void (intent = one);
     let result: R;

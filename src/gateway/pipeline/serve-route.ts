@@ -2,26 +2,45 @@ import { Problem } from "#contract/problem.ts";
 import { createBodyShares } from "#http/body-shares.ts";
 import { asProblem } from "#http/problem-body.ts";
 import type { Tracing } from "#telemetry/tracing.ts";
-import type { Answer } from "#gateway/model/answer.ts";
-import { guardMarks } from "#gateway/model/canonical-path.ts";
-import { offerBearer } from "#gateway/steps/challenge.ts";
-import { returnQuery } from "#gateway/auth/return-to.ts";
-import { freePass } from "#gateway/steps/authorize-route.ts";
-import type { Steps } from "#gateway/steps/steps.ts";
-import type { Inbound } from "#gateway/model/inbound.ts";
-import type { Entered, InternalHandler } from "#gateway/steps/route-call.ts";
-import { isForeignNavigation, isNavigation, refreshPage } from "#gateway/model/plain-page.ts";
-import type { Proxy } from "#gateway/proxy/proxy.ts";
-import { limitBody, withReadBody } from "#gateway/model/read-body.ts";
-import { hasBearer, type Recognised } from "#gateway/steps/recognise.ts";
-import { redirect } from "#gateway/model/reply.ts";
-import { allowOf, chooseRoute, guardDeleteBody, requireRows } from "#gateway/routes/choose-route.ts";
-import { corsHeaders } from "#gateway/routes/cors-headers.ts";
-import { capturesOf, type Route, type RouteHit } from "#gateway/routes/route-table.ts";
-import type { SessionRecord } from "#gateway/sessions/session-store.ts";
-import { isListening } from "#gateway/model/is-listening.ts";
-import type { createRawStreams } from "#gateway/streams/raw-streams.ts";
-import type { createStreamRelay } from "#gateway/streams/stream-relay.ts";
+import type { Answer } from "./answer.ts";
+import { guardMarks } from "./canonical-path.ts";
+import { offerBearer } from "./challenge.ts";
+import { returnQuery } from "./auth/return-to.ts";
+import { freePass } from "./authorize-route.ts";
+import type { Steps } from "./steps.ts";
+import type { Inbound } from "./ingress/inbound.ts";
+import { isForeignNavigation, isNavigation, refreshPage } from "./plain-page.ts";
+import type { Proxy } from "./proxy/proxy.ts";
+import { limitBody, withReadBody } from "./read-body.ts";
+import { hasBearer, type Recognised } from "./recognise.ts";
+import { redirect } from "./reply.ts";
+import { requestSteps } from "./request-steps.ts";
+import { allowOf, chooseRoute, guardDeleteBody, requireRows } from "./routes/choose-route.ts";
+import { corsHeaders } from "./routes/cors-headers.ts";
+import { capturesOf, type Route, type RouteHit } from "./routes/route-table.ts";
+import type { SessionRecord } from "./sessions/session-store.ts";
+import { isListening } from "./streams/is-listening.ts";
+import type { createRawStreams } from "./streams/raw-streams.ts";
+import type { createStreamRelay } from "./streams/stream-relay.ts";
+
+/** A request of a row that has been recognised. */
+interface Entered {
+  readonly inbound: Inbound;
+  readonly route: Route;
+  readonly captures: ReadonlyMap<string, string>;
+  readonly who: Recognised;
+}
+
+/** A request of a row that has passed every door. */
+export interface RouteCall extends Entered {
+  /**
+   * Passes them again, for an answer that lasts. Answers until when the session lives by itself, milliseconds since 1970; throws when who asked
+   * may no more.
+   */
+  readonly recheck: () => Promise<number>;
+}
+
+export type InsideHandler = (call: RouteCall) => Promise<Answer>;
 
 export interface ServeRouteParts extends Pick<Steps, "origins" | "rate" | "recogniser" | "csrf" | "decide" | "reveal"> {
   readonly tracing: Tracing;
@@ -82,14 +101,16 @@ export const createServeRoute = (parts: ServeRouteParts): ServeRoute => {
       if (handler === undefined) throw new Problem("not_found");
       using share = shares(who.kind === "none" ? inbound.clientAddress : `${who.principal.tenant} ${who.principal.sub}`);
       const limited = { ...call, recheck, inbound: limitBody(withReadBody(inbound, body), route.row.body_limit, share) };
-      return await parts.tracing.span("gateway.inside", {}, () => handler(limited));
+      return await parts.tracing.span(requestSteps.internal.span, {}, () => handler(limited));
     }
     if (route.row.streaming && who.kind === "session") {
       const requireLiving = () => parts.requireLiving(who.record);
-      return parts.tracing.span("gateway.proxy", { kind: "client" }, () => parts.relay({ ...call, who, body, requireLiving, recheck }));
+      return parts.tracing.span(requestSteps.proxy.span, { kind: "client" }, () =>
+        parts.relay({ ...call, who, body, requireLiving, recheck }),
+      );
     }
     const forward = () => parts.rawStreams(parts.proxy, { ...call, body, recheck });
-    return parts.tracing.span("gateway.proxy", { kind: "client" }, forward);
+    return parts.tracing.span(requestSteps.proxy.span, { kind: "client" }, forward);
   };
 
   const pass = async (inbound: Inbound, route: Route, captured: readonly string[]): Promise<Answer> => {
@@ -99,7 +120,7 @@ export const createServeRoute = (parts: ServeRouteParts): ServeRoute => {
     if (route.row.own_credential) return parts.rate.serveByCredential(inbound, () => passOn(inbound, route, captures, { kind: "none" }));
     const limit = route.row.rate ?? (route.row.auth === "none" ? "anonymous" : route.row.auth);
     const who = await parts.rate.requireByCaller(inbound, limit, () =>
-      parts.tracing.span("gateway.recognise", {}, () => recognise(inbound, route, captures)),
+      parts.tracing.span(requestSteps.recognise.span, {}, () => recognise(inbound, route, captures)),
     );
     return who instanceof Response ? who : passOn(inbound, route, captures, who);
   };

@@ -2,6 +2,7 @@ import { Problem } from "#contract/problem.ts";
 import type { Decision } from "#pdp-client/obligations.ts";
 import type { EvaluationQuery, PdpClient } from "#pdp-client/pdp-client.ts";
 import { noTracing } from "#telemetry/tracing.ts";
+import { requestSteps } from "./request-steps.ts";
 import type { EndByDecision } from "./end-by-decision.ts";
 import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
 import { readBody } from "#gateway/model/read-body.ts";
@@ -49,7 +50,7 @@ export const createDecideRoute = (parts: DecideRouteParts): DecideRoute => {
     const count = (decision: string) =>
       parts.metrics.count("bff_authz_requests_total", { resource: question.type, action: question.action, decision });
     try {
-      const decided = await tracing.span("pdp.decide", {}, () =>
+      const decided = await tracing.span(requestSteps.authorize.span, {}, () =>
         parts.pdpClient.decide(request.principal, question, request.inbound.correlationId),
       );
       count(decided.decision ? "allow" : "deny");

@@ -1,5 +1,6 @@
 import { Problem } from "#contract/problem.ts";
 import { asProblem } from "#http/problem-body.ts";
+import type { PipelineStep } from "#telemetry/pipeline-step.ts";
 import { noTracing } from "#telemetry/tracing.ts";
 import { parseArguments, type Arguments } from "./steps/validate-arguments.ts";
 import { openRecord, recordRefusal, recordReplay, refusalOutcome } from "./call-record.ts";
@@ -15,6 +16,7 @@ import { settleSurely } from "./settle-surely.ts";
 import { requireServing } from "./steps/check-state.ts";
 import type { CallParts, ResolvedCall, ToolCall, ToolReply } from "./tool-call.ts";
 import { requireTool } from "./steps/resolve-tool.ts";
+import { toolCallSteps, type ToolCallStep } from "./tool-call-steps.ts";
 import { FailedCall, UpstreamFault, type Effect } from "./upstream-fault.ts";
 
 /**
@@ -161,32 +163,19 @@ const withCall = (error: unknown, call: ToolCall, decisionId?: string): Problem 
   });
 };
 
-type Timed = <T>(step: string, work: () => Promise<T> | T) => Promise<T>;
-
-/** What a step is called in a trace. */
-const spanNames: Readonly<Record<string, string>> = {
-  state: "mcp.state",
-  arguments: "mcp.arguments",
-  delegation: "delegation.check",
-  decide: "pdp.decide",
-  chain: "chain.check",
-  reserve: "budget.reserve",
-  audit: "audit.open",
-  invoke: "upstream.invoke",
-  shape: "result.shape",
-};
+type Timed = <T>(step: ToolCallStep, work: () => Promise<T> | T) => Promise<T>;
 
 /** Times and traces each step. */
 const timedBy =
   ({ metrics, tracing = noTracing }: Pick<CallParts, "metrics" | "tracing">): Timed =>
   async (step, work) => {
     const started = performance.now();
-    const name = spanNames[step];
+    const { span: name }: PipelineStep = toolCallSteps[step];
     try {
       // The last step has two spans of its own: the money's and the record's.
       if (name === undefined) return await work();
       return await tracing.span(name, { kind: step === "invoke" ? "client" : "internal" }, async () => work());
     } finally {
-      metrics.observe("mcp_step_duration_seconds", { step }, (performance.now() - started) / 1000);
+      metrics.observe("mcp_door_duration_seconds", { door: step }, (performance.now() - started) / 1000);
     }
   };
