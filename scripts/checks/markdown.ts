@@ -7,10 +7,7 @@ import { ownRules } from "./markdown-rules.ts";
 /** Pages that are not held yet. A page leaves the list once it is rewritten; an empty list holds them all. */
 const exceptions: readonly string[] = [
   "README.md",
-  "docs/adding.md",
-  "docs/corridors.md",
-  "docs/adr/*.md",
-  "docs/explanation/*.md",
+  "docs/explanation/{authzen,configuration-store,events,identity-graph,policies,routes,secrets,sessions}.md",
   "docs/howto/*.md",
   "docs/tutorial/*.md",
 ];

@@ -33,5 +33,5 @@ for (const [what, text, head, note] of [
   });
 
 test("a cell escapes what would end it or set it in italics, but not inside code", () => {
-  assert.equal(table(["a"], [["x|y * `z*`"]])[2], "| x\\|y \\* `z*` |");
+  assert.equal(table(["a"], [["x|y * <b> `z*`"]])[2], "| x\\|y \\* \\<b> `z*` |");
 });

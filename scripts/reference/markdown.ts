@@ -29,7 +29,7 @@ const outsideCode = (text: string, change: (part: string) => string): string =>
     .split(/(`[^`]*`)/)
     .map((part, at) => (at % 2 === 1 ? part : change(part)))
     .join("");
-const escaped = (text: string): string => outsideCode(text.replaceAll("\n", " "), (part) => part.replaceAll("*", "\\*"));
+const escaped = (text: string): string => outsideCode(text.replaceAll("\n", " "), (part) => part.replaceAll(/\*|<(?=[a-z])/gi, "\\$&"));
 const asCell = (text: string): string => escaped(text).replaceAll("|", "\\|");
 
 /** The longest beginning of whole sentences, or else of whole words, that leaves room for a mark in a cell. */
