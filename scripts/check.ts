@@ -1,4 +1,4 @@
-// `npm run check`: format, lint, types, unused code, generated docs, Markdown. Names narrow it: `npm run check -- lint types`.
+// `npm run check`: format, lint, types, unused code, generated docs, Markdown, figures. Names narrow it: `npm run check -- lint types`.
 import { join } from "node:path";
 import { runStep, steps } from "./checks/steps.ts";
 import { requireOptions } from "./options.ts";
@@ -22,9 +22,9 @@ let failed = 0;
 for (const step of steps.filter(({ name }) => wanted.length === 0 || wanted.includes(name))) {
   const outcome = await runStep(step, root);
   console.log(`${outcome.passed ? "ok    " : "FAILED"} ${outcome.name.padEnd(10)} ${outcome.seconds.toFixed(1).padStart(6)} s`);
+  if (!outcome.passed || step.isShown === true) console.log(outcome.output.trimEnd());
   if (outcome.passed) continue;
   failed++;
-  console.log(outcome.output.trimEnd());
   if (step.mend !== "") console.log(`-> ${step.mend}`);
 }
 process.exit(failed === 0 ? 0 : 1);

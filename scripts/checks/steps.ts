@@ -3,11 +3,13 @@ import { join } from "node:path";
 
 /** One check: a tool, its arguments, and what mends most of what it finds. */
 export interface Step {
-  readonly name: "format" | "lint" | "types" | "types-web" | "unused" | "docs" | "markdown";
+  readonly name: "format" | "lint" | "types" | "types-web" | "unused" | "docs" | "markdown" | "figures";
   /** Program below node_modules, run by this Node; or a script of ours. */
   readonly script: string;
   readonly arguments: readonly string[];
   readonly mend: string;
+  /** What it prints is shown although it passed. */
+  readonly isShown?: true;
 }
 
 export const steps: readonly Step[] = [
@@ -23,6 +25,7 @@ export const steps: readonly Step[] = [
   { name: "unused", script: "node_modules/knip/bin/knip.js", arguments: ["--no-progress"], mend: "remove it, or use it" },
   { name: "docs", script: "scripts/docs.ts", arguments: ["--check"], mend: "npm run docs" },
   { name: "markdown", script: "scripts/checks/markdown.ts", arguments: [], mend: "" },
+  { name: "figures", script: "scripts/checks/figures.ts", arguments: [], mend: "", isShown: true },
 ];
 
 export interface Outcome {
