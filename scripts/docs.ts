@@ -6,7 +6,6 @@ import { decisionRecordFiles } from "./reference/decision-records.ts";
 import { documentFiles } from "./reference/documents.ts";
 import { eventSchemaFiles } from "./reference/event-schemas.ts";
 import { errorFiles } from "./reference/errors.ts";
-import { eventTypeFiles } from "./reference/event-types.ts";
 import { metricFiles } from "./reference/metrics.ts";
 import { openApiFiles } from "./reference/openapi.ts";
 import { pageIndexFiles } from "./reference/page-index.ts";
@@ -27,7 +26,7 @@ const folder = join(import.meta.dirname, "..", "docs");
 const byBench = "reference/benchmarks.md";
 const made = new Map<string, string>(
   Object.entries({
-    reference: [configurationFiles, documentFiles, openApiFiles, eventSchemaFiles, eventTypeFiles, errorFiles, metricFiles],
+    reference: [configurationFiles, documentFiles, openApiFiles, eventSchemaFiles, errorFiles, metricFiles],
     explanation: [pipelineFiles],
     adr: [decisionRecordFiles],
   }).flatMap(([below, makers]) => makers.flatMap((make) => [...make()].map(([name, text]) => [join(below, name), text] as const))),
