@@ -1,5 +1,5 @@
 import { toolCallSteps } from "#crud/mcp/call/tool-call-steps.ts";
-import { requestSteps } from "#gateway/request-steps.ts";
+import { requestSteps } from "#gateway/model/request-steps.ts";
 import { operationSteps } from "#secrets/operation-steps.ts";
 import type { PipelineStep } from "#telemetry/pipeline-step.ts";
 import assert from "node:assert/strict";

@@ -10,6 +10,7 @@ import { metricFiles } from "./reference/metrics.ts";
 import { openApiFiles } from "./reference/openapi.ts";
 import { pageIndexFiles } from "./reference/page-index.ts";
 import { pipelineFiles } from "./reference/pipelines.ts";
+import { secretAbilityFiles } from "./reference/secret-abilities.ts";
 import { requireOptions } from "./options.ts";
 
 const { values } = requireOptions(
@@ -32,8 +33,6 @@ const made = new Map<string, string>(
   }).flatMap(([below, makers]) => makers.flatMap((make) => [...make()].map(([name, text]) => [join(below, name), text] as const))),
 );
 
-for (const [name, text] of pageIndexFiles(made)) made.set(name, text);
-
 const read = (name: string): string | undefined => {
   try {
     return readFileSync(join(folder, name), "utf8");
@@ -41,6 +40,9 @@ const read = (name: string): string | undefined => {
     return undefined;
   }
 };
+
+for (const [name, text] of secretAbilityFiles(read("explanation/secrets.md") ?? "")) made.set(join("reference", name), text);
+for (const [name, text] of pageIndexFiles(made)) made.set(name, text);
 
 const strays = globSync("reference/**/*.{md,json}", { cwd: folder, exclude: [byBench] }).filter((name) => !made.has(name));
 const stale = [...made].filter(([name, text]) => read(name) !== text).map(([name]) => name);

@@ -1,4 +1,4 @@
-import { requestSteps } from "#gateway/request-steps.ts";
+import { requestSteps } from "#gateway/model/request-steps.ts";
 import { toolCallSteps } from "#crud/mcp/call/tool-call-steps.ts";
 import { querySteps } from "#membership/pip/query-steps.ts";
 import { operationSteps } from "#secrets/operation-steps.ts";
@@ -16,7 +16,7 @@ interface Pipeline {
 export const pipelines: readonly Pipeline[] = [
   {
     title: "Browser request",
-    sources: ["gateway/ingress/raw-server.ts", "gateway/pipeline.ts", "gateway/serve-route.ts"],
+    sources: ["gateway/ingress/raw-server.ts", "gateway/pipeline/pipeline.ts", "gateway/pipeline/serve-route.ts"],
     about:
       "A request to a row of the route table. The gateway's own paths leave after the load check, and the web client's files after the match. " +
       "A refusal becomes problem+json, or a page for a person who opened an address.",

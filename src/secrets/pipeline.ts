@@ -1,5 +1,6 @@
 import { Problem } from "#contract/problem.ts";
 import { requireScope, type Caller } from "#authn/caller.ts";
+import { secretOperations, type Purpose, type SecretOperation } from "#contract/secret-operations.ts";
 import type { Change } from "#events/change.ts";
 import type { Recorder } from "#events/audit/entry.ts";
 import type { ResourceRef } from "#events/resource-ref.ts";
@@ -13,7 +14,6 @@ import type { Changes, Done } from "./changes.ts";
 import type { createSecretDecision, SecretPermit } from "./authorize-secret.ts";
 import type { IntentEnd, Intents } from "./intents.ts";
 import { operationSteps } from "./operation-steps.ts";
-import { operations, type Operation, type Purpose } from "./operations.ts";
 import type { Intend, Intent, SecretChange, SecretProvider, Standing, WrittenSecret } from "./providers/secret-provider.ts";
 import { entryOf, eventOf, eventTypesOf, NOT_DONE, refOf, versionsOf, type RecordedOperation } from "./secret-record.ts";
 import type { SecretUri } from "./secret-uri.ts";

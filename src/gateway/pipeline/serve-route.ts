@@ -2,45 +2,27 @@ import { Problem } from "#contract/problem.ts";
 import { createBodyShares } from "#http/body-shares.ts";
 import { asProblem } from "#http/problem-body.ts";
 import type { Tracing } from "#telemetry/tracing.ts";
-import type { Answer } from "./answer.ts";
-import { guardMarks } from "./canonical-path.ts";
-import { offerBearer } from "./challenge.ts";
-import { returnQuery } from "./auth/return-to.ts";
-import { freePass } from "./authorize-route.ts";
-import type { Steps } from "./steps.ts";
-import type { Inbound } from "./ingress/inbound.ts";
-import { isForeignNavigation, isNavigation, refreshPage } from "./plain-page.ts";
-import type { Proxy } from "./proxy/proxy.ts";
-import { limitBody, withReadBody } from "./read-body.ts";
-import { hasBearer, type Recognised } from "./recognise.ts";
-import { redirect } from "./reply.ts";
-import { requestSteps } from "./request-steps.ts";
-import { allowOf, chooseRoute, guardDeleteBody, requireRows } from "./routes/choose-route.ts";
-import { corsHeaders } from "./routes/cors-headers.ts";
-import { capturesOf, type Route, type RouteHit } from "./routes/route-table.ts";
-import type { SessionRecord } from "./sessions/session-store.ts";
-import { isListening } from "./streams/is-listening.ts";
-import type { createRawStreams } from "./streams/raw-streams.ts";
-import type { createStreamRelay } from "./streams/stream-relay.ts";
-
-/** A request of a row that has been recognised. */
-interface Entered {
-  readonly inbound: Inbound;
-  readonly route: Route;
-  readonly captures: ReadonlyMap<string, string>;
-  readonly who: Recognised;
-}
-
-/** A request of a row that has passed every door. */
-export interface RouteCall extends Entered {
-  /**
-   * Passes them again, for an answer that lasts. Answers until when the session lives by itself, milliseconds since 1970; throws when who asked
-   * may no more.
-   */
-  readonly recheck: () => Promise<number>;
-}
-
-export type InsideHandler = (call: RouteCall) => Promise<Answer>;
+import type { Answer } from "#gateway/model/answer.ts";
+import { guardMarks } from "#gateway/model/canonical-path.ts";
+import { offerBearer } from "#gateway/steps/challenge.ts";
+import { returnQuery } from "#gateway/auth/return-to.ts";
+import { freePass } from "#gateway/steps/authorize-route.ts";
+import type { Steps } from "#gateway/steps/steps.ts";
+import type { Inbound } from "#gateway/model/inbound.ts";
+import { isForeignNavigation, isNavigation, refreshPage } from "#gateway/model/plain-page.ts";
+import type { Proxy } from "#gateway/proxy/proxy.ts";
+import { limitBody, withReadBody } from "#gateway/model/read-body.ts";
+import { hasBearer, type Recognised } from "#gateway/steps/recognise.ts";
+import { redirect } from "#gateway/model/reply.ts";
+import { requestSteps } from "#gateway/model/request-steps.ts";
+import { allowOf, chooseRoute, guardDeleteBody, requireRows } from "#gateway/routes/choose-route.ts";
+import { corsHeaders } from "#gateway/routes/cors-headers.ts";
+import { capturesOf, type Route, type RouteHit } from "#gateway/routes/route-table.ts";
+import type { SessionRecord } from "#gateway/sessions/session-store.ts";
+import { isListening } from "#gateway/model/is-listening.ts";
+import type { Entered, InternalHandler } from "#gateway/steps/route-call.ts";
+import type { createRawStreams } from "#gateway/streams/raw-streams.ts";
+import type { createStreamRelay } from "#gateway/streams/stream-relay.ts";
 
 export interface ServeRouteParts extends Pick<Steps, "origins" | "rate" | "recogniser" | "csrf" | "decide" | "reveal"> {
   readonly tracing: Tracing;

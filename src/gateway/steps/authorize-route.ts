@@ -2,7 +2,7 @@ import { Problem } from "#contract/problem.ts";
 import type { Decision } from "#pdp-client/obligations.ts";
 import type { EvaluationQuery, PdpClient } from "#pdp-client/pdp-client.ts";
 import { noTracing } from "#telemetry/tracing.ts";
-import { requestSteps } from "./request-steps.ts";
+import { requestSteps } from "#gateway/model/request-steps.ts";
 import type { EndByDecision } from "./end-by-decision.ts";
 import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
 import { readBody } from "#gateway/model/read-body.ts";

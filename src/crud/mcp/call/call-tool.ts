@@ -176,6 +176,6 @@ const timedBy =
       if (name === undefined) return await work();
       return await tracing.span(name, { kind: step === "invoke" ? "client" : "internal" }, async () => work());
     } finally {
-      metrics.observe("mcp_door_duration_seconds", { door: step }, (performance.now() - started) / 1000);
+      metrics.observe("mcp_step_duration_seconds", { step: step }, (performance.now() - started) / 1000);
     }
   };
