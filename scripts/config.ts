@@ -3,7 +3,7 @@
 import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join, posix, relative, resolve, sep } from "node:path";
 import { parseArgs } from "node:util";
-import type { ConfigWritten, DecisionsChanged } from "#contract/configs.ts";
+import { configKinds, type ConfigWritten, type DecisionsChanged } from "#contract/configs.ts";
 import type { Fault } from "#contract/problem.ts";
 import { faultLine } from "#contract/start-faults.ts";
 import type { ToolExplanation } from "#contract/tools.ts";
@@ -156,16 +156,21 @@ const exportTo = async (given: Given, target: string): Promise<void> => {
   say(`${target}: ${files.length} files`);
 };
 
+/** What of a configuration folder the store has: files, and folders with a slash behind. */
+const places = Object.entries(configKinds).map(([kind, row]) => ("plural" in row ? `${row.plural}/` : `${kind}.yaml`));
+const isConfiguration = (path: string): boolean =>
+  places.some((place) => path === place || (place.endsWith("/") && path.startsWith(place)));
+
 /** The files of a folder that are configuration, as paths of an archive. */
 const filesOf = async (folder: string): Promise<readonly ArchivedFile[]> => {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const files: ArchivedFile[] = [];
   for (const entry of entries) {
     const path = relative(folder, join(entry.parentPath, entry.name)).split(sep).join(posix.sep);
-    if (entry.isDirectory() || (path !== "tools.yaml" && !path.startsWith("systems/"))) continue;
+    if (entry.isDirectory() || !isConfiguration(path)) continue;
     files.push({ path, text: await textOf(join(folder, path)) });
   }
-  if (files.length === 0) throw new Refusal(66, `${folder} holds neither tools.yaml nor systems/.`);
+  if (files.length === 0) throw new Refusal(66, `${folder} holds none of ${places.join(", ")}.`);
   return files;
 };
 const archiveOf = async (source: string): Promise<Uint8Array<ArrayBuffer>> => {
@@ -174,7 +179,7 @@ const archiveOf = async (source: string): Promise<Uint8Array<ArrayBuffer>> => {
   if (found.isDirectory()) return Uint8Array.from(packArchive(await filesOf(source)));
   if (!source.endsWith(".yaml")) return bytesOf(source);
   const name = basename(source);
-  return Uint8Array.from(packArchive([{ path: name === "tools.yaml" ? name : `systems/${name}`, text: await textOf(source) }]));
+  return Uint8Array.from(packArchive([{ path: places.includes(name) ? name : `systems/${name}`, text: await textOf(source) }]));
 };
 
 const importFrom = async (given: Given, source: string): Promise<void> => {

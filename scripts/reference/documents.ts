@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { serversDocument } from "#crud/documents/servers-document.ts";
-import { toolsDocument } from "#crud/documents/tools-document.ts";
 import { uiDocument } from "#crud/documents/ui-document.ts";
-import { documentKinds } from "#crud/systems/system-document.ts";
+import { configKinds } from "#crud/configs/kinds/config-kinds.ts";
 import type { JsonSchema } from "./json-schema.ts";
 import { table, wrap } from "./markdown.ts";
 
@@ -18,13 +17,7 @@ interface Reference {
 }
 
 const references: readonly Reference[] = [
-  {
-    name: "system",
-    title: "Systems",
-    about: "`config/systems/<provider>.<instance>.yaml`, one file a system; its `kind` says how the system is reached.",
-    kinds: documentKinds,
-    shown: ["config/systems/sallyport.local.yaml", "config/demo/systems/people.demo.yaml", "config/demo/systems/memory.demo.yaml"],
-  },
+  ...Object.values(configKinds).map(({ kind, manual, schema }) => ({ name: kind, ...manual, kinds: schema })),
   {
     name: "servers",
     title: "Servers that may be started",
@@ -32,13 +25,6 @@ const references: readonly Reference[] = [
       "`config/servers.yaml`: the programs that systems of `kind: mcp` may start, each by a name. The operator's file: no API changes it; a start reads it.",
     kinds: { "": serversDocument },
     shown: ["config/demo/servers.yaml"],
-  },
-  {
-    name: "tools",
-    title: "Views and tools",
-    about: "`config/tools.yaml`: views of the catalogue, and what is said otherwise of single tools.",
-    kinds: { "": toolsDocument },
-    shown: ["config/tools.yaml", "config/demo/tools.yaml"],
   },
   {
     name: "ui",

@@ -8,10 +8,6 @@ import { switchedOff } from "./switched-off.ts";
  * `config.read` or `config.write`. The ETag of an object is `"<version>-<12 hex of the SHA-256 of its bytes>"`; `If-Match` is honoured.
  */
 
-/** Kinds of its objects. */
-export const configObjectKinds = ["system", "tools"] as const;
-export type ConfigObjectKind = (typeof configObjectKinds)[number];
-
 const PART = "[a-z][a-z0-9-]{0,24}";
 /** Not in the patterns, which other engines read alike. */
 const builtInProviders = ["workflow", "system", "tools"];
@@ -158,8 +154,7 @@ const reason = plainText(1, 500);
 export const flag = z.enum(["true", "false"]).default("false");
 const change = z.strictObject({ dryRun: flag, reason: reason.optional() });
 const ifMatch = { "If-Match": z.string().optional(), "If-None-Match": z.string().optional() };
-const named = z.object({ name: systemName });
-const numbered = z.object({ name: systemName, version: z.string().regex(/^[1-9][0-9]{0,8}$/) });
+const versionText = z.string().regex(/^[1-9][0-9]{0,8}$/);
 const rollbackBody = z.strictObject({ version: z.int().min(1).max(999_999_999), reason: reason.optional() });
 const page = z.strictObject(cursorPage);
 
@@ -196,93 +191,6 @@ const publishing = {
   problems: writeProblems,
 };
 
-export const listConfiguredSystems = endpoint("crud", "GET", "/config/systems", {
-  query: page.extend({ state: state.optional() }),
-  reply: z.object({
-    systems: z.array(
-      z.object({
-        name: z.string(),
-        kind: z.string().optional(),
-        title: z.string().optional(),
-        owner: z.string().optional(),
-        state,
-        version: z.number().int(),
-        etag: z.string(),
-        author: z.string(),
-        at: timestamp,
-        degraded: degraded.optional(),
-        /** The kill switch that keeps it from the caller's tenant. */
-        switched_off: switchedOff.optional(),
-        tools: z.number().int(),
-      }),
-    ),
-    /** Raised by every change of any object. */
-    set_version: z.number().int(),
-    nextCursor: z.string().optional(),
-  }),
-  ...mayRead("system/view"),
-  problems: ["invalid_cursor"],
-  summary: "Systems of the caller's tenant and those that it shares, by name.",
-});
-
-export const createSystem = endpoint("crud", "POST", "/config/systems", {
-  ...publishing,
-  ...mayWrite("system/edit"),
-  summary: "Publish a new system, named by its provider and instance; its tools can be called at once.",
-});
-
-export const readSystem = endpoint("crud", "GET", "/config/systems/{name}", {
-  params: named,
-  ...shown,
-  ...mayRead("system/view"),
-  summary: "One system: its bytes, or with Accept: application/json its document, version, author, reason and faults.",
-});
-
-export const putSystem = endpoint("crud", "PUT", "/config/systems/{name}", {
-  params: named,
-  ...publishing,
-  ...mayWrite("system/edit"),
-  summary: "Publish a system's next version; with dryRun=true only say what it would change.",
-});
-
-export const deleteSystem = endpoint("crud", "DELETE", "/config/systems/{name}", {
-  params: named,
-  query: change,
-  headers: ifMatch,
-  reply: configWritten,
-  ...mayWrite("system/delete"),
-  problems: writeProblems,
-  summary: "Take a system away; its versions stay, and it can be rolled back to one.",
-});
-
-export const systemVersions = endpoint("crud", "GET", "/config/systems/{name}/versions", {
-  params: named,
-  ...allVersions,
-  ...mayRead("system/view"),
-  problems: ["invalid_cursor"],
-  summary: "Versions of a system, newest first.",
-});
-
-export const systemVersion = endpoint("crud", "GET", "/config/systems/{name}/versions/{version}", {
-  params: numbered,
-  ...oneVersion,
-  ...mayRead("system/view"),
-  summary: "The bytes of one version.",
-});
-
-export const testSystem = endpoint("crud", "POST", "/config/systems/{name}/test", {
-  params: named,
-  body: z.strictObject({ operation: z.string().max(64).optional().describe("Its tests alone.") }),
-  reply: z.object({
-    tests: z.array(
-      z.object({ operation: z.string(), name: z.string(), passed: z.boolean(), message: z.string().optional(), ms: z.number() }),
-    ),
-  }),
-  ...mayRead("system/test"),
-  problems: ["not_found"],
-  summary: "Run the tests that a system's document holds; the upstream's answers are those of the document, and nothing is sent.",
-});
-
 /** Most differences that one answer names. */
 export const MAX_DIFFERENCES = 1_000;
 const versionNumber = z.coerce.number().int().min(1).max(999_999_999).meta({ type: "integer", minimum: 1, maximum: 999_999_999 });
@@ -308,58 +216,166 @@ const differences = {
   problems: ["version_not_found", "unprocessable", "busy"] as const,
 };
 
-export const diffSystem = endpoint("crud", "GET", "/config/systems/{name}/diff", {
-  params: named,
-  ...differences,
-  ...mayRead("system/view"),
-  summary: "How one version of a system differs from another, by JSON Pointer.",
+/** What a list shows of an object. */
+const objectRow = z.object({
+  name: z.string(),
+  kind: z.string().optional(),
+  title: z.string().optional(),
+  owner: z.string().optional(),
+  state,
+  version: z.number().int(),
+  etag: z.string(),
+  author: z.string(),
+  at: timestamp,
+  degraded: degraded.optional(),
 });
 
-export const rollBackSystem = endpoint("crud", "POST", "/config/systems/{name}/rollback", {
-  params: named,
-  ...rollingBack,
-  ...mayWrite("system/edit"),
-  problems: [...writeProblems, "version_not_found"],
-  summary: "Publish an earlier version's bytes as a new version.",
+interface KindOfOne {
+  /** In names of endpoints: `read<Noun>`. */
+  readonly noun: string;
+  /** In sentences. */
+  readonly called: string;
+  /** Pairs, `resource/action`. Asked of `*` for all objects; with the resource `config`, of `<kind>:<name>`. */
+  readonly view: string;
+  readonly edit: string;
+}
+/** A kind with objects by name, at `/config/<plural>/{name}` and in the folder `<plural>`. */
+interface KindOfMany<Plural extends string, Row extends z.ZodType> extends KindOfOne {
+  readonly plural: Plural;
+  /** Of an object's name, and how people write it. */
+  readonly name: z.ZodType<string, string>;
+  readonly form: string;
+  readonly delete: string;
+  readonly row: Row;
+  /** Maximum bytes of a document in JSON, where that is more than of one in YAML. */
+  readonly maxJsonBytes?: number;
+}
+
+const objectEndpoints = <Names extends z.ZodRawShape>(path: string, names: Names, { called, view, edit }: KindOfOne) => {
+  // Where a kind has one object, nothing is to be named.
+  const params = (Object.keys(names).length === 0 ? {} : { params: z.object(names) }) as { readonly params: z.ZodObject<Names> };
+  const numbered = z.object({ ...names, version: versionText }) as unknown as z.ZodObject<Names & { version: typeof versionText }>;
+  return {
+    read: endpoint("crud", "GET", path, {
+      ...params,
+      ...shown,
+      ...mayRead(view),
+      summary: `Read ${called}: its bytes, or with Accept: application/json its document, version and issues.`,
+    }),
+    put: endpoint("crud", "PUT", path, {
+      ...params,
+      ...publishing,
+      ...mayWrite(edit),
+      summary: `Publish the next version of ${called}; dryRun=true only reports what it would change.`,
+    }),
+    versions: endpoint("crud", "GET", `${path}/versions`, {
+      ...params,
+      ...allVersions,
+      ...mayRead(view),
+      problems: ["invalid_cursor", "not_found"],
+      summary: `Versions of ${called}, newest first.`,
+    }),
+    version: endpoint("crud", "GET", `${path}/versions/{version}`, {
+      params: numbered,
+      ...oneVersion,
+      ...mayRead(view),
+      summary: "The bytes of one version.",
+    }),
+    diff: endpoint("crud", "GET", `${path}/diff`, {
+      ...params,
+      ...differences,
+      ...mayRead(view),
+      summary: `How two versions of ${called} differ, by JSON Pointer.`,
+    }),
+    rollBack: endpoint("crud", "POST", `${path}/rollback`, {
+      ...params,
+      ...rollingBack,
+      ...mayWrite(edit),
+      problems: [...writeProblems, "version_not_found"],
+      summary: `Publish an earlier version of ${called} as a new one.`,
+    }),
+  };
+};
+
+const kindOfOne = <Kind extends string>(kind: Kind, row: KindOfOne) => ({
+  ...row,
+  endpoints: objectEndpoints(`/config/${kind}`, {}, row),
 });
 
-export const readToolsDocument = endpoint("crud", "GET", "/config/tools", {
-  ...shown,
-  ...mayRead("config/read"),
-  summary: "The tools document: views and overrides.",
-});
+const kindOfMany = <Plural extends string, Row extends z.ZodType>(row: KindOfMany<Plural, Row>) => {
+  const all = `/config/${row.plural}`;
+  const one = `${all}/{name}`;
+  const names = { name: row.name };
+  const rows = { [row.plural]: z.array(row.row) } as Record<Plural, z.ZodArray<Row>>;
+  return {
+    ...row,
+    endpoints: {
+      ...objectEndpoints(one, names, row),
+      list: endpoint("crud", "GET", all, {
+        query: page.extend({ state: state.optional() }),
+        reply: z.object({
+          ...rows,
+          /** Raised by every change of any object. */
+          set_version: z.number().int(),
+          nextCursor: z.string().optional(),
+        }),
+        ...mayRead(row.view),
+        problems: ["invalid_cursor"],
+        summary: `All ${row.plural} of the caller's tenant, by name.`,
+      }),
+      create: endpoint("crud", "POST", all, {
+        ...publishing,
+        ...mayWrite(row.edit),
+        summary: `Publish ${row.called} by the name in its document; it serves at once.`,
+      }),
+      remove: endpoint("crud", "DELETE", one, {
+        params: z.object(names),
+        query: change,
+        headers: ifMatch,
+        reply: configWritten,
+        ...mayWrite(row.delete),
+        problems: writeProblems,
+        summary: `Delete ${row.called}; it can be rolled back to its versions.`,
+      }),
+    },
+  };
+};
 
-export const putToolsDocument = endpoint("crud", "PUT", "/config/tools", {
-  ...publishing,
-  ...mayWrite("config/write"),
-  summary: "Publish the tools document's next version; views and overrides change at once.",
-});
+/** Kinds of objects, with their endpoints. A kind whose documents name objects of another one stands behind it. */
+export const configKinds = {
+  system: kindOfMany({
+    noun: "System",
+    called: "a system",
+    plural: "systems",
+    name: systemName,
+    form: "<provider>.<instance>",
+    view: "system/view",
+    edit: "system/edit",
+    delete: "system/delete",
+    row: objectRow.extend({
+      /** The kill switch that keeps it from the caller's tenant. */
+      switched_off: switchedOff.optional(),
+      tools: z.number().int(),
+    }),
+    maxJsonBytes: MAX_SYSTEM_BYTES,
+  }),
+  tools: kindOfOne("tools", { noun: "ToolsDocument", called: "the tools document", view: "config/read", edit: "config/write" }),
+};
+export type ConfigObjectKind = keyof typeof configKinds;
+export const configObjectKinds = Object.keys(configKinds) as [ConfigObjectKind, ...ConfigObjectKind[]];
+export const isConfigObjectKind = (kind: string): kind is ConfigObjectKind => Object.hasOwn(configKinds, kind);
 
-export const toolsDocumentVersions = endpoint("crud", "GET", "/config/tools/versions", {
-  ...allVersions,
-  ...mayRead("config/read"),
-  problems: ["invalid_cursor", "not_found"],
-  summary: "Versions of the tools document, newest first.",
-});
-
-export const toolsDocumentVersion = endpoint("crud", "GET", "/config/tools/versions/{version}", {
-  params: numbered.pick({ version: true }),
-  ...oneVersion,
-  ...mayRead("config/read"),
-  summary: "The bytes of one version of the tools document.",
-});
-
-export const diffToolsDocument = endpoint("crud", "GET", "/config/tools/diff", {
-  ...differences,
-  ...mayRead("config/read"),
-  summary: "How one version of the tools document differs from another, by JSON Pointer.",
-});
-
-export const rollBackToolsDocument = endpoint("crud", "POST", "/config/tools/rollback", {
-  ...rollingBack,
-  ...mayWrite("config/write"),
-  problems: [...writeProblems, "not_found", "version_not_found"],
-  summary: "Publish an earlier version of the tools document as a new version.",
+export const testSystem = endpoint("crud", "POST", "/config/systems/{name}/test", {
+  params: z.object({ name: systemName }),
+  body: z.strictObject({ operation: z.string().max(64).optional().describe("Its tests alone.") }),
+  reply: z.object({
+    tests: z.array(
+      z.object({ operation: z.string(), name: z.string(), passed: z.boolean(), message: z.string().optional(), ms: z.number() }),
+    ),
+  }),
+  ...mayRead("system/test"),
+  problems: ["not_found"],
+  summary: "Run the tests that a system's document holds; the upstream's answers are those of the document, and nothing is sent.",
 });
 
 /** Most bytes of an archive of configuration. */

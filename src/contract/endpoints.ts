@@ -50,12 +50,31 @@ export interface EndpointRow {
 const isEndpoint = (value: unknown): value is EndpointRow["endpoint"] =>
   typeof value === "object" && value !== null && "service" in value && "method" in value && "path" in value;
 
-/** Everything that is said in this deployment: what the reference is made from, and what the guards walk. */
+const lower = (noun: string): string => `${noun.slice(0, 1).toLowerCase()}${noun.slice(1)}`;
+const namesOf: Readonly<Record<keyof typeof configs.configKinds.system.endpoints, (noun: string) => string>> = {
+  read: (noun) => `read${noun}`,
+  put: (noun) => `put${noun}`,
+  versions: (noun) => `${lower(noun)}Versions`,
+  version: (noun) => `${lower(noun)}Version`,
+  diff: (noun) => `diff${noun}`,
+  rollBack: (noun) => `rollBack${noun}`,
+  list: (noun) => `listConfigured${noun}s`,
+  create: (noun) => `create${noun}`,
+  remove: (noun) => `delete${noun}`,
+};
+/** The endpoints of all kinds by the names that the reference has. */
+const configKindEndpoints = Object.fromEntries(
+  Object.values(configs.configKinds).flatMap(({ noun, endpoints }) =>
+    Object.entries<Endpoint>(endpoints).map(([act, one]) => [namesOf[act as keyof typeof namesOf](noun), one] as const),
+  ),
+);
+
+/** Everything that is said in this house: what the reference is made from, and what the guards walk. */
 export const endpointTable: readonly EndpointRow[] = Object.entries({
   "access-requests": accessRequests,
   authzen,
   budgets,
-  configs,
+  configs: { ...configs, ...configKindEndpoints },
   imports,
   "kill-switches": killSwitches,
   credentials,
@@ -92,5 +111,8 @@ export const endpointTable: readonly EndpointRow[] = Object.entries({
   transfer,
   "what-if": whatIf,
 }).flatMap(([topic, declared]) =>
-  Object.entries(declared).flatMap(([name, value]): EndpointRow[] => (isEndpoint(value) ? [{ name, topic, endpoint: value }] : [])),
+  Object.entries<unknown>(declared)
+    // As a module's own names are.
+    .toSorted(([one], [other]) => (one < other ? -1 : 1))
+    .flatMap(([name, value]): EndpointRow[] => (isEndpoint(value) ? [{ name, topic, endpoint: value }] : [])),
 );

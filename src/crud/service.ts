@@ -23,9 +23,9 @@ import type { Metrics } from "#telemetry/metrics.ts";
 import type { Tracing } from "#telemetry/tracing.ts";
 import { ceilingOf, type CrudConfig } from "./config.ts";
 import { openConfigStore } from "./configs/config-store.ts";
-import { systemKind, toolsKind } from "./configs/kinds.ts";
+import { openConfigKinds } from "./configs/kinds/config-kinds.ts";
 import { createFindNode } from "./configs/find-node.ts";
-import { createOwnerCheck } from "./configs/system-owner.ts";
+import { createOwnerCheck } from "./configs/kinds/system-owner.ts";
 import { createPreview } from "./configs/preview-impact.ts";
 import { createToolRegistrar } from "./configs/register-tools.ts";
 import { createConfigPublisher, type PublisherParts } from "./configs/publish-config.ts";
@@ -35,7 +35,6 @@ import { serveDifferences } from "./configs/serve-differences.ts";
 import { serveDefinitions } from "./configs/serve-definitions.ts";
 import { serveKillSwitches } from "./configs/serve-kill-switches.ts";
 import { serveImports } from "./imports/serve-imports.ts";
-import { createDocumentReader } from "./documents/document-reader.ts";
 import { loadToolsDocument } from "./documents/tools-document.ts";
 import { loadUiDocument } from "./documents/ui-document.ts";
 import { sweepKeys } from "./mcp/call/idempotency.ts";
@@ -159,27 +158,24 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     log,
     metrics,
   });
-  const reader = createDocumentReader();
   const findNode = createFindNode(membershipParts);
   const store = await openConfigStore({
     database,
     change,
-    kinds: {
-      system: systemKind({
-        sources,
-        catalogue,
-        ownerFaults: createOwnerCheck(findNode),
-        reader,
-        secretOwner: parts.secretOwner ?? (() => undefined),
-      }),
-      tools: toolsKind({ catalogue, layer, hold: (document) => (toolsDocument = document), held: () => toolsDocument, reader }),
-    },
+    kinds: openConfigKinds({
+      sources,
+      catalogue,
+      ownerFaults: createOwnerCheck(findNode),
+      secretOwner: parts.secretOwner ?? (() => undefined),
+      layer,
+      hold: (document) => (toolsDocument = document),
+      held: () => toolsDocument,
+    }),
     catalogue,
     folders: parts.configFolders,
     mode: config.configMode,
     requiresIfMatch: config.configRequireIfMatch,
     tenants,
-    reader,
     raised: async () => void (await Promise.all(sources.external.map((system) => system.recheck()))),
     log,
   });
@@ -242,7 +238,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     secretParts,
   });
   serveConfigs(router, publisher, kills);
-  serveDifferences(router, publisher, reader);
+  serveDifferences(router, publisher);
   serveArchive(router, publisher);
   serveImports(router, { publisher, database, internalPorts, ceiling, stopping: stop.signal });
   serveDefinitions(router, { store, pdpClient, groups: membershipParts, database, change, tenants, toolsOf, register });

@@ -1,9 +1,9 @@
-import { MAX_CONFIG_BYTES, MAX_SYSTEM_BYTES, systemName } from "#contract/configs.ts";
+import { configKinds, MAX_CONFIG_BYTES } from "#contract/configs.ts";
 import { MAX_FAULTS, Problem, type Fault } from "#contract/problem.ts";
 import { atOnce, yielding, type Yield } from "#http/yielding.ts";
 import { plainText } from "#crud/documents/plain-text.ts";
 
-/** A file of an archive of configuration, as it lies in a configuration folder: `tools.yaml`, `systems/<name>.yaml`, and below `systems/` what systems refer to. */
+/** A file of an archive of configuration, as it lies in a configuration folder: a document, or below a folder of documents what they refer to. */
 export interface ArchivedFile {
   readonly path: string;
   readonly text: string;
@@ -84,17 +84,32 @@ const HARMLESS = /^(?:[acm]time|comment|hdrcharset|[A-Z]+\..+)=/;
 const isHarmless = (records: string): boolean =>
   records.split("\n").every((line) => line === "" || HARMLESS.test(line.replace(/^\d+ /, "")));
 
-const PATH = /^(?:tools\.yaml|systems(?:\/[A-Za-z0-9_-][A-Za-z0-9._-]*)+)$/;
+const rows = Object.entries(configKinds);
+const documents = rows.map(([kind, row]) => ("plural" in row ? `${row.plural}/${row.form}.yaml` : `${kind}.yaml`));
+const folders = rows.flatMap(([, row]) => ("plural" in row ? [row.plural] : []));
+const BELOW = /^(?:\/[A-Za-z0-9_-][A-Za-z0-9._-]*)+$/;
+/** The kind whose folder holds a path, and what of the path is below it. */
+const kindOf = (path: string) => {
+  const [folder] = path.split("/", 1);
+  return Object.entries(configKinds).flatMap(([kind, row]) =>
+    "plural" in row && row.plural === folder ? [{ kind, row, below: path.slice(folder.length) }] : [],
+  )[0];
+};
 const nameFault = (path: string): string | undefined => {
-  if (!PATH.test(path))
-    return "is no file of a configuration folder: tools.yaml, systems/<provider>.<instance>.yaml, and below systems/ what they refer to";
-  const [, file] = /^systems\/([^/]+)\.yaml$/.exec(path) ?? [];
-  return file === undefined || systemName.safeParse(file).success ? undefined : "is named as no system can be: <provider>.<instance>.yaml";
+  const of = kindOf(path);
+  if (of === undefined ? !documents.includes(path) : !BELOW.test(of.below))
+    return `is no file of a configuration folder: ${documents.join(", ")}, and below ${folders.join("/, ")}/ what they refer to`;
+  const [, file] = /^\/([^/]+)\.yaml$/.exec(of?.below ?? "") ?? [];
+  return of === undefined || file === undefined || of.row.name.safeParse(file).success
+    ? undefined
+    : `is named as no ${of.kind} can be: ${of.row.form}.yaml`;
 };
 
 /** As of one document: JSON may be larger, as an import of a large API writes it. */
-const maxOf = (path: string, bytes: Uint8Array): number =>
-  path.startsWith("systems/") && bytes[0] === 0x7b ? MAX_SYSTEM_BYTES : MAX_CONFIG_BYTES;
+const maxOf = (path: string, bytes: Uint8Array): number => {
+  const max = bytes[0] === 0x7b ? kindOf(path)?.row.maxJsonBytes : undefined;
+  return max ?? MAX_CONFIG_BYTES;
+};
 
 /** Reads member by member: between two of them it yields. */
 function* readMembers(archive: Buffer): Generator<void, readonly ArchivedFile[]> {

@@ -1,12 +1,13 @@
 import { join } from "node:path";
+import { configObjectKinds, type ConfigObjectKind } from "#contract/configs.ts";
 import type { Fault } from "#contract/problem.ts";
 import { documentText, yamlNames } from "#crud/documents/read-folder.ts";
 import { referencesOf, type ReadReference } from "#crud/systems/load-systems.ts";
-import type { KindName } from "./held-object.ts";
+import { folderOf } from "./config-kind.ts";
 
 /** A document of a configuration folder. */
 export interface ConfigFile {
-  readonly kind: KindName;
+  readonly kind: ConfigObjectKind;
   readonly name: string;
   readonly text: string;
   readonly read: ReadReference;
@@ -14,36 +15,53 @@ export interface ConfigFile {
   readonly fault?: Fault;
 }
 
-/**
- * What lies in the configuration folders now: `systems/*.yaml` of each, of two with one name the first; `tools.yaml` of the first alone, for
- * the others only add to it.
- */
-export const readConfigFolders = async (folders: readonly string[]): Promise<readonly ConfigFile[]> => {
+/** Documents of a kind by name: of two with one name the first counts. */
+const readMany = async (kind: ConfigObjectKind, folders: readonly string[]): Promise<readonly ConfigFile[]> => {
   const files: ConfigFile[] = [];
-  for (const folder of folders.map((one) => join(one, "systems"))) {
+  for (const folder of folders) {
     const names = await yamlNames(folder);
     const earlier = new Set(files.map(({ name }) => name));
     for (const file of names) {
       const name = file.replace(/\.yaml$/, "");
       const text = await documentText(join(folder, file));
       if (text === undefined) continue;
-      const message = "is a system that another folder has under this name; that one counts";
+      const message = `is a ${kind} that another folder has under this name; that one counts`;
       const fault = { path: "", message, file: join(folder, file), line: 1, column: 1 };
-      files.push({ kind: "system", name, text, read: referencesOf(folder), ...(earlier.has(name) ? { fault } : {}) });
+      files.push({ kind, name, text, read: referencesOf(folder), ...(earlier.has(name) ? { fault } : {}) });
     }
   }
-  const [first] = folders;
-  const tools = first === undefined ? undefined : await documentText(join(first, "tools.yaml"));
-  if (tools !== undefined) files.push({ kind: "tools", name: "tools", text: tools, read: async () => undefined });
   return files;
 };
 
-/** A file that any of the folders' systems may refer to. */
+/** The one document of a kind: of the first folder alone, for the others only add to it. */
+const readOne = async (kind: ConfigObjectKind, [first]: readonly string[]): Promise<readonly ConfigFile[]> => {
+  const text = first === undefined ? undefined : await documentText(join(first, `${kind}.yaml`));
+  return text === undefined ? [] : [{ kind, name: kind, text, read: async () => undefined }];
+};
+
+/** What lies in the configuration folders now, kind by kind. */
+export const readConfigFolders = async (folders: readonly string[]): Promise<readonly ConfigFile[]> => {
+  const files: ConfigFile[] = [];
+  for (const kind of configObjectKinds) {
+    const folder = folderOf(kind);
+    const found =
+      folder === undefined
+        ? readOne(kind, folders)
+        : readMany(
+            kind,
+            folders.map((one) => join(one, folder)),
+          );
+    files.push(...(await found));
+  }
+  return files;
+};
+
+/** A file that documents of the kind may refer to, in any of the folders. */
 export const referencesOfAll =
-  (folders: readonly string[]): ReadReference =>
+  (folders: readonly string[], kind: ConfigObjectKind): ReadReference =>
   async (path) => {
     for (const folder of folders) {
-      const text = await referencesOf(join(folder, "systems"))(path);
+      const text = await referencesOf(join(folder, folderOf(kind) ?? ""))(path);
       if (text !== undefined) return text;
     }
     return undefined;

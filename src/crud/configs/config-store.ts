@@ -1,8 +1,8 @@
+import type { ConfigObjectKind } from "#contract/configs.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
 import { followChannel } from "#events/follow-channel.ts";
 import { createYielding } from "#http/yielding.ts";
-import type { HeldObject, KindName } from "./held-object.ts";
-import { fileOf } from "./kinds.ts";
+import { fileOf, type HeldObject } from "./config-kind.ts";
 import { createMaker } from "./make-write.ts";
 import { createOwnFolder } from "./own-folder.ts";
 import { createPlanner, faultsIn, refuse, type ConfigWrite, type Planned, type Written } from "./plan-write.ts";
@@ -109,6 +109,7 @@ export const openConfigStore = async (parts: ConfigStoreParts) => {
   });
 
   return {
+    kinds: parts.kinds,
     get setVersion(): bigint {
       return objects.setVersion();
     },
@@ -119,18 +120,22 @@ export const openConfigStore = async (parts: ConfigStoreParts) => {
     /** Throws `not_found` for what is not there, or not for this tenant. */
     require: objects.require,
     /** Newest first; none of a time when the object was another tenant's, and none that changed only what the tenant does not see. */
-    versions: async (kind: KindName, name: string, tenant: string, page: VersionPage): Promise<readonly VersionRow[]> => {
+    versions: async (kind: ConfigObjectKind, name: string, tenant: string, page: VersionPage): Promise<readonly VersionRow[]> => {
       if (find(kind, name, tenant)?.head === undefined) throw new Problem("not_found");
       return listVersionRows(database, { kind, name, tenant }, page);
     },
     /** Throws `version_not_found`. */
-    version: async (kind: KindName, name: string, number: number, tenant: string): Promise<StoredVersion & { readonly text: string }> => {
+    version: async (
+      kind: ConfigObjectKind,
+      name: string,
+      number: number,
+      tenant: string,
+    ): Promise<StoredVersion & { readonly text: string }> => {
       const version = find(kind, name, tenant) === undefined ? undefined : await readVersion(database, kind, name, number);
       const text = version?.text ?? null;
       if (version === undefined || text === null) throw new Problem("version_not_found");
-      if (kind === "tools") return { ...version, ...(await objects.textFor(text, tenant)) };
-      if (!sees(version.tenants, tenant)) throw new Problem("version_not_found");
-      return { ...version, text };
+      if (objects.shareOf(kind) === undefined && !sees(version.tenants, tenant)) throw new Problem("version_not_found");
+      return { ...version, ...(await objects.textFor(kind, text, tenant)) };
     },
     /** Throws `unprocessable` with every fault, `stale_version`, `already_exists`, `not_found`, `managed_elsewhere`, `cross_tenant`. */
     write: (asked: ConfigWrite): Promise<Written> => inTurn(() => write(asked)),

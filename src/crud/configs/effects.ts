@@ -5,7 +5,7 @@ import { definitionChanges } from "#crud/mcp/definition-changes.ts";
 import { findView } from "#crud/mcp/views.ts";
 import { ruleChanges } from "#crud/mcp/rule-changes.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
-import type { Prepared } from "./kinds.ts";
+import type { Prepared } from "./config-kind.ts";
 import { settingChanges } from "./setting-changes.ts";
 
 type Reach = Pick<Prepared, "hosts" | "secrets" | "yaml">;

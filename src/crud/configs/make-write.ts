@@ -2,8 +2,7 @@ import { Problem } from "#contract/problem.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
 import type { EventDraft } from "#events/event-draft.ts";
 import type { TransactionSql } from "#store/database.ts";
-import { keyOf } from "./held-object.ts";
-import { fileOf } from "./kinds.ts";
+import { fileOf, keyOf } from "./config-kind.ts";
 import type { OwnFolder, Staged } from "./own-folder.ts";
 import { refuse, type Planned, type Planner, type Written } from "./plan-write.ts";
 import type { ConfigStoreParts, ServingObjects } from "./serving-objects.ts";
@@ -13,7 +12,7 @@ import { digestOf, etagOf, lockConfig, markWritten, putVersion, readHead, type S
 /** Makes changes that were planned: their files, one commit of versions, audit entries and events, then what serves. */
 export const createMaker = (
   parts: ConfigStoreParts,
-  { held, ready, lookAfter, audienceOf, withTags }: ServingObjects,
+  { held, ready, lookAfter, audienceOf, withTags, shareOf }: ServingObjects,
   { requireTags }: Planner,
   ownFolder: OwnFolder | undefined,
 ) => {
@@ -25,12 +24,13 @@ export const createMaker = (
     const { name, diff } = written;
     await lockConfig(sql);
     const head = await readHead(sql, kind, name);
-    // Somebody was first since this process looked. Of the tools document that may have been a part that the writer does not see.
-    if (kind === "tools" && head?.version !== base?.version) throw new Problem("stale_version");
+    const isShared = shareOf(kind) !== undefined;
+    // Somebody was first since this process looked. Of a shared document that may have been a part that the writer does not see.
+    if (isShared && head?.version !== base?.version) throw new Problem("stale_version");
     requireTags(asked, head?.version === base?.version ? base : head);
     if (asked.name === undefined && head !== undefined && head.text !== null) throw new Problem("already_exists");
     // Whom it serves decided whether the writer may change it.
-    const isSame = kind === "tools" || String(head?.tenants) === String(live?.tenants);
+    const isSame = isShared || String(head?.tenants) === String(live?.tenants);
     if (head !== undefined && head.text !== null && !isSame) throw new Problem("stale_version", { headers: { etag: etagOf(head) } });
     const all = [by.tenant, ...others];
     const audience = good === undefined ? (head?.tenants ?? null) : audienceOf(kind, text, good, all);
@@ -49,7 +49,7 @@ export const createMaker = (
     });
     const counts = { added: diff.tools_added.length, removed: diff.tools_removed.length, changed: diff.tools_changed.length };
     const about = { version: version.version, digest: version.digest, restored_from: restored?.version ?? null, ...counts };
-    const before = kind === "tools" || head === undefined || head.text === null ? audience : head.tenants;
+    const before = isShared || head === undefined || head.text === null ? audience : head.tenants;
     const events = configEvents(by, op, withTags(version, good), before, all, diff);
     return { version, entries: [configEntry(by, op, { kind, name }, about)], events };
   };
@@ -61,7 +61,7 @@ export const createMaker = (
     const others = [...held].flatMap(([key, { head }]) => (keys.has(key) || head === undefined || head.text === null ? [] : [head]));
     const errors = made.flatMap(({ asked, good, written }) =>
       Object.entries(good?.refs ?? {}).flatMap(([path, text]) => {
-        const other = others.find(({ refs }) => Object.hasOwn(refs, path) && refs[path] !== text);
+        const other = others.find(({ kind, refs }) => kind === asked.kind && Object.hasOwn(refs, path) && refs[path] !== text);
         if (other === undefined) return [];
         const file = fileOf(asked.kind, written.name);
         return [{ path: "", file, message: `refers to ${path}, which ${other.name} has with other content: one file cannot be both` }];

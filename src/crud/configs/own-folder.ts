@@ -3,12 +3,14 @@ import { constants } from "node:fs";
 import { mkdir, open, readdir, realpath, rename, stat, unlink } from "node:fs/promises";
 import { basename, dirname, join, posix, sep } from "node:path";
 import { Problem } from "#contract/problem.ts";
+import { configObjectKinds } from "#contract/configs.ts";
 import type { References } from "#crud/systems/load-systems.ts";
 import { documentText } from "#crud/documents/read-folder.ts";
+import { folderOf } from "./config-kind.ts";
 
 /** An object as it is to lie in the folder; `text` null: not at all. */
 export interface FolderChange {
-  /** Below the folder: `systems/<name>.yaml`, `tools.yaml`. */
+  /** Below the folder; what it refers to lies beside it. */
   readonly file: string;
   readonly text: string | null;
   readonly refs: References;
@@ -53,7 +55,7 @@ export const createOwnFolder = (folders: readonly string[]): OwnFolder => {
   const read = (file: string): Promise<string | undefined> => documentText(join(own, file));
 
   const requireOwn = async ({ file }: FolderChange): Promise<void> => {
-    if (file === "tools.yaml" || (await read(file)) !== undefined) return;
+    if (!file.includes("/") || (await read(file)) !== undefined) return;
     for (const folder of further)
       if ((await ifThere(stat(join(folder, file)))) !== undefined)
         throw elsewhere(
@@ -91,7 +93,7 @@ export const createOwnFolder = (folders: readonly string[]): OwnFolder => {
       const gone = new Set<string>();
       for (const change of changes) {
         await requireOwn(change);
-        for (const [path, text] of Object.entries(change.refs)) files.set(posix.join("systems", path), text);
+        for (const [path, text] of Object.entries(change.refs)) files.set(posix.join(posix.dirname(change.file), path), text);
       }
       for (const { file, text } of changes)
         if (text === null) gone.add(file);
@@ -124,7 +126,7 @@ export const createOwnFolder = (folders: readonly string[]): OwnFolder => {
       };
     },
     sweep: async () => {
-      for (const folder of [own, join(own, "systems")])
+      for (const folder of new Set([own, ...configObjectKinds.map((kind) => join(own, folderOf(kind) ?? ""))]))
         for (const entry of (await ifThere(readdir(folder, { recursive: folder !== own, withFileTypes: true }))) ?? [])
           if (entry.isFile() && isStaged(entry.name)) await unlink(join(entry.parentPath, entry.name)).catch(() => undefined);
     },

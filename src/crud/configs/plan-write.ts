@@ -1,24 +1,22 @@
-import type { ConfigDiff } from "#contract/configs.ts";
+import type { ConfigDiff, ConfigObjectKind } from "#contract/configs.ts";
 import { parsePointer } from "#contract/json-pointer.ts";
 import { MAX_FAULTS, Problem, type Fault } from "#contract/problem.ts";
 import { namesState, namesTag } from "#http/entity-tags.ts";
 import type { ReadReference } from "#crud/systems/load-systems.ts";
 import { printJson } from "#parsing/yaml-document.ts";
-import { cutOf, isFor } from "#crud/mcp/catalogue.ts";
+import { cutOf } from "#crud/mcp/catalogue.ts";
 import { allowNetwork } from "#crud/upstream/network-rules.ts";
 import { referencesOfAll } from "./config-files.ts";
 import { effectsOf, type TouchedTool } from "./effects.ts";
-import type { Refused } from "./healthy-operations.ts";
-import { keyOf, type KindName } from "./held-object.ts";
-import { isOwn, isPrepared, type Document, type Prepared } from "./kinds.ts";
-import { readFrom, sees, tenantsOf as tenantsOfObject, type ConfigStoreParts, type ServingObjects } from "./serving-objects.ts";
+import { addressOf, isOwn, isPrepared, keyOf, type Document, type Prepared, type Refused } from "./config-kind.ts";
+import { readFrom, sees, type ConfigStoreParts, type ServingObjects } from "./serving-objects.ts";
 import type { ConfigOp, Publisher, Writer } from "./config-events.ts";
 import type { PublishScope, TenantsOfSystem } from "./publish-scope.ts";
 import { digestOf, etagOf, type StoredVersion } from "./version-store.ts";
 
 /** A change that somebody asks for. */
 export interface ConfigWrite {
-  readonly kind: KindName;
+  readonly kind: ConfigObjectKind;
   /** Undefined: of a new object what its document says. */
   readonly name: string | undefined;
   /** Null: it is taken away. */
@@ -122,8 +120,7 @@ export const faultsIn = ({ code, title, options: { detail, errors } }: Problem, 
 /** Looks at changes before they are made: what they would do, and what forbids them. */
 export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) => {
   const { kinds, catalogue } = parts;
-  const { held, share, tenantsOfSystem, require: requireObject } = objects;
-  const fromFolders = referencesOfAll(parts.folders);
+  const { held, shareOf, tenantsOfSystem, require: requireObject } = objects;
 
   const requireTags = ({ ifMatch, ifNoneMatch, isDryRun, read }: ConfigWrite, head: StoredVersion | undefined, isSame = false): void => {
     const live = head === undefined || head.text === null ? undefined : etagOf(head);
@@ -141,11 +138,12 @@ export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) 
   };
 
   /** A document, in place of the part of it that its writer sees; its faults stand where the writer wrote them. */
-  const prepareWhole = async (kind: KindName, document: Document, { tenant }: Writer): Promise<Whole> => {
+  const prepareWhole = async (kind: ConfigObjectKind, document: Document, { tenant }: Writer): Promise<Whole> => {
     const { text } = document;
     const mine = await kinds[kind].prepare(document);
     const { head, prepared, serving } = held.get(keyOf(kind, document.name ?? "")) ?? {};
-    if (kind !== "tools" || !isPrepared(mine) || head === undefined || head.text === null) return { text, prepared: mine };
+    const share = shareOf(kind);
+    if (share === undefined || !isPrepared(mine) || head === undefined || head.text === null) return { text, prepared: mine };
     const { value } = prepared?.yaml ?? {};
     const faults = share.conflicts(value, mine.yaml, tenant);
     if (faults.length > 0) return { text, prepared: { name: mine.name, faults } };
@@ -158,12 +156,12 @@ export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) 
     return { text: joined, prepared: { ...found, check: async (wall) => (await found.check(wall)).map(place) } };
   };
 
-  /** A file of the folders is for who sees a system that refers to it, and for who runs the deployment: it may be another tenant's. */
+  /** A file of the folders is for who sees an object that refers to it, and for who runs the deployment: it may be another tenant's. */
   const ofFolders =
-    ({ by, reachRefusal }: ConfigWrite, others: readonly string[]): ReadReference =>
+    ({ kind, by, reachRefusal }: ConfigWrite, others: readonly string[]): ReadReference =>
     async (path) => {
-      const isSeen = objects.list("system", by.tenant).some(({ head }) => Object.hasOwn(head?.refs ?? {}, path));
-      return others.length > 0 && !isSeen && isRefused(await reachRefusal()) ? undefined : fromFolders(path);
+      const isSeen = objects.list(kind, by.tenant).some(({ head }) => Object.hasOwn(head?.refs ?? {}, path));
+      return others.length > 0 && !isSeen && isRefused(await reachRefusal()) ? undefined : referencesOfAll(parts.folders, kind)(path);
     };
 
   /** What a change would do. Throws as `write`; what it read is let go then. `coming`: systems that the same act publishes. */
@@ -186,7 +184,7 @@ export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) 
     const name = asked.name ?? good?.name ?? "";
     const before = held.get(keyOf(kind, name));
     const live = before?.head?.text === null ? undefined : before?.head;
-    const base = before === undefined ? undefined : share.objectFor(before, by.tenant).head;
+    const base = before === undefined ? undefined : objects.shownTo(before, by.tenant).head;
     const digest = digestOf(text, good?.refs ?? {});
     const isSame = live !== undefined && text !== null && live.digest === digest;
     const found = prepared === undefined || isSame ? [] : await faultsOf(prepared, scope);
@@ -196,17 +194,18 @@ export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) 
       if (asked.name === undefined && live !== undefined)
         throw new Problem(
           "already_exists",
-          sees(live.tenants, by.tenant) ? { detail: `${name}: its next version is PUT /config/systems/${name}.` } : {},
+          sees(live.tenants, by.tenant) ? { detail: `${name}: its next version is PUT ${addressOf(kind, name)}.` } : {},
         );
       // A file that never loaded serves what of it can, or is somebody's to mend: nobody knows whose it is but by what it names.
       const there = live !== undefined || (before?.faults.length ?? 0) > 0 ? before : undefined;
-      const tenants = there === undefined ? undefined : (tenantsOfObject(there) ?? null);
+      const tenants = there === undefined ? undefined : (objects.tenantsOf(there) ?? null);
       if (tenants !== undefined && !sees(tenants, by.tenant)) {
         // Names are one for all tenants: who would make a new one learns that it is taken, and not by whom.
         if (live === undefined || asked.ifMatch !== null) throw new Problem("not_found");
         throw new Problem("already_exists", { detail: "The name is taken: choose another name." });
       }
-      const isForOthers = kind === "tools" ? there?.prepared === undefined : tenants !== undefined && !isOwn(tenants, by.tenant);
+      const share = shareOf(kind);
+      const isForOthers = share !== undefined ? there?.prepared === undefined : tenants !== undefined && !isOwn(tenants, by.tenant);
       const isShared = there !== undefined && !isSame && isForOthers;
       const wall = isShared ? (objects.unclaimed().includes(there) ? new Problem("not_found") : servesOthers()) : undefined;
       const inReach = await withinReach(asked, found, wall);
@@ -223,14 +222,10 @@ export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) 
         ...(good?.isOff === true ? ["One of its settings has no value here: it serves nothing until it has one."] : []),
         ...(good?.unlisted ?? []).map((network) => `${network} is not public: calls are refused. ${allowNetwork(name, network)}`),
         ...(cut > 0 ? [`MCP_MAX_TOOLS leaves ${cut} tools out, the last by name: they cannot be called.`] : []),
-        ...(kind === "tools" ? [...next.views.values()] : []).flatMap((view) => {
-          const isSeen = sees(view.tenants.length > 0 ? view.tenants : null, by.tenant);
-          const out = view.cut.filter((tool) => isSeen && isFor(tool, by.tenant));
-          return out.length > 0 ? [`The view ${view.name} leaves out ${out.length} tools, the last by name.`] : [];
-        }),
+        ...(good?.warnings?.(next, by.tenant) ?? []),
       ];
       const planned = isSame && live !== undefined ? live : { version: (before?.head?.version ?? 0) + 1, digest };
-      const tag = kind === "tools" && good !== undefined ? share.partFor(good.yaml.value, by.tenant)?.tag : undefined;
+      const tag = good === undefined ? undefined : share?.partFor(good.yaml.value, by.tenant)?.tag;
       const op: ConfigOp = text === null ? "deleted" : restored !== undefined ? "rolled_back" : live === undefined ? "created" : "updated";
       const reported = {
         diff,

@@ -1,15 +1,15 @@
 import type { SealedCursors } from "#authn/sealed-cursors.ts";
 import { strongSignIn } from "#authn/caller.ts";
-import type { ConfigWritten } from "#contract/configs.ts";
+import { configKinds, configObjectKinds, type ConfigObjectKind, type ConfigWritten } from "#contract/configs.ts";
 import { Problem } from "#contract/problem.ts";
 import type { PdpClient } from "#pdp-client/pdp-client.ts";
-import { refusalOfAct, type DeploymentAction } from "#pdp-client/deployment-acts.ts";
+import { refusalOfAct } from "#pdp-client/deployment-acts.ts";
 import type { ExternalSystem } from "#crud/mcp/external-system.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
 import { createYielding } from "#http/yielding.ts";
 import { secretStandings, secretWarnings, type SecretStandingParts } from "#crud/secret-standing.ts";
 import type { ConfigStore } from "./config-store.ts";
-import type { HeldObject } from "./held-object.ts";
+import { folderOf, type HeldObject } from "./config-kind.ts";
 import type { ConfigWrite, Written } from "./plan-write.ts";
 import type { createPreview } from "./preview-impact.ts";
 import type { createToolRegistrar } from "./register-tools.ts";
@@ -37,7 +37,14 @@ const MAX_ASKED_MS = 5000;
 /** A change as an endpoint asks for it. */
 export type AskedWrite = Omit<ConfigWrite, "reachRefusal">;
 
-const actOf: Readonly<Record<ConfigWrite["kind"], DeploymentAction>> = { system: "edit_systems", tools: "edit_views" };
+type Act = "view" | "edit" | "delete";
+/** The pair of an act on objects of a kind. */
+const pairOf = (kind: ConfigObjectKind, act: Act): { readonly type: string; readonly action: string } => {
+  const { view, edit, ...row } = configKinds[kind];
+  const pairs: Readonly<Record<Act, string>> = { view, edit, delete: "delete" in row ? row.delete : edit };
+  const [type = "", action = ""] = pairs[act].split("/");
+  return { type, action };
+};
 
 /** How every endpoint changes configuration: asked for by its pair, written, made known to the graph. */
 export const createConfigPublisher = (parts: PublisherParts) => {
@@ -76,11 +83,11 @@ export const createConfigPublisher = (parts: PublisherParts) => {
   /** Makes the tools of a system known to the graph, and says what else stands between it and a call. */
   const tell = async (asked: Asked, change: ConfigWrite, made: Written): Promise<Written> => {
     const written = change.isDryRun ? await previewImpact(asked, change, made) : made;
-    if (change.kind !== "system") return written;
+    if (!store.kinds[change.kind].givesTools) return written;
     const missing = await tellSecrets(asked, written);
     if (change.isDryRun) return { ...written, warnings: [...written.warnings, ...missing] };
     const { caller, correlationId } = asked;
-    const { about = {}, tenants } = store.list("system", caller.tenant).find(({ name }) => name === written.name)?.prepared ?? {};
+    const { about = {}, tenants } = store.list(change.kind, caller.tenant).find(({ name }) => name === written.name)?.prepared ?? {};
     const isShared = tenants === null;
     // The same text again writes nothing; in the deployment's name it makes nothing known either.
     if (isShared && (await change.reachRefusal()) !== undefined) return { ...written, warnings: [...written.warnings, ...missing] };
@@ -91,7 +98,22 @@ export const createConfigPublisher = (parts: PublisherParts) => {
   };
   const withReach = (asked: Asked, change: AskedWrite): ConfigWrite => {
     let refusal: Promise<Problem | undefined> | undefined;
-    return { ...change, reachRefusal: () => (refusal ??= refusalOfAct(pdpClient, asked, actOf[change.kind])) };
+    return { ...change, reachRefusal: () => (refusal ??= refusalOfAct(pdpClient, asked, store.kinds[change.kind].reach)) };
+  };
+  /** Throws `access_denied`, `step_up_required`. */
+  const require = async (
+    { caller, correlationId }: Asked,
+    question: { readonly type: string; readonly action: string; readonly id: string },
+  ): Promise<Publisher> => {
+    const decided = await pdpClient.require(caller, question, correlationId);
+    return {
+      ...writerOf(caller, correlationId, decided.decisionId),
+      // What starts a program of this machine is published by who has just signed in, whatever the policies ask.
+      requireReach: (stdioServers) => {
+        const refused = stdioServers.length === 0 ? undefined : pdpClient.refusal(caller, decided, { signIn: strongSignIn });
+        if (refused !== undefined) throw refused;
+      },
+    };
   };
   return {
     ...parts,
@@ -101,22 +123,19 @@ export const createConfigPublisher = (parts: PublisherParts) => {
       const refusal = found.length === 0 ? undefined : await refusalOfAct(pdpClient, asked, "edit_systems");
       return refusal === undefined || refusal.code === "step_up_required" ? found : [];
     },
-    /** Throws `access_denied`, `step_up_required`. */
-    require: async (
-      { caller, correlationId }: Asked,
-      type: "system" | "config" | "deployment",
-      action: string,
-      id: string,
-    ): Promise<Publisher> => {
-      const decided = await pdpClient.require(caller, { type, action, id }, correlationId);
-      return {
-        ...writerOf(caller, correlationId, decided.decisionId),
-        // What starts a program of this machine is published by who has just signed in, whatever the policies ask.
-        requireReach: (stdioServers) => {
-          const refused = stdioServers.length === 0 ? undefined : pdpClient.refusal(caller, decided, { signIn: strongSignIn });
-          if (refused !== undefined) throw refused;
-        },
-      };
+    require,
+    /** As `require`, for an act on one object, or for `*` on all of its kind. */
+    requireObject: (asked: Asked, act: Act, kind: ConfigObjectKind, name: string): Promise<Publisher> => {
+      const pair = pairOf(kind, act);
+      const isAmongOthers = pair.type === "config" && folderOf(kind) !== undefined;
+      return require(asked, { ...pair, id: isAmongOthers ? `${kind}:${name}` : name });
+    },
+    /** As `require`, for an act on all objects of every kind; `id` is what configuration as a whole is asked for. */
+    requireOfAll: async (asked: Asked, act: "view" | "edit", id: string): Promise<Publisher> => {
+      const by = await require(asked, { type: "config", action: act === "view" ? "read" : "write", id });
+      for (const pair of configObjectKinds.map((kind) => pairOf(kind, act)))
+        if (pair.type !== "config") await require(asked, { ...pair, id: "*" });
+      return by;
     },
     /** Throws as the store's `write`. */
     publish: async (asked: Asked, sent: AskedWrite): Promise<Written> => {

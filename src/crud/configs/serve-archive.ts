@@ -1,5 +1,5 @@
 import { basename, posix } from "node:path";
-import { configObjectKinds, exportConfig, importConfig, MAX_ARCHIVE_BYTES } from "#contract/configs.ts";
+import { configObjectKinds, exportConfig, importConfig, MAX_ARCHIVE_BYTES, type ConfigObjectKind } from "#contract/configs.ts";
 import { MAX_FAULTS, Problem, type Fault } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import { namesTag, tagsOf } from "#http/entity-tags.ts";
@@ -9,14 +9,11 @@ import type { Router } from "#http/serve.ts";
 import type { ReadReference } from "#crud/systems/load-systems.ts";
 import { archivePieces, unpackYielding, type ArchivedFile } from "./archive.ts";
 import type { ConfigStore } from "./config-store.ts";
-import { keyOf, type KindName } from "./held-object.ts";
-import { fileOf } from "./kinds.ts";
+import { fileOf, keyOf, objectAt } from "./config-kind.ts";
 import type { AskedWrite, ConfigPublisher } from "./publish-config.ts";
 import { digestOf, etagOf } from "./version-store.ts";
 
 const TAR = "application/x-tar";
-/** Where systems lie, and below it what they refer to. */
-const FOLDER = "systems";
 
 const pause = createYielding(10);
 
@@ -41,13 +38,13 @@ const tagsOfAll = (store: ConfigStore, tenant: string) => {
 const conditionsOf = (store: ConfigStore, tenant: string, yours: string) => {
   const { each, all } = tagsOfAll(store, tenant);
   if (!namesTag(yours, all)) throw new Problem("stale_version", { headers: { etag: all }, members: { current: all, yours } });
-  return (kind: KindName, name: string) => {
+  return (kind: ConfigObjectKind, name: string) => {
     const tag = each.get(keyOf(kind, name)) ?? null;
     return { ifMatch: tag, ifNoneMatch: tag === null ? "*" : null };
   };
 };
 
-/** What a tenant sees as files of a folder. Throws `unprocessable` where two systems hold different files under one name, which no folder can. */
+/** What a tenant sees as files of a folder. Throws `unprocessable` where two objects hold different files under one name, which no folder can. */
 const filesOf = (store: ConfigStore, tenant: string): readonly ArchivedFile[] => {
   const files = new Map<string, string>();
   const faults: Fault[] = [];
@@ -63,7 +60,7 @@ const filesOf = (store: ConfigStore, tenant: string): readonly ArchivedFile[] =>
   };
   for (const { kind, name, head, text } of headsOf(store, tenant)) {
     add(fileOf(kind, name), text);
-    for (const [path, referred] of Object.entries(head.refs)) add(posix.join(FOLDER, path), referred);
+    for (const [path, referred] of Object.entries(head.refs)) add(posix.join(posix.dirname(fileOf(kind, name)), path), referred);
   }
   if (faults.length > 0) throw new Problem("unprocessable", { errors: faults });
   return [...files].map(([path, text]) => ({ path, text }));
@@ -79,12 +76,11 @@ async function* yielding(pieces: Iterable<Buffer>): AsyncGenerator<Buffer> {
 /** The objects of an archive, and how they read what lies beside them. Throws `unprocessable` for a file that nothing refers to. */
 const objectsOf = async (files: readonly ArchivedFile[]) => {
   const refs = new Map<string, string>();
-  const objects: { readonly kind: KindName; readonly name: string; readonly text: string }[] = [];
+  const objects: { readonly kind: ConfigObjectKind; readonly name: string; readonly text: string }[] = [];
   for (const { path, text } of files) {
-    const [, system] = /^systems\/([^/]+)\.yaml$/.exec(path) ?? [];
-    if (path === "tools.yaml") objects.push({ kind: "tools", name: "tools", text });
-    else if (system !== undefined) objects.push({ kind: "system", name: system, text });
-    else refs.set(path, text);
+    const object = objectAt(path);
+    if (object === undefined) refs.set(path, text);
+    else objects.push({ ...object, text });
   }
   const unnamed = new Set([...refs.keys()].map((path) => basename(path)));
   // Each text is gone through once, not once for each file.
@@ -98,8 +94,11 @@ const objectsOf = async (files: readonly ArchivedFile[]) => {
     .filter((path) => unnamed.has(basename(path)))
     .map((file) => ({ path: "", file, message: "is referred to by nothing here: it would be lost" }));
   if (errors.length > 0) throw new Problem("unprocessable", { errors });
-  const read: ReadReference = async (path) => (path.startsWith("./") ? refs.get(posix.join(FOLDER, path)) : undefined);
-  return { read, objects };
+  const readBeside =
+    (file: string): ReadReference =>
+    async (path) =>
+      path.startsWith("./") ? refs.get(posix.join(posix.dirname(file), path)) : undefined;
+  return objects.map((object) => ({ ...object, read: readBeside(fileOf(object.kind, object.name)) }));
 };
 
 /** The whole configuration as one file: taken away from here, brought there. */
@@ -107,8 +106,7 @@ export const serveArchive = (router: Router<Caller>, publisher: ConfigPublisher)
   const { store } = publisher;
 
   router.serve(exportConfig, async (call) => {
-    await publisher.require(call, "config", "read", "export");
-    await publisher.require(call, "system", "view", "*");
+    await publisher.requireOfAll(call, "view", "export");
     await store.follow();
     const pieces = yielding(archivePieces(filesOf(store, call.caller.tenant)));
     return new Response(ReadableStream.from(pieces), {
@@ -124,21 +122,20 @@ export const serveArchive = (router: Router<Caller>, publisher: ConfigPublisher)
 
   router.serve(importConfig, async (call) => {
     const { request, query } = call;
-    const by = await publisher.require(call, "config", "write", "import");
-    await publisher.require(call, "system", "edit", "*");
+    const by = await publisher.requireOfAll(call, "edit", "import");
     if ((request.headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase() !== TAR)
       throw new Problem("unsupported_media_type", { detail: `Send ${TAR}.` });
     const bytes = await readBytes(request, MAX_ARCHIVE_BYTES);
     const archive = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    const { read, objects } = await objectsOf(await unpackYielding(archive, pause));
+    const objects = await objectsOf(await unpackYielding(archive, pause));
     const isDryRun = query.dryRun === "true";
     const yours = tagsOf(request.headers, "if-match");
     if (yours !== null) await store.follow();
     const conditionOf = yours === null ? () => ({ ifMatch: null, ifNoneMatch: null }) : conditionsOf(store, call.caller.tenant, yours);
-    const change = { by, reason: query.reason, read, isDryRun };
-    // The tools document speaks of systems, so it comes behind them.
+    const change = { by, reason: query.reason, isDryRun };
+    // What names objects of another kind comes behind them.
     const changes: readonly AskedWrite[] = objects
-      .toSorted((one, other) => (one.kind < other.kind ? -1 : 1))
+      .toSorted((one, other) => configObjectKinds.indexOf(one.kind) - configObjectKinds.indexOf(other.kind))
       .map((object) => ({ ...object, ...change, ...conditionOf(object.kind, object.name) }));
     try {
       const written = await publisher.publishAll(call, changes);

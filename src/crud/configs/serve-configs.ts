@@ -1,24 +1,5 @@
-import type { z } from "zod";
-import {
-  configObjectKinds,
-  createSystem,
-  deleteSystem,
-  listConfiguredSystems,
-  MAX_CONFIG_BYTES,
-  MAX_SYSTEM_BYTES,
-  putSystem,
-  putToolsDocument,
-  readSystem,
-  readToolsDocument,
-  reloadConfig,
-  rollBackSystem,
-  rollBackToolsDocument,
-  systemVersion,
-  systemVersions,
-  testSystem,
-  toolsDocumentVersion,
-  toolsDocumentVersions,
-} from "#contract/configs.ts";
+import { configKinds, configObjectKinds, MAX_CONFIG_BYTES, reloadConfig, testSystem, type ConfigObjectKind } from "#contract/configs.ts";
+import type { BodyOf, QueryOf, ReplyOf } from "#contract/endpoint.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import { pageOf } from "#authn/sealed-cursors.ts";
@@ -27,21 +8,22 @@ import { readBytes } from "#http/read-bytes.ts";
 import { answer, type Router } from "#http/serve.ts";
 import { plainText } from "#crud/documents/plain-text.ts";
 import { switchedOffBy, type KillSwitches } from "#crud/mcp/kill-switches.ts";
-import { keyOf, type KindName } from "./held-object.ts";
+import { keyOf, nameIn } from "./config-kind.ts";
 import type { AskedWrite, ConfigPublisher } from "./publish-config.ts";
 import { rowOf, showObject, stateOf, tagOf } from "./show-object.ts";
-import type { Asked, Publisher } from "./config-events.ts";
+import type { Asked } from "./config-events.ts";
 import { etagOf, type StoredVersion, type VersionRow } from "./version-store.ts";
 
 const YAML = "application/yaml";
 const mediaOf = (request: Request): string => (request.headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
 
 /** A text as it was sent, byte for byte. */
-const readText = async (request: Request, kind: KindName): Promise<string> => {
+const readText = async (request: Request, kind: ConfigObjectKind): Promise<string> => {
   if (![YAML, "application/json", "text/yaml"].includes(mediaOf(request)))
     throw new Problem("unsupported_media_type", { detail: `Send ${YAML} or application/json.` });
-  const max = kind === "system" && mediaOf(request) === "application/json" ? MAX_SYSTEM_BYTES : MAX_CONFIG_BYTES;
-  const text = plainText(await readBytes(request, max));
+  const row = configKinds[kind];
+  const max = mediaOf(request) === "application/json" && "maxJsonBytes" in row ? row.maxJsonBytes : undefined;
+  const text = plainText(await readBytes(request, max ?? MAX_CONFIG_BYTES));
   if (text === undefined) throw new Problem("body_unreadable", { detail: "The document is no UTF-8 text." });
   return text;
 };
@@ -72,13 +54,7 @@ const wantsBytes = (request: Request): boolean => /\byaml\b/i.test(request.heade
 
 /** Configuration over HTTP: each pair is asked for, the tenant's wall is the store's. */
 export const serveConfigs = (router: Router<Caller>, publisher: ConfigPublisher, kills: Pick<KillSwitches, "ofSystem">): void => {
-  const { store, cursors, toolsOf, require, unclaimed } = publisher;
-  /** What is asked of one object, or of all systems: `*`. */
-  const requireView = (asked: Asked, kind: KindName, name: string): Promise<Publisher> =>
-    kind === "system" ? require(asked, "system", "view", name) : require(asked, "config", "read", name);
-  const requireEdit = (asked: Asked, kind: KindName, name: string): Promise<Publisher> =>
-    kind === "system" ? require(asked, "system", "edit", name) : require(asked, "config", "write", name);
-
+  const { store, cursors, toolsOf, requireObject, unclaimed } = publisher;
   type Change = Asked & { readonly request: Request; readonly query: { readonly dryRun: string; readonly reason?: string | undefined } };
   const publish = async (
     call: Change,
@@ -95,8 +71,8 @@ export const serveConfigs = (router: Router<Caller>, publisher: ConfigPublisher,
     return answer(publisher.reply(written), { status: written.isNew ? 201 : 200, headers: { etag: written.etag } });
   };
 
-  const read = async (call: Asked & { readonly request: Request }, kind: KindName, name: string) => {
-    await requireView(call, kind, name);
+  const read = async (call: Asked & { readonly request: Request }, kind: ConfigObjectKind, name: string) => {
+    await requireObject(call, "view", kind, name);
     const { tenant } = call.caller;
     const object = (await unclaimed(call)).find((one) => one.kind === kind && one.name === name) ?? store.require(kind, name, tenant);
     const { head } = object;
@@ -104,16 +80,16 @@ export const serveConfigs = (router: Router<Caller>, publisher: ConfigPublisher,
     const switched = kind === "system" ? switchedOffBy(kills.ofSystem(tenant, name)) : {};
     return answer({ ...showObject(object), ...switched }, { headers: { etag: tagOf(object) } });
   };
-  const put = async (call: Change, kind: KindName, name: string | undefined) => {
-    const by = await requireEdit(call, kind, name ?? "*");
+  const put = async (call: Change, kind: ConfigObjectKind, name: string | undefined) => {
+    const by = await requireObject(call, "edit", kind, name ?? "*");
     return publish(call, { kind, name, text: await readText(call.request, kind), by });
   };
   const versions = async (
-    call: Asked & { readonly query: z.output<NonNullable<typeof systemVersions.query>> },
-    kind: KindName,
+    call: Asked & { readonly query: QueryOf<typeof configKinds.tools.endpoints.versions> },
+    kind: ConfigObjectKind,
     name: string,
   ) => {
-    await requireView(call, kind, name);
+    await requireObject(call, "view", kind, name);
     const { caller } = call;
     const { limit, cursor } = call.query;
     const bound = ["versions", kind, name, caller.sub];
@@ -124,56 +100,68 @@ export const serveConfigs = (router: Router<Caller>, publisher: ConfigPublisher,
       ...(last === undefined ? {} : { nextCursor: cursors.seal(String(last.version), bound) }),
     };
   };
-  const version = async (call: Asked & { readonly params: { readonly version: string | number } }, kind: KindName, name: string) => {
-    await requireView(call, kind, name);
+  const version = async (
+    call: Asked & { readonly params: { readonly version: string | number } },
+    kind: ConfigObjectKind,
+    name: string,
+  ) => {
+    await requireObject(call, "view", kind, name);
     return bytesOf(await store.version(kind, name, Number(call.params.version), call.caller.tenant));
   };
   const rollBack = async (
-    call: Change & { readonly body: z.output<NonNullable<typeof rollBackSystem.body>> },
-    kind: KindName,
+    call: Change & { readonly body: BodyOf<typeof configKinds.tools.endpoints.rollBack> },
+    kind: ConfigObjectKind,
     name: string,
   ) => {
-    const by = await requireEdit(call, kind, name);
+    const by = await requireObject(call, "edit", kind, name);
     const restored = await store.version(kind, name, call.body.version, call.caller.tenant);
     return publish(call, { kind, name, text: restored.text, restored, by, reason: call.body.reason });
   };
 
-  router.serve(listConfiguredSystems, async (call) => {
-    const { caller, query } = call;
-    await requireView(call, "system", "*");
-    const bound = ["systems", caller.sub, query.state ?? ""];
-    const after = query.cursor === undefined ? "" : cursors.open(query.cursor, bound);
-    const listed = store.list("system", caller.tenant, query.state === "deleted" ? "gone" : "there");
-    const found = [...listed, ...(await unclaimed(call)).filter(({ kind }) => kind === "system")]
-      .filter((object) => object.name > after && (query.state === undefined || stateOf(object) === query.state))
-      .toSorted((one, other) => (one.name < other.name ? -1 : 1));
-    const { page, last } = pageOf(found, query.limit);
-    return {
-      systems: page.map((object) => ({
-        ...rowOf(object),
-        ...object.prepared?.about,
-        ...switchedOffBy(kills.ofSystem(caller.tenant, object.name)),
-        tools: toolsOf(object.name, caller.tenant).length,
-      })),
-      set_version: Number(store.setVersion),
-      ...(last === undefined ? {} : { nextCursor: cursors.seal(last.name, bound) }),
-    };
-  });
-  router.serve(createSystem, (call) => put(call, "system", undefined));
-  router.serve(readSystem, (call) => read(call, "system", call.params.name));
-  router.serve(putSystem, (call) => put(call, "system", call.params.name));
-  router.serve(deleteSystem, async (call) => {
-    const { name } = call.params;
-    const by = await require(call, "system", "delete", name);
-    return publish(call, { kind: "system", name, text: null, by });
-  });
-  router.serve(systemVersions, (call) => versions(call, "system", call.params.name));
-  router.serve(systemVersion, (call) => version(call, "system", call.params.name));
-  router.serve(rollBackSystem, (call) => rollBack(call, "system", call.params.name));
+  for (const kind of configObjectKinds) {
+    const { endpoints } = configKinds[kind];
+    const nameOf = ({ params }: { readonly params: object | undefined }): string => nameIn(params, kind);
+    router.serve(endpoints.read, (call) => read(call, kind, nameOf(call)));
+    router.serve(endpoints.put, (call) => put(call, kind, nameOf(call)));
+    router.serve(endpoints.versions, (call) => versions(call, kind, nameOf(call)));
+    router.serve(endpoints.version, (call) => version(call, kind, nameOf(call)));
+    router.serve(endpoints.rollBack, (call) => rollBack(call, kind, nameOf(call)));
+    const row = configKinds[kind];
+    if (!("plural" in row)) continue;
+    router.serve(row.endpoints.create, (call) => put(call, kind, undefined));
+    router.serve(row.endpoints.remove, async (call) => {
+      const { name } = call.params;
+      const by = await requireObject(call, "delete", kind, name);
+      return publish(call, { kind, name, text: null, by });
+    });
+    router.serve(row.endpoints.list, async (call) => {
+      const { caller, query } = call;
+      await requireObject(call, "view", kind, "*");
+      const bound = [row.plural, caller.sub, query.state ?? ""];
+      const after = query.cursor === undefined ? "" : cursors.open(query.cursor, bound);
+      const listed = store.list(kind, caller.tenant, query.state === "deleted" ? "gone" : "there");
+      const found = [...listed, ...(await unclaimed(call)).filter((object) => object.kind === kind)]
+        .filter((object) => object.name > after && (query.state === undefined || stateOf(object) === query.state))
+        .toSorted((one, other) => (one.name < other.name ? -1 : 1));
+      const { page, last } = pageOf(found, query.limit);
+      return {
+        [row.plural]: page.map((object) => ({
+          ...rowOf(object),
+          ...object.prepared?.about,
+          ...(kind === "system"
+            ? { tools: toolsOf(object.name, caller.tenant).length, ...switchedOffBy(kills.ofSystem(caller.tenant, object.name)) }
+            : {}),
+        })),
+        set_version: Number(store.setVersion),
+        ...(last === undefined ? {} : { nextCursor: cursors.seal(last.name, bound) }),
+        // Checked against the kind's row in dev and test.
+      } as ReplyOf<typeof row.endpoints.list>;
+    });
+  }
 
   router.serve(testSystem, async (call) => {
     const { name } = call.params;
-    await require(call, "system", "test", name);
+    await publisher.require(call, { type: "system", action: "test", id: name });
     const { prepared } = store.require("system", name, call.caller.tenant);
     const wanted = call.body.operation;
     const found = (prepared?.tests ?? []).filter(({ operation }) => wanted === undefined || operation === wanted);
@@ -188,14 +176,8 @@ export const serveConfigs = (router: Router<Caller>, publisher: ConfigPublisher,
     return { tests };
   });
 
-  router.serve(readToolsDocument, (call) => read(call, "tools", "tools"));
-  router.serve(putToolsDocument, (call) => put(call, "tools", "tools"));
-  router.serve(toolsDocumentVersions, (call) => versions(call, "tools", "tools"));
-  router.serve(toolsDocumentVersion, (call) => version(call, "tools", "tools"));
-  router.serve(rollBackToolsDocument, (call) => rollBack(call, "tools", "tools"));
-
   router.serve(reloadConfig, async (call) => {
-    const by = await require(call, "deployment", "reload_config", "folders");
+    const by = await publisher.require(call, { type: "deployment", action: "reload_config", id: "folders" });
     const taken = await store.takeFiles(by);
     const { tenant } = call.caller;
     const there = configObjectKinds.flatMap((kind) => store.list(kind, tenant));

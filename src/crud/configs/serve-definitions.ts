@@ -26,9 +26,9 @@ import {
 } from "#crud/mcp/definitions.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
 import type { ConfigStore } from "./config-store.ts";
-import type { HeldObject } from "./held-object.ts";
+import type { HeldObject } from "./config-kind.ts";
 import { refusalOfAct } from "#pdp-client/deployment-acts.ts";
-import { isOwn } from "./kinds.ts";
+import { isOwn } from "./config-kind.ts";
 import type { createToolRegistrar } from "./register-tools.ts";
 import { configEntry, writerOf, type Asked } from "./config-events.ts";
 import { raiseSet } from "./version-store.ts";

@@ -1,21 +1,25 @@
-import { diffSystem, diffToolsDocument, MAX_DIFFERENCES } from "#contract/configs.ts";
+import { configKinds, configObjectKinds, MAX_DIFFERENCES, type ConfigObjectKind } from "#contract/configs.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { Router } from "#http/serve.ts";
-import type { DocumentReader } from "#crud/documents/document-reader.ts";
 import { documentChanges, type DocumentChange } from "./document-changes.ts";
-import type { KindName } from "./held-object.ts";
+import { nameIn } from "./config-kind.ts";
 import type { ConfigPublisher } from "./publish-config.ts";
 
 /** How two versions of an object differ, part by part. */
-export const serveDifferences = (router: Router<Caller>, publisher: ConfigPublisher, reader: DocumentReader): void => {
-  const { store, require } = publisher;
-  const compare = async (kind: KindName, name: string, tenant: string, { from, to }: { readonly from: number; readonly to: number }) => {
+export const serveDifferences = (router: Router<Caller>, publisher: ConfigPublisher): void => {
+  const { store, requireObject } = publisher;
+  const compare = async (
+    kind: ConfigObjectKind,
+    name: string,
+    tenant: string,
+    { from, to }: { readonly from: number; readonly to: number },
+  ) => {
     const [one, other] = await Promise.all([from, to].map((number) => store.version(kind, name, number, tenant)));
     if (one === undefined || other === undefined) throw new Problem("version_not_found");
     const [before, after] = await Promise.all(
       [one, other].map(async ({ text, version }) => {
-        const read = await reader[kind](text, `${name}@${version}`, { tenant });
+        const read = await store.kinds[kind].read(text, `${name}@${version}`, { tenant });
         if ("faults" in read) throw new Problem("unprocessable", { errors: read.faults });
         return read.yaml.value;
       }),
@@ -32,12 +36,10 @@ export const serveDifferences = (router: Router<Caller>, publisher: ConfigPublis
     );
     return { from, to, changes, files_changed: files, truncated: isCut };
   };
-  router.serve(diffSystem, async ({ params, query, caller, ...call }) => {
-    await require({ caller, ...call }, "system", "view", params.name);
-    return compare("system", params.name, caller.tenant, query);
-  });
-  router.serve(diffToolsDocument, async ({ query, caller, ...call }) => {
-    await require({ caller, ...call }, "config", "read", "tools");
-    return compare("tools", "tools", caller.tenant, query);
-  });
+  for (const kind of configObjectKinds)
+    router.serve(configKinds[kind].endpoints.diff, async (call) => {
+      const name = nameIn(call.params, kind);
+      await requireObject(call, "view", kind, name);
+      return compare(kind, name, call.caller.tenant, call.query);
+    });
 };

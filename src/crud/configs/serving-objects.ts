@@ -1,4 +1,4 @@
-import { configObjectKinds } from "#contract/configs.ts";
+import { configObjectKinds, isConfigObjectKind, type ConfigObjectKind } from "#contract/configs.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Change } from "#events/change.ts";
 import type { EventDraft } from "#events/event-draft.ts";
@@ -6,20 +6,26 @@ import { createYielding } from "#http/yielding.ts";
 import type { Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { CatalogueKeeper } from "#crud/mcp/catalogue-store.ts";
-import type { DocumentReader } from "#crud/documents/document-reader.ts";
 import type { ReadReference, References } from "#crud/systems/load-systems.ts";
-import type { Refused } from "./healthy-operations.ts";
-import { keyOf, type HeldObject, type KindName } from "./held-object.ts";
-import { isPrepared, type ConfigKind, type Place, type Prepared } from "./kinds.ts";
+import {
+  fileOf,
+  isPrepared,
+  keyOf,
+  type HeldObject,
+  type OpenKind,
+  type Place,
+  type Prepared,
+  type Refused,
+  type TenantShare,
+} from "./config-kind.ts";
 import { configEvents, instanceWriter } from "./config-events.ts";
 import type { TenantsOfSystem } from "./publish-scope.ts";
-import { createTenantShare } from "./tenant-share.ts";
 import { listVersions, markState, readDegraded, readHeads, readSetVersion, type StoredHead, type StoredVersion } from "./version-store.ts";
 
 export interface ConfigStoreParts {
   readonly database: Database;
   readonly change: Change;
-  readonly kinds: Readonly<Record<KindName, ConfigKind>>;
+  readonly kinds: Readonly<Record<ConfigObjectKind, OpenKind>>;
   readonly catalogue: Pick<CatalogueKeeper, "snapshot" | "rebuild">;
   readonly folders: readonly string[];
   /** `files`: the folders are the truth; a write goes to the first of them. */
@@ -30,21 +36,14 @@ export interface ConfigStoreParts {
   /** Looks again at what the catalogue hangs on besides, whenever the set was raised. */
   readonly raised: () => Promise<void>;
   readonly pollMs?: number | undefined;
-  readonly reader: Pick<DocumentReader, "tools">;
   readonly log: Log;
 }
 
 const MAX_LOOKED_BACK = 20;
 /** Between two objects of many: others have their turn. */
 const pause = createYielding(10);
-const isKind = (kind: string): kind is KindName => configObjectKinds.some((known) => known === kind);
 
 export const sees = (tenants: readonly string[] | null | undefined, tenant: string): boolean => tenants?.includes(tenant) !== false;
-export const tenantsOf = ({ kind, head, prepared, tenants }: HeldObject): readonly string[] | null | undefined =>
-  kind === "tools" ? null : head === undefined ? (tenants ?? prepared?.tenants) : head.tenants;
-/** A file that never loaded and names no tenant that can be read is nobody's, but who runs the deployment may see it. */
-const isUnclaimed = (object: HeldObject): boolean => tenantsOf(object) === undefined;
-const isFor = (object: HeldObject, tenant: string): boolean => !isUnclaimed(object) && sees(tenantsOf(object), tenant);
 const isThere = ({ head, faults }: HeldObject): boolean => (head !== undefined && head.text !== null) || faults.length > 0;
 
 /** Reads what a version refers to out of what it was kept with. */
@@ -62,11 +61,17 @@ export const createServingObjects = (parts: ConfigStoreParts) => {
   let known = 0n;
   let looking: Promise<unknown> = Promise.resolve();
 
+  const tenantsOf = ({ kind, head, prepared, tenants }: HeldObject): readonly string[] | null | undefined =>
+    shareOf(kind) !== undefined ? null : head === undefined ? (tenants ?? prepared?.tenants) : head.tenants;
+  /** A file that never loaded and names no tenant that can be read is nobody's, but who runs the deployment may see it. */
+  const isUnclaimed = (object: HeldObject): boolean => tenantsOf(object) === undefined;
+  const isFor = (object: HeldObject, tenant: string): boolean => !isUnclaimed(object) && sees(tenantsOf(object), tenant);
+
   const prepareStored = async (
     { kind, name, text, refs }: StoredVersion,
     how: "prepare" | "prepareHealthy" = "prepare",
   ): Promise<Prepared | Pick<Refused, "faults" | "found">> =>
-    text === null || !isKind(kind) ? { faults: [] } : kinds[kind][how]({ name, text, read: readFrom(refs) });
+    text === null || !isConfigObjectKind(kind) ? { faults: [] } : kinds[kind][how]({ name, text, read: readFrom(refs) });
 
   /** The newest version before this one that still loads. */
   const lastGood = async (head: StoredHead): Promise<{ readonly prepared: Prepared; readonly version: number } | undefined> => {
@@ -85,7 +90,7 @@ export const createServingObjects = (parts: ConfigStoreParts) => {
   };
 
   /** Where nothing takes the place of what served, that goes. */
-  const putInPlace = (kind: KindName, name: string, prepared: Prepared | undefined, before: HeldObject | undefined): void => {
+  const putInPlace = (kind: ConfigObjectKind, name: string, prepared: Prepared | undefined, before: HeldObject | undefined): void => {
     if (prepared !== undefined) prepared.place();
     else if (before?.prepared !== undefined) kinds[kind].absent(name).place();
   };
@@ -119,7 +124,7 @@ export const createServingObjects = (parts: ConfigStoreParts) => {
 
   const takeUp = async (head: StoredHead): Promise<void> => {
     const { kind, name, version, text } = head;
-    if (!isKind(kind)) return;
+    if (!isConfigObjectKind(kind)) return;
     const before = held.get(keyOf(kind, name));
     if (before?.head?.version === version) return;
     const place = (what: Place): void => what.place();
@@ -180,36 +185,48 @@ export const createServingObjects = (parts: ConfigStoreParts) => {
     const system = held.get(keyOf("system", name));
     return system === undefined ? undefined : (tenantsOf(system) ?? (isUnclaimed(system) ? [] : null));
   };
-  const share = createTenantShare(tenantsOfSystem);
+  const shares: Readonly<Record<string, TenantShare | undefined>> = Object.fromEntries(
+    configObjectKinds.map((kind) => [kind, kinds[kind].share?.(tenantsOfSystem)]),
+  );
+  /** Of a kind whose one document holds parts of several tenants; undefined: each object is whole for whoever sees it. */
+  const shareOf = (kind: string): TenantShare | undefined => shares[kind];
+  const shownTo = (object: HeldObject, tenant: string): HeldObject => shareOf(object.kind)?.objectFor(object, tenant) ?? object;
   /** All that a tenant is shown of an object comes from here or from `list`. */
-  const find = (kind: KindName, name: string, tenant: string): HeldObject | undefined => {
+  const find = (kind: ConfigObjectKind, name: string, tenant: string): HeldObject | undefined => {
     const object = held.get(keyOf(kind, name));
-    return object === undefined || !isFor(object, tenant) ? undefined : share.objectFor(object, tenant);
+    return object === undefined || !isFor(object, tenant) ? undefined : shownTo(object, tenant);
   };
-  const requireObject = (kind: KindName, name: string, tenant: string): HeldObject => {
+  const requireObject = (kind: ConfigObjectKind, name: string, tenant: string): HeldObject => {
     const object = find(kind, name, tenant);
     if (object === undefined || !isThere(object)) throw new Problem("not_found");
     return object;
   };
 
-  /** The text of a version of the tools document as the tenant sees it. Of one that cannot be read any more nobody knows whose it is. */
-  const textFor = async (text: string, tenant: string): Promise<{ readonly text: string; readonly tag?: string }> => {
-    const read = await parts.reader.tools(text, "tools.yaml");
+  /** The text of a version as the tenant sees it. Of a shared document that cannot be read any more nobody knows whose it is. */
+  const textFor = async (
+    kind: ConfigObjectKind,
+    text: string,
+    tenant: string,
+  ): Promise<{ readonly text: string; readonly tag?: string }> => {
+    const share = shareOf(kind);
+    if (share === undefined) return { text };
+    const read = await kinds[kind].read(text, fileOf(kind, kind));
     if ("faults" in read) throw new Problem("version_not_found");
     const part = share.partFor(read.yaml.value, tenant);
     return part === undefined ? { text } : { text: part.text, tag: part.tag };
   };
 
-  /** Tenants that see what a version changes of the tools document; of anything else, those that it serves. Null: all. */
-  const audienceOf = (kind: KindName, text: string | null, next: Prepared, all: readonly string[]): readonly string[] | null => {
-    if (kind !== "tools" || text === null) return next.tenants;
-    const { head, prepared } = held.get(keyOf(kind, "tools")) ?? {};
+  /** Tenants that see what a version changes of a shared document; of anything else, those that it serves. Null: all. */
+  const audienceOf = (kind: ConfigObjectKind, text: string | null, next: Prepared, all: readonly string[]): readonly string[] | null => {
+    const share = shareOf(kind);
+    if (share === undefined || text === null) return next.tenants;
+    const { head, prepared } = held.get(keyOf(kind, kind)) ?? {};
     return share.changedFor({ text: head?.text ?? "", value: prepared?.yaml.value }, { text, value: next.yaml.value }, all);
   };
   /** A version with the entity tag that each tenant knows it by. */
   const withTags = <T extends { readonly kind: string }>(version: T, next: Prepared | undefined) => ({
     ...version,
-    tagFor: (tenant: string) => (version.kind === "tools" && next !== undefined ? share.partFor(next.yaml.value, tenant)?.tag : undefined),
+    tagFor: (tenant: string) => (next === undefined ? undefined : shareOf(version.kind)?.partFor(next.yaml.value, tenant)?.tag),
   });
 
   return {
@@ -225,17 +242,19 @@ export const createServingObjects = (parts: ConfigStoreParts) => {
     lookAfter,
     tellStates,
     degraded,
-    share,
+    shareOf,
+    shownTo,
+    tenantsOf,
     tenantsOfSystem,
     find,
     require: requireObject,
     /** Files of which nobody knows whose they are. */
     unclaimed: (): readonly HeldObject[] => [...held.values()].filter((object) => isThere(object) && isUnclaimed(object)),
     /** Objects that are there for the tenant, or were and were taken away, by name. */
-    list: (kind: KindName, tenant: string, which: "there" | "gone" = "there"): readonly HeldObject[] =>
+    list: (kind: ConfigObjectKind, tenant: string, which: "there" | "gone" = "there"): readonly HeldObject[] =>
       [...held.values()]
         .filter((object) => object.kind === kind && isThere(object) === (which === "there") && isFor(object, tenant))
-        .map((object) => share.objectFor(object, tenant))
+        .map((object) => shownTo(object, tenant))
         .toSorted((a, b) => (a.name < b.name ? -1 : 1)),
     setVersion: (): bigint => known,
     /** When no look is under way. */

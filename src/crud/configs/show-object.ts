@@ -1,5 +1,5 @@
 import { MAX_FAULTS, type Fault } from "#contract/problem.ts";
-import type { HeldObject } from "./held-object.ts";
+import type { HeldObject } from "./config-kind.ts";
 import { etagOf } from "./version-store.ts";
 
 /** Why the newest version does not serve, or what of its upstream does not. */

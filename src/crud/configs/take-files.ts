@@ -1,7 +1,7 @@
+import { isConfigObjectKind } from "#contract/configs.ts";
 import type { EventDraft } from "#events/event-draft.ts";
 import { readConfigFolders, type ConfigFile } from "./config-files.ts";
-import { keyOf, type KindName } from "./held-object.ts";
-import { fileOf, isPrepared, type Prepared } from "./kinds.ts";
+import { fileOf, isPrepared, keyOf, type Prepared } from "./config-kind.ts";
 import type { OwnFolder } from "./own-folder.ts";
 import type { ConfigStoreParts, ServingObjects } from "./serving-objects.ts";
 import { configEntry, configEvents, type ConfigOp, type Publisher, type Writer } from "./config-events.ts";
@@ -11,7 +11,7 @@ import { digestOf, listVersions, lockConfig, markTaken, markWritten, putVersion,
 /** Takes up what changed in the folders: all of it in one commit, as versions by `file`. */
 export const createFileTaker = (
   parts: ConfigStoreParts,
-  { held, ready, hold, putInPlace, look, tellStates, audienceOf, withTags }: ServingObjects,
+  { held, ready, hold, putInPlace, look, tellStates, audienceOf, withTags, shareOf }: ServingObjects,
   ownFolder: OwnFolder | undefined,
 ): ((by: Writer & Partial<Publisher>) => Promise<readonly string[]>) => {
   const { database, change, kinds, catalogue, log } = parts;
@@ -20,7 +20,8 @@ export const createFileTaker = (
   /** Files of versions that an API write put in force before its process was killed, or could not write. */
   const finishWrites = async (): Promise<void> => {
     for (const { kind, name, version, text, refs } of (await readHeads(database, 0n)).filter(({ unwritten }) => unwritten)) {
-      const file = fileOf(kind as KindName, name);
+      if (!isConfigObjectKind(kind)) continue;
+      const file = fileOf(kind, name);
       const [before] = await listVersions(database, kind, name, { before: version, limit: 1 });
       try {
         // What somebody changed by hand since is taken up as it is.
@@ -79,10 +80,10 @@ export const createFileTaker = (
       const put = async (op: ConfigOp, draft: Parameters<typeof putVersion>[1], before: StoredHead | undefined, read?: Prepared) => {
         const version = await putVersion(sql, draft);
         names.push(keyOf(version.kind, version.name));
-        const isTools = version.kind === "tools";
-        // Nobody waits for what is new at an instance's first start.
+        const isShared = shareOf(version.kind) !== undefined;
+        // Nobody waits for what is new at a house's first start.
         if (before !== undefined || isStarted)
-          events.push(...configEvents(by, op, withTags(version, read), (isTools ? version : (before ?? version)).tenants, all));
+          events.push(...configEvents(by, op, withTags(version, read), (isShared ? version : (before ?? version)).tenants, all));
         return version;
       };
       for (const [key, { file, read }] of good) {
@@ -115,7 +116,7 @@ export const createFileTaker = (
             "deleted",
             {
               ...head,
-              tenants: head.kind === "tools" ? null : head.tenants,
+              tenants: shareOf(head.kind) === undefined ? head.tenants : null,
               text: null,
               refs: {},
               author: by.author ?? "file",

@@ -2,6 +2,8 @@ import { watch, type FSWatcher } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { startInterval, type Interval } from "#http/interval.ts";
+import { configObjectKinds } from "#contract/configs.ts";
+import { folderOf } from "./config-kind.ts";
 import { isStaged } from "./own-folder.ts";
 
 export interface FolderWatchParts {
@@ -41,15 +43,19 @@ export const watchFolders = async ({ folders, look, failed }: FolderWatchParts):
     );
     timer.unref();
   };
-  /** Each folder that may hold a file: those of systems, too, which may have come or gone. */
+  /** Each folder that may hold a file: those of kinds, too, which may have come or gone. */
   const arm = async (): Promise<void> => {
     const before = watchers;
     watchers = [];
+    const ofKinds = configObjectKinds.flatMap((kind) => folderOf(kind) ?? []);
     for (const folder of folders) {
-      const systems = join(folder, "systems");
-      const below = await readdir(systems, { recursive: true, withFileTypes: true }).catch(() => undefined);
-      const inner = (below ?? []).filter((entry) => entry.isDirectory()).map((entry) => join(entry.parentPath, entry.name));
-      for (const one of [folder, ...(below === undefined ? [] : [systems, ...inner])])
+      const found = [folder];
+      for (const kind of ofKinds.map((one) => join(folder, one))) {
+        const below = await readdir(kind, { recursive: true, withFileTypes: true }).catch(() => undefined);
+        const inner = (below ?? []).filter((entry) => entry.isDirectory()).map((entry) => join(entry.parentPath, entry.name));
+        found.push(...(below === undefined ? [] : [kind, ...inner]));
+      }
+      for (const one of found)
         try {
           watchers.push(watch(one, { persistent: false }, hint).on("error", poll));
         } catch (cause) {

@@ -52,7 +52,7 @@ test("an operation that a system's document would refuse is not importable, and 
   const made = makeSystem({ packed: found.packed, prefix, picks, head });
   assert.deepEqual(made.faults, []);
   const read = readSystemText(made.text, "acme.api.yaml");
-  assert.ok("document" in read, JSON.stringify(read));
+  assert.ok("value" in read, JSON.stringify(read));
 });
 
 const deep = (levels: number): object => (levels === 0 ? { type: "string" } : { type: "object", properties: { in: deep(levels - 1) } });
@@ -80,9 +80,9 @@ test("an operation that answers bytes alone gives them as base64; a response tha
   const picks = found.operations.map(({ key }) => key);
   const { text } = makeSystem({ packed: found.packed, prefix, picks, head });
   const read = readSystemText(text, "acme.api.yaml");
-  assert.ok("document" in read && read.document.kind === "http", JSON.stringify(read));
+  assert.ok("value" in read && read.value.kind === "http", JSON.stringify(read));
   assert.deepEqual(
-    Object.values(read.document.operations).map(({ output }) => output.binary),
+    Object.values(read.value.operations).map(({ output }) => output.binary),
     [true, false, false],
   );
 });
@@ -235,9 +235,9 @@ test("numbers that no double holds: bounds become the nearest, what names one is
     const made = makeSystem({ packed: found.packed, prefix: "a.b.", picks: ["POST /a"], head: { ...head, provider: "a", instance: "b" } });
     assert.deepEqual(made.faults, []);
     const read = readSystemText(made.text, "a.b.yaml");
-    assert.ok("document" in read, JSON.stringify("faults" in read ? read.faults : ""));
+    assert.ok("value" in read, JSON.stringify("faults" in read ? read.faults : ""));
     assert.match(
-      JSON.stringify(read.document),
+      JSON.stringify(read.value),
       /"id":\{"type":"integer","format":"int64","minimum":-9223372036854776000,"maximum":9223372036854776000\}/,
     );
   }

@@ -40,8 +40,8 @@ const importAll = (bytes: Uint8Array) => {
     assert.equal(makeSystem({ packed, prefix: "acme.api.", picks: picks.toReversed(), head }).text, made.text);
     assert.ok(made.text.length <= MAX_SYSTEM_BYTES, `${made.text.length} bytes`);
     const read = readSystemText(made.text, "acme.api.yaml");
-    assert.ok("document" in read, JSON.stringify("faults" in read ? read.faults.slice(0, 3) : ""));
-    assert.equal(read.document.kind === "http" ? Object.keys(read.document.operations).length : 0, picks.length);
+    assert.ok("value" in read, JSON.stringify("faults" in read ? read.faults.slice(0, 3) : ""));
+    assert.equal(read.value.kind === "http" ? Object.keys(read.value.operations).length : 0, picks.length);
   }
   return { all: operations.length, importable: picks.length, why: [...new Set(left.map(({ problems }) => problems[0] ?? ""))] };
 };

@@ -97,7 +97,7 @@ export const serveImports = (router: Router<Caller>, parts: ImportEndpoints): vo
 
   router.serve(importOpenApi, async (call) => {
     const { request, query, caller } = call;
-    await publisher.require(call, "system", "edit", "*");
+    await publisher.requireObject(call, "edit", "system", "*");
     const bytes =
       query.url === undefined
         ? await readBytes(request, MAX_IMPORT_BYTES)
@@ -117,7 +117,7 @@ export const serveImports = (router: Router<Caller>, parts: ImportEndpoints): vo
 
   router.serve(importedOperations, async (call) => {
     const { params, query, caller } = call;
-    await publisher.require(call, "system", "view", "*");
+    await publisher.requireObject(call, "view", "system", "*");
     await requireImport(params.id, caller.tenant);
     const { tag, q: text, limit } = query;
     const bound = ["import", params.id, caller.sub, tag ?? "", text ?? ""];
@@ -128,7 +128,7 @@ export const serveImports = (router: Router<Caller>, parts: ImportEndpoints): vo
 
   router.serve(acceptImport, async (call) => {
     const { params, query, body, caller } = call;
-    const by = await publisher.require(call, "system", "edit", "*");
+    const by = await publisher.requireObject(call, "edit", "system", "*");
     const imported = await requireImport(params.id, caller.tenant);
     const { pick, tags } = body;
     const ofTags = tags === undefined && pick !== undefined ? [] : await importableKeys(database, params.id, tags);
@@ -157,7 +157,7 @@ export const serveImports = (router: Router<Caller>, parts: ImportEndpoints): vo
   router.serve(reimportSystem, async (call) => {
     const { params, body, caller, request } = call;
     const { name } = params;
-    const by = await publisher.require(call, "system", "edit", name);
+    const by = await publisher.requireObject(call, "edit", "system", name);
     const imported = await requireImport(body.import_id, caller.tenant);
     const current = store.require("system", name, caller.tenant).head?.text ?? undefined;
     if (current === undefined) throw new Problem("not_found");

@@ -77,7 +77,7 @@ export const readSystem = async (given: {
   const name = given.name ?? "";
   const found = await (given.readText ?? readSystemText)(text, given.shown, given.without);
   if ("faults" in found) return { ...found, name: given.name ?? found.name ?? "" };
-  const { document, yaml } = found;
+  const { value: document, yaml } = found;
   const faults: Fault[] = [];
   const refs = await readReferences(document, yaml, given.read, faults);
   const ownName = `${document.provider}.${document.instance}`;

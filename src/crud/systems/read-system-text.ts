@@ -16,7 +16,7 @@ export interface OwnerAt {
 
 /** A document, or its faults with the name that it gives itself and its owner, where these can be read. */
 export type SystemText =
-  | { readonly document: SystemDocument; readonly yaml: YamlDocument }
+  | { readonly value: SystemDocument; readonly yaml: YamlDocument }
   | { readonly faults: readonly Fault[]; readonly name?: string; readonly owner?: OwnerAt };
 /** Operations named in `without` are passed over, as if they did not stand there. */
 export type ReadSystemText = (text: string, shown: string, without?: readonly string[]) => SystemText | Promise<SystemText>;
@@ -44,7 +44,7 @@ export const readSystemText = (text: string, shown: string, without: readonly st
   const value = withoutOperations(yaml.value, without);
   const parsed = documentKinds[kind].safeParse(value);
   const long = longNames(yaml, value, MAX_FAULTS);
-  if (parsed.success && long.length === 0) return { document: parsed.data, yaml };
+  if (parsed.success && long.length === 0) return { value: parsed.data, yaml };
   const named = namedShape.safeParse(yaml.value).data;
   const name = named === undefined ? {} : { name: `${named.provider}.${named.instance}` };
   const owner = z.object({ owner: ownerShape }).safeParse(yaml.value).data?.owner;

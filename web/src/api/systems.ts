@@ -1,15 +1,5 @@
 import { queryOptions } from "@tanstack/react-query";
-import {
-  createSystem,
-  deleteSystem,
-  listConfiguredSystems,
-  putSystem,
-  readSystem,
-  rollBackSystem,
-  systemVersion,
-  systemVersions,
-  type ConfigWritten,
-} from "#contract/configs.ts";
+import { configKinds, type ConfigWritten } from "#contract/configs.ts";
 import {
   approveDefinition,
   approveSystemDefinitions,
@@ -23,13 +13,15 @@ import { acceptImport, importedOperations, importOpenApi, reimportSystem } from 
 import type { Client } from "./client.ts";
 import { ifMatch, pagesQuery, readAll, replyQuery } from "./queries.ts";
 
+const systems = configKinds.system.endpoints;
+
 /** Root of every query about systems. */
 export const SYSTEMS = "systems";
 
-export type SystemRow = ReplyOf<typeof listConfiguredSystems>["systems"][number];
+export type SystemRow = ReplyOf<typeof systems.list>["systems"][number];
 /** A system with the bytes of its newest version. */
-export type ReadSystem = ReplyOf<typeof readSystem> & { readonly text: string };
-export type VersionRow = ReplyOf<typeof systemVersions>["versions"][number];
+export type ReadSystem = ReplyOf<typeof systems.read> & { readonly text: string };
+export type VersionRow = ReplyOf<typeof systems.versions>["versions"][number];
 export type ConfigFault = NonNullable<ConfigWritten["errors"]>[number];
 
 /** All systems that the person may see; or those that were taken away. */
@@ -38,7 +30,7 @@ export const systemListQuery = (client: Client, state?: "deleted") =>
     queryKey: [SYSTEMS, "list", state],
     queryFn: async ({ signal }) => ({
       systems: await readAll(
-        async (cursor) => await client.ask(listConfiguredSystems, { query: { limit: 500, cursor, state }, signal }),
+        async (cursor) => await client.ask(systems.list, { query: { limit: 500, cursor, state }, signal }),
         (page) => page.systems,
         5_000,
       ),
@@ -46,13 +38,13 @@ export const systemListQuery = (client: Client, state?: "deleted") =>
   });
 
 const readText = async (client: Client, name: string, version: number, signal: AbortSignal): Promise<string> =>
-  await client.ask(systemVersion, { params: { name, version: String(version) }, signal });
+  await client.ask(systems.version, { params: { name, version: String(version) }, signal });
 
 export const systemQuery = (client: Client, name: string) =>
   queryOptions({
     queryKey: [SYSTEMS, "one", name],
     queryFn: async ({ signal }): Promise<ReadSystem> => {
-      const read = await client.ask(readSystem, { params: { name }, headers: { accept: "application/json" }, signal });
+      const read = await client.ask(systems.read, { params: { name }, headers: { accept: "application/json" }, signal });
       // A file that never loaded has no version.
       return { ...read, text: read.version === 0 ? "" : await readText(client, name, read.version, signal) };
     },
@@ -69,7 +61,7 @@ export const versionTextQuery = (client: Client, name: string, version: number) 
 export const versionPagesQuery = (client: Client, name: string) =>
   pagesQuery(
     [SYSTEMS, "versions", name],
-    async (cursor, signal) => await client.ask(systemVersions, { params: { name }, query: { limit: 20, cursor }, signal }),
+    async (cursor, signal) => await client.ask(systems.versions, { params: { name }, query: { limit: 20, cursor }, signal }),
   );
 
 const textOptions = (text: string, etag?: string) => ({
@@ -87,27 +79,27 @@ export const tryQuery = (client: Client, name: string | undefined, text: string)
     queryKey: [SYSTEMS, "try", name, text],
     queryFn: async ({ signal }): Promise<ConfigWritten> =>
       name === undefined
-        ? await client.ask(createSystem, { query: { dryRun: "true" }, ...textOptions(text), signal })
-        : await client.ask(putSystem, { params: { name }, query: { dryRun: "true" }, ...textOptions(text), signal }),
+        ? await client.ask(systems.create, { query: { dryRun: "true" }, ...textOptions(text), signal })
+        : await client.ask(systems.put, { params: { name }, query: { dryRun: "true" }, ...textOptions(text), signal }),
     staleTime: 30_000,
     gcTime: 30_000,
   });
 
 export const publishNew = async (client: Client, text: string, reason: string) =>
-  await client.ask(createSystem, { query: { reason }, ...textOptions(text) });
+  await client.ask(systems.create, { query: { reason }, ...textOptions(text) });
 
 /** Refused with `stale_version` when it is not over the version of this tag. */
 export const publishOver = async (client: Client, name: string, text: string, reason: string | undefined, etag: string) =>
-  await client.ask(putSystem, { params: { name }, query: { reason }, ...textOptions(text, etag) });
+  await client.ask(systems.put, { params: { name }, query: { reason }, ...textOptions(text, etag) });
 
 export const removalQuery = (client: Client, name: string) =>
-  replyQuery(client, [SYSTEMS, "removal", name], deleteSystem, { params: { name }, query: { dryRun: "true" } });
+  replyQuery(client, [SYSTEMS, "removal", name], systems.remove, { params: { name }, query: { dryRun: "true" } });
 
 export const removeSystem = async (client: Client, name: string, reason: string, etag: string) =>
-  await client.ask(deleteSystem, { params: { name }, query: { reason }, ...ifMatch(etag) });
+  await client.ask(systems.remove, { params: { name }, query: { reason }, ...ifMatch(etag) });
 
 export const rollbackQuery = (client: Client, name: string, version: number) =>
-  replyQuery(client, [SYSTEMS, "rollback", name, version], rollBackSystem, {
+  replyQuery(client, [SYSTEMS, "rollback", name, version], systems.rollBack, {
     params: { name },
     query: { dryRun: "true" },
     body: { version },
@@ -115,7 +107,7 @@ export const rollbackQuery = (client: Client, name: string, version: number) =>
 
 /** `etag` of the version that is put aside; none where the system was taken away. */
 export const rollBackTo = async (client: Client, name: string, version: number, reason: string, etag: string | undefined) =>
-  await client.ask(rollBackSystem, { params: { name }, query: {}, body: { version, reason }, ...ifMatch(etag) });
+  await client.ask(systems.rollBack, { params: { name }, query: {}, body: { version, reason }, ...ifMatch(etag) });
 
 export type Looked = ReplyOf<typeof importOpenApi>;
 

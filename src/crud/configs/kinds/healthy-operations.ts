@@ -1,6 +1,6 @@
 import { parsePointer } from "#contract/json-pointer.ts";
 import type { Fault } from "#contract/problem.ts";
-import type { PublishScope } from "./publish-scope.ts";
+import type { Refused } from "#crud/configs/config-kind.ts";
 
 /** Faults of shape, of files referred to, of expressions, of what hangs on what went: each round finds those that the one before hid. */
 const MAX_ROUNDS = 8;
@@ -10,16 +10,6 @@ const operationOf = ({ path }: Fault): string | undefined => {
   const [member, base] = path.startsWith("/") ? parsePointer(path) : [];
   return member === "operations" ? base : undefined;
 };
-
-/** What could not serve as it stands there. */
-export interface Refused {
-  readonly name: string;
-  readonly faults: readonly Fault[];
-  /** What stands there, of a document that holds parts of several tenants. */
-  readonly found?: unknown;
-  /** Faults besides, that are looked for only as it is published. */
-  check?(by: PublishScope): Promise<readonly Fault[]>;
-}
 
 /** Prepares a system without its faulty operations, whose faults it keeps. Cost: one preparation a round. */
 export const prepareHealthy = async <T extends { readonly faults: readonly Fault[]; place(): void }>(

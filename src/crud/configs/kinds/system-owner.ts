@@ -1,6 +1,6 @@
 import type { Fault } from "#contract/problem.ts";
 import type { OwnerAt } from "#crud/systems/read-system-text.ts";
-import type { FindNode } from "./find-node.ts";
+import type { FindNode } from "#crud/configs/find-node.ts";
 
 /** Kinds of nodes that may answer for a system: those that own things in the graph, and roles, whose holders do. */
 const answering: ReadonlySet<string> = new Set(["Person", "Group", "Service", "BusinessRole"]);

@@ -39,7 +39,7 @@ const broken = `${whole}${faulty}`;
 
 const folderOf = async (t: TestContext): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), "sallyport-healthy-"));
-  await cp(fileURLToPath(new URL("../../../config/", import.meta.url)), folder, { recursive: true });
+  await cp(fileURLToPath(new URL("../../../../config/", import.meta.url)), folder, { recursive: true });
   t.after(() => rm(folder, { recursive: true, force: true }));
   return folder;
 };

@@ -1,10 +1,8 @@
 import type { ConfigObjectKind } from "#contract/configs.ts";
-import { Problem, type Fault } from "#contract/problem.ts";
+import { Problem } from "#contract/problem.ts";
 import { unpackYaml, type PackedYaml } from "#parsing/yaml-document.ts";
 import { createWorkThread } from "#parsing/work-thread.ts";
-import { readSystemText, type SystemText } from "#crud/systems/read-system-text.ts";
-import type { SystemDocument } from "#crud/systems/system-document.ts";
-import { readToolsDocument, type ToolsDocument } from "./tools-document.ts";
+import type { ConfigKind, ReadDocument, ReadText } from "#crud/configs/config-kind.ts";
 
 export interface DocumentQuestion {
   readonly kind: ConfigObjectKind;
@@ -13,14 +11,8 @@ export interface DocumentQuestion {
   readonly without?: readonly string[] | undefined;
 }
 export type DocumentAnswer =
-  | { readonly document: SystemDocument; readonly yaml: PackedYaml }
-  | { readonly value: ToolsDocument; readonly yaml: PackedYaml }
-  | { readonly faults: readonly Fault[]; readonly found?: unknown };
-
-interface ReadFor {
-  /** Whose turn it counts to; nobody's unless given. */
-  readonly tenant?: string | undefined;
-}
+  | { readonly value: unknown; readonly yaml: PackedYaml }
+  | Extract<ReadText<unknown>, { readonly faults: unknown }>;
 
 /** A text of so many characters is read within some ten milliseconds. */
 const SMALL = 8192;
@@ -55,25 +47,10 @@ export const createDocumentReader = ({ maxMs, heapMebibytes } = LIMITS) => {
       if (error instanceof Problem && error.options.errors !== undefined) return { faults: error.options.errors };
       throw error;
     });
-  return {
-    system: async (
-      text: string,
-      shown: string,
-      { without, tenant }: ReadFor & { readonly without?: readonly string[] | undefined } = {},
-    ): Promise<SystemText> => {
-      if (text.length <= SMALL) return readSystemText(text, shown, without);
-      const read = await ask({ kind: "system", text, shown, without }, tenant);
-      if ("faults" in read) return read;
-      if (!("document" in read)) throw new TypeError("the thread answers what it is asked");
-      return { document: read.document, yaml: unpackYaml(read.yaml) };
-    },
-    tools: async (text: string, shown: string, { tenant }: ReadFor = {}): Promise<ReturnType<typeof readToolsDocument>> => {
-      if (text.length <= SMALL) return readToolsDocument(text, shown);
-      const read = await ask({ kind: "tools", text, shown }, tenant);
-      if ("faults" in read) return read;
-      if (!("value" in read)) throw new TypeError("the thread answers what it is asked");
-      return { value: read.value, yaml: unpackYaml(read.yaml) };
-    },
-  };
+  return <Value>({ kind, read }: Pick<ConfigKind<Value, never>, "kind" | "read">): ReadDocument<Value> =>
+    async (text, shown, { without, tenant } = {}) => {
+      if (text.length <= SMALL) return read(text, shown, without);
+      const answer = await ask({ kind, text, shown, without }, tenant);
+      return "faults" in answer ? answer : { value: answer.value as Value, yaml: unpackYaml(answer.yaml) };
+    };
 };
-export type DocumentReader = ReturnType<typeof createDocumentReader>;

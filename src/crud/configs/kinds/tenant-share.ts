@@ -1,12 +1,11 @@
 import { stringify } from "yaml";
 import { isObject } from "#contract/is-object.ts";
 import { parsePointer } from "#contract/json-pointer.ts";
-import type { Fault } from "#contract/problem.ts";
-import { printJson, type YamlDocument } from "#parsing/yaml-document.ts";
+import { printJson } from "#parsing/yaml-document.ts";
 import { rewriteSystem } from "#crud/imports/rewrite-system.ts";
-import type { HeldObject } from "./held-object.ts";
-import { systemOfTool, tenantsIn, TAKEN, UNSEEN, type TenantsOfSystem } from "./publish-scope.ts";
-import { digestOf } from "./version-store.ts";
+import type { TenantShare } from "#crud/configs/config-kind.ts";
+import { systemOfTool, tenantsIn, TAKEN, UNSEEN, type TenantsOfSystem } from "#crud/configs/publish-scope.ts";
+import { digestOf } from "#crud/configs/version-store.ts";
 
 interface Parsed {
   readonly text: string;
@@ -37,7 +36,7 @@ const tagOf = (value: unknown): string => `"${digestOf(printJson(value), {}).sli
  * What each tenant sees of the tools document, which holds parts of several: views that are for it or for everybody, and overrides of tools
  * of systems that it sees. The rest exists for no answer and for no change of that tenant. Cost: O(views and overrides).
  */
-export const createTenantShare = (tenantsOfSystem: TenantsOfSystem) => {
+export const createTenantShare = (tenantsOfSystem: TenantsOfSystem): TenantShare => {
   const isOverrideOf = (tool: string, tenant: string): boolean => tenantsOfSystem(systemOfTool(tool))?.includes(tenant) !== false;
   /** The document with what the tenant sees of it. */
   const select = (value: unknown, tenant: string): unknown => ({
@@ -53,15 +52,12 @@ export const createTenantShare = (tenantsOfSystem: TenantsOfSystem) => {
       : tagOf(select(before.value, tenant)) === tagOf(select(after.value, tenant));
 
   return {
-    /** A document as the tenant sees it; undefined: all of it. */
-    partFor: (value: unknown, tenant: string) => {
+    partFor: (value, tenant) => {
       if (isWhole(value, tenant)) return undefined;
       const part = select(value, tenant);
       return { value: part, text: print(part), tag: tagOf(part) };
     },
-    /** An object as the tenant sees it; of one whose newest version does not load, what serves. */
-    objectFor: (object: HeldObject, tenant: string): HeldObject => {
-      if (object.kind !== "tools") return object;
+    objectFor: (object, tenant) => {
       const { head, prepared, serving } = object;
       const served = prepared?.yaml.value ?? {};
       const faulty = viewsOf(object.found);
@@ -79,8 +75,7 @@ export const createTenantShare = (tenantsOfSystem: TenantsOfSystem) => {
       const unseen = head.tenants?.includes(tenant) === false ? { author: "", reason: "" } : {};
       return { ...object, ...part, faults, head: { ...head, ...unseen, text: print(value), tag: tagOf(value) } };
     },
-    /** The whole document with what the tenant wrote in place of what it saw. */
-    join: (whole: Parsed, mine: Parsed, tenant: string): string => {
+    join: (whole, mine, tenant) => {
       if (isWhole(whole.value, tenant)) return mine.text;
       if (mine.text === print(select(whole.value, tenant))) return whole.text;
       const joined = {
@@ -94,8 +89,7 @@ export const createTenantShare = (tenantsOfSystem: TenantsOfSystem) => {
       const isLarge = whole.text.length + mine.text.length > MAX_YAML_CHARACTERS;
       return (isLarge ? undefined : rewriteSystem(mine.text, mine.value, joined)) ?? printJson(joined);
     },
-    /** What of a tenant's document stands where others have something. */
-    conflicts: (whole: unknown, { value, fault }: YamlDocument, tenant: string): readonly Fault[] => {
+    conflicts: (whole, { value, fault }, tenant) => {
       const taken = new Set(viewsOf(whole).flatMap((view) => (isViewOf(view, tenant) || !isObject(view) ? [] : [view["name"]])));
       return [
         ...viewsOf(value).flatMap((view, at) =>
@@ -104,8 +98,7 @@ export const createTenantShare = (tenantsOfSystem: TenantsOfSystem) => {
         ...overridesOf(value).flatMap(([tool]) => (isOverrideOf(tool, tenant) ? [] : [fault(["overrides", tool], UNSEEN, CROSS_TENANT)])),
       ];
     },
-    /** Those of the tenants that see a difference between two documents; null: all of them. */
-    changedFor: (before: Parsed, after: Parsed, all: readonly string[]): readonly string[] | null => {
+    changedFor: (before, after, all) => {
       const changed = all.filter((tenant) => !isSame(before, after, tenant));
       return changed.length === all.length ? null : changed;
     },
