@@ -2,14 +2,16 @@ import type { DefinitionChange } from "#contract/configs.ts";
 import { isObject } from "#contract/is-object.ts";
 import type { Yield } from "#http/yielding.ts";
 import { shown } from "#crud/mcp/definition-changes.ts";
+import { toolRules } from "#crud/systems/tool-rules.ts";
 import { documentChanges } from "./document-changes.ts";
 
 /** Members that hold what is told of each tool, operation and view by itself. */
 const REPORTED = new Set(["operations", "views", "overrides"]);
-/** Of an operation, those that its tool's definition and rules tell; tests change no call. */
-const REPORTED_OF_TOOL = new Set(
-  "title description input annotations scopes authz x-authzen-mapping cost_usd stepUp timeout mask dataScope inputCheck tests".split(" "),
-);
+/** Of an operation, those that its tool's definition and rules report; tests change no call. */
+const REPORTED_OF_TOOL: ReadonlySet<string> = new Set([
+  ..."title description input annotations tests".split(" "),
+  ...Object.values(toolRules).flatMap(({ members }) => members),
+]);
 /** Of each member: one with a thousand of them must not hide the next. */
 const MAX_CHANGES = 50;
 

@@ -4,6 +4,7 @@ import type { KillSwitch } from "#contract/kill-switches.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import { asProblem } from "#http/problem-body.ts";
+import { toolRules } from "#crud/systems/tool-rules.ts";
 import { secretStandings, type SecretStanding } from "#crud/secret-standing.ts";
 import { requireChain } from "./call/steps/check-chain.ts";
 import { requireCapacity } from "./call/steps/reserve-budget.ts";
@@ -43,14 +44,11 @@ export interface ExplainAsk {
 
 /** What a person can do about a reason; the decision's own page computes the exact change. */
 const remedies: Readonly<Record<string, string>> = {
+  ...Object.assign({}, ...Object.values(toolRules).map((rule) => rule.remedies)),
   delegation_required: "A person must delegate to the agent and pass the token on.",
   delegation_inactive: "Delegate to the agent again, or resume the delegation.",
   capability_missing: "Create a delegation that names this tool, for an agent that has it.",
-  chain_not_eligible: "Make the tool's application active, with every scope that the tool needs.",
-  steps_exhausted: "Give the delegation more steps.",
-  budget_exhausted: "Give the delegation a larger budget.",
   not_granted: "Grant access to the tool to one of the subject's groups.",
-  step_up_required: "Sign in as strongly as the refusal says, and call soon after.",
   tool_quarantined: "Its owner must approve the changed definition.",
   resource_unresolved: "Publish its system again, so that the identity graph knows the tool.",
   tool_disabled: "Enable it in the tools document.",
@@ -106,15 +104,10 @@ const delegationStep = (tool: Tool, reach: Reach): Step => {
 
 /** What is decided only with a call's own arguments and sign-in. */
 const openSteps = (tool: Tool): readonly Step[] => [
-  { step: "arguments", outcome: "depends", reason: "on the call's arguments" },
-  ...tool.rules.mappings.map((mapping) => ({
-    step: "mapping",
-    outcome: "depends" as const,
-    reason: `${mapping.pairs.join(", ")} ${mapping.pairs.length === 1 ? "is" : "are"} decided with the arguments`,
-  })),
-  ...(tool.rules.stepUp === undefined
-    ? []
-    : [{ step: "step-up", outcome: "depends" as const, reason: "step_up_required", remedy: remedies["step_up_required"] }]),
+  { door: "arguments", outcome: "depends", reason: "on the call's arguments" },
+  ...Object.values(toolRules)
+    .flatMap(({ explain }) => explain?.(tool.rules) ?? [])
+    .map(({ name, ...step }) => ({ door: name, outcome: "depends" as const, ...step })),
 ];
 
 /** Whether the delegation would pay for a call at this moment. */

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { isObject } from "#contract/is-object.ts";
-import { microFromUsd, UNSEEN } from "#contract/ids.ts";
+import { UNSEEN } from "#contract/ids.ts";
 import { buildTool } from "#crud/systems/build-tool.ts";
+import { compileRules } from "#crud/systems/tool-rules.ts";
 import type { McpDocument } from "#crud/systems/system-document.ts";
 import type { Children } from "#crud/upstream/mcp-children.ts";
 import { createMcpConnector } from "#crud/upstream/mcp-connector.ts";
@@ -87,6 +88,9 @@ const definitionOf = (document: McpDocument, name: string, foreign: ForeignTool)
   };
 };
 
+/** A server's tool has rules by its override alone, which names no expression and no other tool. */
+const ofServer = { outputSchema: undefined, find: () => undefined, path: [], tell: () => undefined } as const;
+
 const requireReadable = (definition: Definition): void => {
   if (definition.inputSchema["type"] !== "object") throw new Error("the input is no object");
   if (definition.description.length > MAX_DESCRIPTION) throw new Error("the description is too long");
@@ -126,33 +130,22 @@ export const externalTools = function* (
     const override = document.tools.overrides[tool.name];
     const definition = definitionOf(document, `${prefix}.${bases.get(tool.name) ?? ""}`, tool);
     const isReadOnly = definition.annotations?.["readOnlyHint"] === true;
-    const timeoutMs = override?.timeout ?? document.defaults.timeout;
+    const rules = compileRules<Tool>({ ...ofServer, written: override ?? {}, document });
     try {
       requireReadable(definition);
       prepareSchema(definition.inputSchema, list);
       yield;
       const checkOutput = definition.outputSchema === undefined ? undefined : prepareSchema(definition.outputSchema, list);
-      const stepUp = override?.stepUp;
       tools.push(
         buildTool(
           document,
           definition,
-          {
-            scopes: [],
-            mappings: [],
-            masks: [],
-            timeoutMs,
-            reserveMicro: microFromUsd(override?.cost_usd ?? 0),
-            isReadOnly,
-            isDestructive: definition.annotations?.["destructiveHint"] === true,
-            checkOutput,
-            ...(stepUp === undefined ? {} : { stepUp: { level: stepUp.level, maxAgeSeconds: Math.floor(stepUp.maxAge / 1000) } }),
-          },
+          { ...rules, isReadOnly, isDestructive: definition.annotations?.["destructiveHint"] === true, checkOutput },
           createMcpConnector({
             children: parts.children,
             isolation: document.isolation,
             upstreamName: tool.name,
-            timeoutMs,
+            timeoutMs: rules.timeoutMs,
             maxBytes: document.defaults.response.maxBytes,
             isReadOnly,
           }),

@@ -1,11 +1,7 @@
-import type { MaskKind } from "#contract/data-scope.ts";
-import type { EvaluationQuery } from "#pdp-client/pdp-client.ts";
-import type { Caller, SignInDemand } from "#authn/caller.ts";
-import type { Template } from "#crud/systems/template.ts";
+import type { Caller } from "#authn/caller.ts";
+import type { RowsOf, RulesOf } from "#crud/systems/tool-rules.ts";
 import type { Fault } from "#contract/problem.ts";
-import type { SchemaCheck } from "#parsing/foreign-schema.ts";
 import type { SchemaCaller } from "#parsing/schema-issues.ts";
-import type { Pointer } from "#contract/json-pointer.ts";
 
 /** What a tool says of itself; its digest is taken over exactly this. */
 export interface Definition {
@@ -19,61 +15,9 @@ export interface Definition {
 
 export type ToolState = "serving" | "disabled" | "quarantined";
 
-/** Which rows of an output may leave, and where the columns that decide it stand. */
-export interface RowRules {
-  readonly resourceType: string;
-  readonly rows: Pointer;
-  readonly columns: ReadonlyMap<string, Pointer>;
-  /** A read that must show the row under the same filter before a write starts. */
-  readonly guard?: { readonly tool: () => Tool; readonly input: Template };
-}
-
-export interface FileMask {
-  readonly pointer: Pointer;
-  readonly kind: MaskKind;
-  /** Action of the rows' resource type whose permit lifts the mask. */
-  readonly unlessAllowed?: string;
-}
-
-/** A mapping of a call to questions for the decision point. */
-export interface AskMapping {
-  /** The pairs that it asks, `resource/action`. */
-  readonly pairs: readonly string[];
-  /** Throws `mapping_error` when the call gives nothing to decide on. */
-  asks(call: MappedCall): readonly EvaluationQuery[];
-}
-
-/** What a mapping may look at. */
-export interface MappedCall {
-  readonly toolName: string;
-  readonly arguments: Readonly<Record<string, unknown>>;
-  readonly caller: Caller;
-  readonly now: Date;
-}
-
-/** What the pipeline needs to know of a tool beyond its definition. */
-export interface CallRules {
-  /** The application whose chain must reach the tool. */
-  readonly app?: string;
-  readonly scopes: readonly string[];
-  /** What is decided beside `tools/call`; every one must be permitted. */
-  readonly mappings: readonly AskMapping[];
-  readonly rows?: RowRules;
-  readonly masks: readonly FileMask[];
-  readonly stepUp?: SignInDemand;
-  readonly timeoutMs: number;
-  /** Held before the call, integer micro-USD. */
-  readonly reserveMicro: bigint;
-  readonly isReadOnly: boolean;
-  readonly isDestructive: boolean;
-  /** What arguments must meet besides the listed schema; the digest is that of its text. */
-  readonly inputCheck?: { readonly digest: string; readonly check: SchemaCheck };
-  readonly checkOutput?: SchemaCheck;
-  /** A longer answer is cut to so many bytes, and goes on with a cursor. */
-  readonly cutsAtBytes?: number;
-  /** Input member that says how many rows are wanted. */
-  readonly wantedRows?: string;
-}
+export type RowRules = RowsOf<Tool>;
+/** What a call meets besides its definition. */
+export type CallRules = RulesOf<Tool>;
 
 export interface Tool {
   readonly name: string;

@@ -1,5 +1,5 @@
 import { pairOf } from "#pdp-client/pairs.ts";
-import type { AskMapping } from "#crud/mcp/tool.ts";
+import type { AskMapping } from "#crud/mcp/mapped-call.ts";
 import { ABSENT, celInputs } from "#parsing/cel.ts";
 import { inputsOf } from "./expression.ts";
 import { guardMapping, mappingFault } from "./guard-mapping.ts";

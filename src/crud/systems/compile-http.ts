@@ -11,7 +11,8 @@ import { createHttpConnector, type HttpOperation, type HttpSystem } from "#crud/
 import { parseNetworks, refuseLiteral, type NetworkCeiling, type NetworkRefusal } from "#crud/upstream/network-rules.ts";
 import { createResilience } from "#crud/upstream/resilience.ts";
 import { buildTool } from "./build-tool.ts";
-import { callRules, definitionOf } from "./call-rules.ts";
+import { definitionOf } from "./definition-of.ts";
+import { compileRules } from "./tool-rules.ts";
 import { CONNECTION_HEADERS } from "./connection-headers.ts";
 import { expressionText, type Expression } from "./expression.ts";
 import { compileRequest } from "./http-request.ts";
@@ -211,7 +212,9 @@ export const compileHttp = async (file: SystemFile & { readonly document: HttpDo
       tell([...path, "input"], BEYOND_LIST);
       continue;
     }
-    const ofCalls = callRules(operation, document, (other) => tools.get(other), path, tell);
+    const find = (other: string): Tool | undefined => tools.get(other);
+    const { outputSchema } = definition;
+    const ofCalls = compileRules({ written: operation, document, outputSchema, find, path, tell });
     try {
       const tool = buildTool(document, definition, ofCalls, createHttpConnector(system, compiled));
       tools.set(name, operation.tests.length === 0 ? tool : { ...tool, tests: operationTests(system, compiled, tool, operation.tests) });

@@ -3,7 +3,8 @@ import type { Tool } from "#crud/mcp/tool.ts";
 import type { MembershipParts } from "#crud/ask-membership.ts";
 import { createLoopbackConnector, loopbackEndpoints } from "#crud/upstream/loopback-connector.ts";
 import { buildTool } from "./build-tool.ts";
-import { callRules, definitionOf } from "./call-rules.ts";
+import { definitionOf } from "./definition-of.ts";
+import { compileRules } from "./tool-rules.ts";
 import type { Compiled } from "./compile-http.ts";
 import type { SystemFile } from "./load-systems.ts";
 import type { LoopbackDocument } from "./system-document.ts";
@@ -21,10 +22,13 @@ export const compileLoopback = (file: SystemFile & { readonly document: Loopback
       tell([...path, "request", "endpoint"], `must be one of ${Object.keys(loopbackEndpoints).join(", ")}`);
       continue;
     }
-    const rules = { ...callRules(operation, document, (other) => tools.get(other), path, tell), isReadOnly: true };
+    const definition = definitionOf(`${file.name}.${name}`, operation, document);
+    const { outputSchema } = definition;
+    const find = (other: string): Tool | undefined => tools.get(other);
+    const rules = { ...compileRules({ written: operation, document, outputSchema, find, path, tell }), isReadOnly: true };
     try {
       const connector = createLoopbackConnector(parts, operation.request.endpoint);
-      tools.set(name, buildTool(document, definitionOf(`${file.name}.${name}`, operation, document), rules, connector));
+      tools.set(name, buildTool(document, definition, rules, connector));
     } catch (error) {
       tell([...path, "input"], error instanceof Error ? error.message : "is wrong");
     }
