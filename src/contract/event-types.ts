@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { secretOperations, type SecretOperation } from "./secret-operations.ts";
-import { secretStores } from "./secret-schemes.ts";
+import { toolCallEventMembers } from "./tool-call-record.ts";
 
 /** Every event that leaves Sallyport. Consumers rely on these shapes, so within `.v1` only optional members are added. */
 export interface EventType {
@@ -16,7 +15,6 @@ export interface EventType {
 
 const text = z.string();
 const count = z.number().int();
-const money = z.object({ steps: count, usd: text });
 const correlated = { correlation_id: text };
 
 const secret = z.object({
@@ -81,19 +79,7 @@ const toolCall = z.object({
   delegation_id: text.optional(),
   decision_id: text.optional(),
   ...correlated,
-  source: text.optional(),
-  mcp_method: text.optional(),
-  view: text.optional(),
-  arguments_digest: text.optional(),
-  definition_digest: text.optional(),
-  reserve: money.optional(),
-  replayed: z.boolean().optional(),
-  duration_ms: count.optional(),
-  upstream_status: count.optional(),
-  output_digest: text.optional(),
-  rows_out: count.optional(),
-  settle: money.extend({ state: text.optional() }).partial().optional(),
-  left: money.optional(),
+  ...toolCallEventMembers,
 });
 
 const definition = z.object({

@@ -1,3 +1,4 @@
+import { activityMembers } from "#contract/tool-call-record.ts";
 import { statement, type Database } from "#store/database.ts";
 import type { StreamHead } from "./emit.ts";
 
@@ -92,8 +93,6 @@ const ACTS = statement<ActRow>(
 const given = (members: Readonly<Record<string, unknown>>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null && value !== undefined));
 
-const NUMBERS = ["duration_ms", "rows_out", "settle", "left"] as const;
-
 const actOf = (row: ActRow): StreamEvent => ({
   seq: row.seq,
   id: row.entry_id,
@@ -113,7 +112,7 @@ const actOf = (row: ActRow): StreamEvent => ({
     resource: given({ type: row.resource_type, id: row.resource_id, ref: row.resource_ref }),
     tool: row.tool,
     decision_id: row.decision_id,
-    ...Object.fromEntries(NUMBERS.map((name) => [name, row.data?.[name]])),
+    ...Object.fromEntries(activityMembers.map((name) => [name, row.data?.[name]])),
   }),
 });
 

@@ -1,6 +1,7 @@
 import { reasons } from "#contract/authzen.ts";
 import type { AuditOutcome } from "#contract/events.ts";
 import { usdText } from "#contract/ids.ts";
+import type { OpenedRecord } from "#contract/tool-call-record.ts";
 import type { Problem } from "#contract/problem.ts";
 import { actorKindOf } from "#authn/actor-kind.ts";
 import type { EntryActor, EntryDraft, OpenAct } from "#events/audit/entry.ts";
@@ -9,35 +10,8 @@ import type { AuthorizedCall } from "./steps/check-chain.ts";
 import type { Held } from "./steps/reserve-budget.ts";
 import type { CallParts, ResolvedCall } from "./tool-call.ts";
 
-/** What the record of a tool call holds, whoever writes it: digests, counts and codes, never an argument, a result or a secret. */
-export type CallData = {
-  readonly tool: string;
-  readonly source?: "system" | "workflow";
-  readonly mcp_method?: string;
-  /** As the client spelt the tool's name. */
-  readonly mcp_name?: string;
-  readonly view?: string;
-  readonly argument_names?: readonly string[];
-  readonly arguments_digest?: string | undefined;
-  readonly definition_digest?: string;
-  readonly reserve?: { readonly steps: number; readonly usd: string };
-  /** The answer of an earlier call with the same key was shown again. */
-  readonly replayed?: true;
-};
-
-/** What its end adds. */
-export type CallEnd = {
-  readonly duration_ms: number;
-  readonly upstream_status: number | undefined;
-  readonly output_digest?: string;
-  readonly rows_out?: number;
-  /** Places that were hidden. */
-  readonly masked?: readonly string[];
-  readonly settle?: { readonly state?: "released" | "pending"; readonly steps: number; readonly usd: string };
-  readonly left?: { readonly steps: number; readonly usd: string };
-  readonly secrets: readonly Readonly<Record<string, unknown>>[] | undefined;
-  readonly audience: string | undefined;
-};
+/** What of the record is known where it opens; of a call that never started, less. */
+type CallData = { readonly tool: string } & Partial<OpenedRecord>;
 
 const actorOf = (caller: ResolvedCall["call"]["caller"], delegationId: string | undefined): EntryActor => ({
   subject: caller.sub,
@@ -64,7 +38,7 @@ const entryOf = (
   data,
 });
 
-const calledAs = ({ call, tool }: ResolvedCall): CallData => ({
+const calledAs = ({ call, tool }: ResolvedCall) => ({
   tool: tool.name,
   source: tool.source,
   mcp_method: call.method,
@@ -80,7 +54,7 @@ export const openRecord = (
   { recorder }: Pick<CallParts, "recorder">,
 ): Promise<OpenAct> => {
   const { call, given, permit } = decided;
-  const data: CallData = {
+  const data: CallData & Omit<OpenedRecord, "replayed"> = {
     ...calledAs(decided),
     argument_names: given.names.slice(0, 50),
     arguments_digest: given.digest,

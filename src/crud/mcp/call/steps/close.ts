@@ -1,9 +1,9 @@
 import { noTracing } from "#telemetry/tracing.ts";
 import { usdText } from "#contract/ids.ts";
+import type { ClosedRecord } from "#contract/tool-call-record.ts";
 import type { AuditOutcome } from "#contract/events.ts";
 import type { OpenAct } from "#events/audit/entry.ts";
 import { keyedDigest } from "#crud/mcp/digest.ts";
-import type { CallEnd } from "#crud/mcp/call/call-record.ts";
 import type { AuthorizedCall } from "./check-chain.ts";
 import { releaseHeld, settleHeld, type Charged, type Held } from "./reserve-budget.ts";
 import { settleSurely } from "#crud/mcp/call/settle-surely.ts";
@@ -74,9 +74,9 @@ const settleNow = (
     callId,
   );
 
-const settlementData = (charged: Charged | "released" | "pending" | undefined): Pick<CallEnd, "settle" | "left"> => {
-  if (charged === undefined) return {};
-  if (typeof charged === "string") return { settle: { state: charged, steps: 0, usd: usdText(0n) } };
+const settlementData = (charged: Charged | "released" | "pending" | undefined): Pick<ClosedRecord, "settle" | "left"> => {
+  if (charged === undefined) return { settle: undefined, left: undefined };
+  if (typeof charged === "string") return { settle: { state: charged, steps: 0, usd: usdText(0n) }, left: undefined };
   const text = (usd: number): string => usdText(BigInt(Math.round(usd * 1e6)));
   return { settle: { steps: charged.steps, usd: text(charged.usd) }, left: { steps: charged.left.steps, usd: text(charged.left.usd) } };
 };
@@ -96,16 +96,12 @@ export const closeCall = async (opened: OpenedCall, ending: Ending, parts: Close
       ? undefined
       : await tracing.span("budget.settle", {}, () => settleNow(ending, held, parts, act.actId, call.correlationId));
   const { shaped } = ending;
-  const end: CallEnd = {
+  const end: ClosedRecord = {
     duration_ms: Math.round(performance.now() - openedAt),
     upstream_status: ending.upstreamStatus,
-    ...(shaped === undefined
-      ? {}
-      : {
-          output_digest: keyedDigest(parts.digestKey, shaped.value),
-          rows_out: shaped.rowsOut,
-          masked: shaped.masked.slice(0, 50).map(({ path }) => path),
-        }),
+    output_digest: shaped === undefined ? undefined : keyedDigest(parts.digestKey, shaped.value),
+    rows_out: shaped?.rowsOut,
+    masked: shaped?.masked.slice(0, 50).map(({ path }) => path),
     ...settlementData(charged),
     secrets: ending.secrets,
     audience,
