@@ -12,6 +12,7 @@ import {
 import { asService, onBehalfOf, type MembershipParts } from "#crud/ask-membership.ts";
 import type { PdpClient } from "#pdp-client/pdp-client.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
+import { registryNameOf } from "#crud/systems/connectors.ts";
 import type { Asked } from "./config-events.ts";
 
 export interface RegisterParts extends MembershipParts {
@@ -77,6 +78,7 @@ export const createToolRegistrar =
   (parts: RegisterParts) =>
   async (published: Published): Promise<readonly string[]> => {
     const { caller, correlationId, system, about, tools, removed, isApproved = false, isShared = false } = published;
+    const registryName = registryNameOf(about.kind);
     const warnings: string[] = [];
     const mayApproveDefinitions = async (): Promise<boolean> => {
       const decided = await parts.pdpClient.decide(caller, { type: "tool", action: "approve_definition", id: system }, correlationId);
@@ -91,7 +93,7 @@ export const createToolRegistrar =
       for (let from = 0; from < removed.length; from += MAX_RETIRED)
         await ask(parts.membership, retireMcpTools, { body: { tool_ids: removed.slice(from, from + MAX_RETIRED), reason }, headers });
       // Tools of a server come later, and are then made known as somebody approves them.
-      if (tools.length === 0 && about.kind !== "mcp") return warnings;
+      if (tools.length === 0 && registryName !== "mcp") return warnings;
       const mayApprove = isApproved || tools.length === 0 || (await mayApproveDefinitions());
       if (!mayApprove) warnings.push(`Its tools are proposed: ${about.owner ?? "its owner"} or an administrator approves them.`);
       const known = isApproved
@@ -103,7 +105,7 @@ export const createToolRegistrar =
           body: {
             name: system,
             display_name: about.title,
-            service_type: about.kind === "mcp" ? "mcp" : "external",
+            service_type: registryName,
             // A role owns nothing itself: its holders answer for the system, and who publishes it stands in the registry.
             owner_id: about.owner === undefined || isRoleId(about.owner) ? undefined : about.owner,
             trust: "pinned",

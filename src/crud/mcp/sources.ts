@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { Log } from "#telemetry/log.ts";
-import { compileSystem, type CompiledSystem, type SystemParts } from "#crud/systems/compile-system.ts";
+import type { CompiledSystem, SystemParts } from "#crud/systems/connector-kind.ts";
+import { compileSystem } from "#crud/systems/connectors.ts";
 import type { SystemFile } from "#crud/systems/load-systems.ts";
 import type { McpDocument } from "#crud/systems/system-document.ts";
 import { createChildPlaces } from "#crud/upstream/child-places.ts";

@@ -1,7 +1,8 @@
 import { Problem } from "#contract/problem.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import type { DegradedFile } from "#crud/documents/degraded-lines.ts";
-import { compileSystem, type SystemParts } from "./compile-system.ts";
+import type { SystemParts } from "./connector-kind.ts";
+import { compileSystem } from "./connectors.ts";
 import { loadSystems } from "./load-systems.ts";
 
 /** Nobody is asked anything while files are looked at. */

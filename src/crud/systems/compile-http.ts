@@ -2,48 +2,26 @@ import { isTlsOrLoopback } from "#contract/loopback.ts";
 import type { Fault } from "#contract/problem.ts";
 import { BEYOND_LIST, schemaRefusal } from "#parsing/foreign-schema.ts";
 import { createYieldingOfLong } from "#http/yielding.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
 import { createClientCertificates } from "#crud/upstream/client-certificates.ts";
 import { createSystemTokens } from "#crud/upstream/system-tokens.ts";
 import { createGuardedAgent, type ClientCertificate } from "#crud/upstream/guarded-agent.ts";
 import { createHttpConnector, type HttpOperation, type HttpSystem } from "#crud/upstream/http-connector.ts";
-import { parseNetworks, refuseLiteral, type NetworkCeiling, type NetworkRefusal } from "#crud/upstream/network-rules.ts";
+import { parseNetworks, refuseLiteral, type NetworkRefusal } from "#crud/upstream/network-rules.ts";
 import { createResilience } from "#crud/upstream/resilience.ts";
 import { buildTool } from "./build-tool.ts";
 import { definitionOf } from "./definition-of.ts";
 import { compileRules } from "./tool-rules.ts";
 import { CONNECTION_HEADERS } from "./connection-headers.ts";
+import type { Compiled, CompileParts, ConnectorKind } from "./connector-kind.ts";
 import { expressionText, type Expression } from "./expression.ts";
 import { compileRequest } from "./http-request.ts";
 import type { SystemFile } from "./load-systems.ts";
 import { operationTests } from "./operation-tests.ts";
 import type { PageRules } from "./paginate.ts";
-import { fillPlaceholders, type Placeholders } from "./placeholders.ts";
-import type { HttpDocument } from "./system-document.ts";
+import { fillPlaceholders } from "./placeholders.ts";
+import { credentialMembers, type HttpDocument } from "./system-document.ts";
 import { compileAt, type TemplateFault } from "./template.ts";
-
-export interface CompileParts {
-  readonly placeholders: Placeholders;
-  readonly internalPorts: ReadonlySet<number>;
-  readonly ceiling: NetworkCeiling;
-  /** Upstreams on other machines are reached over TLS alone. */
-  readonly requiresTls: boolean;
-  readonly metrics: Metrics;
-  readonly now: () => Date;
-  readonly version: string;
-}
-
-export type Compiled =
-  | {
-      readonly kind: "tools";
-      readonly tools: readonly Tool[];
-      /** Networks that its addresses lie in and its document does not allow yet: calls are refused. */
-      readonly unlisted?: readonly string[];
-      readonly close: () => Promise<void>;
-    }
-  | { readonly kind: "off"; readonly name: string }
-  | { readonly kind: "degraded"; readonly faults: readonly Fault[] };
 
 type Operation = HttpDocument["operations"][string];
 
@@ -228,4 +206,15 @@ export const compileHttp = async (file: SystemFile & { readonly document: HttpDo
     return { kind: "degraded", faults };
   }
   return { kind: "tools", tools: [...tools.values()], unlisted: [...unlisted], close };
+};
+
+/** Systems over HTTP. */
+export const httpConnector: ConnectorKind<HttpDocument> = {
+  compile: compileHttp,
+  cutsAnswers: true,
+  hostsOf: ({ baseUrl, auth }) => [baseUrl, ...(auth.type === "oauth2_client" ? [auth.tokenUrl] : [])],
+  secretsOf: ({ auth }) =>
+    Object.entries(auth).flatMap(([member, value]) => (credentialMembers.has(member) ? [{ member, uri: String(value) }] : [])),
+  serversOf: () => [],
+  registryName: "external",
 };

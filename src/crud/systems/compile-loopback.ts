@@ -5,13 +5,13 @@ import { createLoopbackConnector, loopbackEndpoints } from "#crud/upstream/loopb
 import { buildTool } from "./build-tool.ts";
 import { definitionOf } from "./definition-of.ts";
 import { compileRules } from "./tool-rules.ts";
-import type { Compiled } from "./compile-http.ts";
+import type { Compiled, ConnectorKind } from "./connector-kind.ts";
 import type { SystemFile } from "./load-systems.ts";
 import type { LoopbackDocument } from "./system-document.ts";
 import type { TemplateFault } from "./template.ts";
 
-/** Turns a loopback system into tools: each operation is one read of this deployment's own API. */
-export const compileLoopback = (file: SystemFile & { readonly document: LoopbackDocument }, parts: MembershipParts): Compiled => {
+/** Turns a loopback system into tools: each operation is one read of this house's own API. */
+const compileLoopback = (file: SystemFile & { readonly document: LoopbackDocument }, parts: MembershipParts): Compiled => {
   const { document, yaml } = file;
   const faults: Fault[] = [];
   const tell: TemplateFault = (path, message) => faults.push(yaml.fault(path, message));
@@ -34,4 +34,14 @@ export const compileLoopback = (file: SystemFile & { readonly document: Loopback
     }
   }
   return faults.length > 0 ? { kind: "degraded", faults } : { kind: "tools", tools: [...tools.values()], close: async () => {} };
+};
+
+/** Endpoints of Sallyport, as the person who calls. */
+export const loopbackConnector: ConnectorKind<LoopbackDocument> = {
+  compile: (file, parts) => (parts.withLoopback ? compileLoopback(file, parts) : { kind: "off", name: "MCP_LOOPBACK_ONLY_HEALTH" }),
+  cutsAnswers: false,
+  hostsOf: () => [],
+  secretsOf: () => [],
+  serversOf: () => [],
+  registryName: "external",
 };

@@ -42,7 +42,7 @@ export const referencesOf =
 /** Replaces `output.schema: {$ref: "./..."}` by the file it names. Answers the texts of those files. */
 const readReferences = async (document: SystemDocument, yaml: YamlDocument, read: ReadReference, faults: Fault[]): Promise<References> => {
   const refs: Record<string, string> = {};
-  if (document.kind === "mcp") return refs;
+  if (!("operations" in document)) return refs;
   for (const [base, operation] of Object.entries(document.operations)) {
     const reference = operation.output.schema?.["$ref"];
     if (typeof reference !== "string" || reference.startsWith("#")) continue;

@@ -102,7 +102,7 @@ interface ToolRule<Member extends keyof AnyRules> {
 
 const rowRules = <T>({ written, document, find, path, tell }: RuleSource<T>): RowsOf<T> | undefined => {
   // What a server lists says nothing of rows.
-  if (document.kind === "mcp") return undefined;
+  if (!("operations" in document)) return undefined;
   const scope = written.dataScope ?? document.defaults.dataScope;
   if (scope === undefined) {
     tell(path, "says nothing of dataScope: name its rows, or none");
@@ -129,10 +129,10 @@ const rowRules = <T>({ written, document, find, path, tell }: RuleSource<T>): Ro
   };
 };
 
-/** Where answers are cut: over HTTP alone, for what others list is not ours to add to. */
+/** Where answers are cut; for what others list is not ours to add to, their documents cannot ask for it. */
 export const cutsAt = (operation: Written, document: SystemDocument): number | undefined => {
   const limits = operation.response ?? document.defaults.response;
-  return document.kind === "http" && limits.onExceed === "truncate" ? limits.maxBytes : undefined;
+  return limits.onExceed === "truncate" ? limits.maxBytes : undefined;
 };
 
 /** A mask went, shows something else, or may be lifted where it could not be. */
@@ -198,7 +198,7 @@ export const toolRules: { readonly [Member in keyof AnyRules]-?: ToolRule<Member
   },
   app: {
     members: [],
-    compile: ({ document }) => (document.kind === "http" ? document.requires?.app : undefined),
+    compile: ({ document }) => ("requires" in document ? document.requires?.app : undefined),
     diff: { name: "app", of: ({ app }) => app ?? null },
     explain: undefined,
     remedies: { chain_not_eligible: "Make the tool's application active, with every scope that the tool needs." },

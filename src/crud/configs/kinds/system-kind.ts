@@ -8,21 +8,13 @@ import type { PreparedSystem, Sources } from "#crud/mcp/sources.ts";
 import { fileOf, isOwn, type ConfigKind, type Document, type OperationTest } from "#crud/configs/config-kind.ts";
 import type { Place, Preparation, Prepared, ReadDocument, Refused } from "#crud/configs/config-kind.ts";
 import type { PublishScope } from "#crud/configs/publish-scope.ts";
-import type { CompiledSystem } from "#crud/systems/compile-system.ts";
+import type { CompiledSystem } from "#crud/systems/connector-kind.ts";
+import { connectorOf } from "#crud/systems/connectors.ts";
 import { readSystem, type SystemFile } from "#crud/systems/load-systems.ts";
 import { readSystemText, type OwnerAt } from "#crud/systems/read-system-text.ts";
-import { credentialMembers, documentKinds, type SystemDocument } from "#crud/systems/system-document.ts";
+import { documentKinds, type SystemDocument } from "#crud/systems/system-document.ts";
 import { prepareHealthy } from "./healthy-operations.ts";
 import type { createOwnerCheck } from "./system-owner.ts";
-
-const hostsOf = ({ document }: SystemFile): readonly string[] => {
-  if (document.kind === "http") return [document.baseUrl, ...(document.auth.type === "oauth2_client" ? [document.auth.tokenUrl] : [])];
-  return document.kind === "mcp" ? [`stdio:${document.transport.command}`] : [];
-};
-const secretsOf = ({ document }: SystemFile): readonly string[] =>
-  document.kind === "http"
-    ? Object.entries(document.auth).flatMap(([key, value]) => (credentialMembers.has(key) ? [String(value)] : []))
-    : [];
 
 /** Whose secrets a system may name: a tenant's system its tenant's, one for several tenants the platform's. Where there is one tenant, both. */
 const secretPlaces = (tenants: readonly string[] | null, by: PublishScope): readonly string[] => {
@@ -36,14 +28,14 @@ const foreignSecrets = (
   allowed: readonly string[],
   ownerOf: (uri: string) => string | undefined,
 ): readonly Fault[] =>
-  document.kind !== "http"
-    ? []
-    : Object.entries(document.auth).flatMap(([key, value]) => {
-        const owner = credentialMembers.has(key) ? ownerOf(String(value)) : undefined;
-        if (owner === undefined || allowed.includes(owner)) return [];
-        const whose = `lies at a place that is not ${allowed[0] === PLATFORM ? "the platform's" : "yours"}`;
-        return [yaml.fault(["auth", key], whose, { code: "foreign_secret", hint: "TENANT_ALLOWED_MOUNTS names the places." })];
-      });
+  connectorOf(document)
+    .secretsOf(document)
+    .flatMap(({ member, uri }) => {
+      const owner = ownerOf(uri);
+      if (owner === undefined || allowed.includes(owner)) return [];
+      const whose = `lies at a place that is not ${allowed[0] === PLATFORM ? "the platform's" : "yours"}`;
+      return [yaml.fault(["auth", member], whose, { code: "foreign_secret", hint: "TENANT_ALLOWED_MOUNTS names the places." })];
+    });
 
 /** Each may take as long as one call; so between two others have their turn. */
 const testsOf = (system: string, compiled: CompiledSystem): readonly OperationTest[] => {
@@ -94,6 +86,7 @@ const open = (parts: SystemKindParts, readDocument: ReadDocument<SystemDocument>
       return owner === undefined ? refused : { ...refused, check: ownerCheck(owner) };
     }
     const { name, document, yaml, refs } = file;
+    const connector = connectorOf(document);
     const compiled = await sources.compile(file);
     const checkOwner = ownerCheck({ owner: document.owner, at: yaml.fault(["owner"], "") });
     if (compiled.kind === "degraded") return { name, faults: compiled.faults, check: checkOwner };
@@ -115,9 +108,9 @@ const open = (parts: SystemKindParts, readDocument: ReadDocument<SystemDocument>
           message: `is not served: ${reason}`,
           code: "tool_refused",
         })),
-      hosts: hostsOf(file),
-      secrets: secretsOf(file),
-      stdioServers: document.kind === "mcp" ? [document.transport.command] : [],
+      hosts: connector.hostsOf(document),
+      secrets: connector.secretsOf(document).map(({ uri }) => uri),
+      stdioServers: connector.serversOf(document),
       unlisted: compiled.kind === "tools" ? (compiled.unlisted ?? []) : [],
       check: async (by) => {
         const others = tenants?.filter((one) => one !== by.tenant).join(", ");
