@@ -38,14 +38,15 @@ const entryOf = (
   data,
 });
 
-const calledAs = ({ call, tool }: ResolvedCall) => ({
-  tool: tool.name,
-  source: tool.source,
-  mcp_method: call.method,
-  mcp_name: call.name.slice(0, 128),
-  view: call.view.name,
-  definition_digest: tool.digest,
-});
+const calledAs = ({ call, tool }: ResolvedCall) =>
+  ({
+    tool: tool.name,
+    source: tool.source,
+    mcp_method: call.method,
+    mcp_name: call.name.slice(0, 128),
+    view: call.view.name,
+    definition_digest: tool.digest,
+  }) satisfies CallData;
 
 /** Commits the open entry; the act's id is the call's. Throws `audit_unavailable`, and then nothing may be sent. */
 export const openRecord = (
