@@ -69,7 +69,7 @@ const configKindEndpoints = Object.fromEntries(
   ),
 );
 
-/** Everything that is said in this house: what the reference is made from, and what the guards walk. */
+/** Everything that is said in this deployment: what the reference is made from, and what the guards walk. */
 export const endpointTable: readonly EndpointRow[] = Object.entries({
   "access-requests": accessRequests,
   authzen,

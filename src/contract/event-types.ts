@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { secretOperations, type SecretOperation } from "./secret-operations.ts";
+import { secretStores } from "./secret-schemes.ts";
 import { toolCallEventMembers } from "./tool-call-record.ts";
 
 /** Every event that leaves Sallyport. Consumers rely on these shapes, so within `.v1` only optional members are added. */

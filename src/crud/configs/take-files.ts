@@ -81,7 +81,7 @@ export const createFileTaker = (
         const version = await putVersion(sql, draft);
         names.push(keyOf(version.kind, version.name));
         const isShared = shareOf(version.kind) !== undefined;
-        // Nobody waits for what is new at a house's first start.
+        // Nobody waits for what is new at an instance's first start.
         if (before !== undefined || isStarted)
           events.push(...configEvents(by, op, withTags(version, read), (isShared ? version : (before ?? version)).tenants, all));
         return version;

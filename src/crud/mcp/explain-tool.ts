@@ -104,10 +104,10 @@ const delegationStep = (tool: Tool, reach: Reach): Step => {
 
 /** What is decided only with a call's own arguments and sign-in. */
 const openSteps = (tool: Tool): readonly Step[] => [
-  { door: "arguments", outcome: "depends", reason: "on the call's arguments" },
+  { step: "arguments", outcome: "depends", reason: "on the call's arguments" },
   ...Object.values(toolRules)
     .flatMap(({ explain }) => explain?.(tool.rules) ?? [])
-    .map(({ name, ...step }) => ({ door: name, outcome: "depends" as const, ...step })),
+    .map(({ name, ...step }) => ({ step: name, outcome: "depends" as const, ...step })),
 ];
 
 /** Whether the delegation would pay for a call at this moment. */

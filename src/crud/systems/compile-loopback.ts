@@ -10,7 +10,7 @@ import type { SystemFile } from "./load-systems.ts";
 import type { LoopbackDocument } from "./system-document.ts";
 import type { TemplateFault } from "./template.ts";
 
-/** Turns a loopback system into tools: each operation is one read of this house's own API. */
+/** Turns a loopback system into tools: each operation is one read of this deployment's own API. */
 const compileLoopback = (file: SystemFile & { readonly document: LoopbackDocument }, parts: MembershipParts): Compiled => {
   const { document, yaml } = file;
   const faults: Fault[] = [];

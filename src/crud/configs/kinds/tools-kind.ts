@@ -67,7 +67,7 @@ const open = (parts: ToolsKindParts, readDocument: ReadDocument<ToolsDocument>):
         const reported: Fault[] = [];
         const tell = (path: readonly (string | number)[], what: string): void => {
           const more = { code: "cross_tenant", hint: `tenants: [${by.tenant}]` };
-          reported.push(yaml.fault(path, `${what} other tenants of this house too`, more));
+          reported.push(yaml.fault(path, `${what} other tenants of this deployment too`, more));
         };
         for (const name of new Set([...had.keys(), ...has.keys()])) {
           const both = [had.get(name), has.get(name)];
