@@ -140,7 +140,7 @@ const verify = async (read: () => Promise<ReadSecret>, ref: SecretRef, change: S
   const same = isWhole
     ? [...(change.value as ReadonlyMap<string, never>)].every(([name, item]) => isSameData(there.get(name), item))
     : isSameData(there, change.value);
-  if (!same) throw new Problem("copy_unverified");
+  if (!same) throw new Problem("copy_unverified", { detail: "The target was written, and holds something else now." });
 };
 
 /** Writes what was read to the target, as a write of its own with its decision and record, and reads it back when that is recorded. */

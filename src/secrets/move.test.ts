@@ -213,6 +213,58 @@ suite("moving a secret", () => {
     }
   });
 
+  for (const [fault, said, words, journal, isSettledAs] of [
+    ["provider_redirect", "504 outcome_unknown", /written; .* not known/, "verified", "done"],
+    ["provider_error", "504 outcome_unknown", /written; .* not known/, "verified", "done"],
+    ["provider_unavailable", "504 outcome_unknown", /written; .* not known/, "verified", "done"],
+    ["outcome_unknown", "504 outcome_unknown", /written; .* not known/, "verified", "done"],
+    ["provider_denied", "403 provider_denied", /written, and the source stays/, "failed", "failed"],
+  ] as const)
+    test(`a move whose target is written, and whose source is not deleted for ${fault}, says that it was written, and is settled`, async (t) => {
+      const store = await startKvDouble(t, "openbao");
+      const provider = kvProvider(kvServer({ URL: store.url, TOKEN: store.rootToken }));
+      const refusing: SecretProvider = { ...provider, remove: () => Promise.reject(new Problem(fault, { detail: "The store's own." })) };
+      const instance = await testSecrets(t, { providers: [refusing] });
+      place++;
+      const [fromUri, toUri] = [`vaulta+kv2://kv-a/m${place}/a`, `vaulta+kv2://kv-a/m${place}/b`];
+      for (const [uri, value] of [
+        [fromUri, { k: "v", n: 1 }],
+        [toUri, { other: 1 }],
+      ] as const)
+        await instance.send(ada, "POST", "/api/secrets", { body: { uri, value } });
+      const before = [(await instance.entries()).length, (await instance.events()).length] as const;
+      const response = await instance.send(ada, "POST", "/api/secrets/move", { body: { fromUri, toUri, overwrite: true } });
+      const reply = (await response.json()) as { code: string; detail: string };
+      assert.equal(`${response.status} ${reply.code}`, said);
+      assert.match(reply.detail, words);
+      assert.deepEqual([await there(provider, fromUri), await there(provider, toUri)], [true, true]);
+      const closed = (await instance.entries()).slice(before[0]).filter(({ phase }) => phase === "close");
+      assert.deepEqual(
+        closed.map(({ outcome, data }) => [(data as { op: string }).op, outcome]),
+        [
+          ["write", "ok"],
+          ["move", response.status === 504 ? "unknown" : "refused"],
+        ],
+      );
+      assert.deepEqual(
+        (await instance.events()).slice(before[1]).map(({ type }) => type),
+        ["secrets.updated"],
+      );
+      const stateOf = async () => (await instance.database.run(STATES)).map(({ state }) => state).join();
+      assert.equal(await stateOf(), journal);
+      await settleMoves({
+        journal: createMoveJournal(instance.database, -1),
+        providers: new Map([["vaulta+kv2", provider]]),
+        schemes,
+        changes: createChanges(instance.database, 30),
+        change: instance.change,
+        resourceRef: undefined,
+        log: silentLog,
+      });
+      assert.equal(await stateOf(), isSettledAs);
+      assert.deepEqual([await there(provider, fromUri), await there(provider, toUri)], [isSettledAs === "failed", true]);
+    });
+
   test("a key that gets another name keeps what is written beside it, and itself where somebody wrote it meanwhile", async (t) => {
     const on = await open(t);
     if (on === undefined) return;

@@ -39,6 +39,17 @@ const asCopied = (read: ReadSecret, { oldVersion, version, createdTime }: Writte
   return { ...read, ...(version === undefined ? {} : { version }), ...(createdTime === undefined ? {} : { createdTime }) };
 };
 
+/** What broke a move off whose target was written: the answer says so. Only what was refused has surely not deleted the source. */
+const brokenOff = (error: unknown): Problem => {
+  const { code, status, options } = asProblem(error);
+  const isRefused = status < 500;
+  const detail = isRefused
+    ? "The copy was written, and the source stays."
+    : "The copy was written; whether the source is deleted is not known.";
+  const said = options.detail === undefined || !isRefused ? detail : `${options.detail} ${detail}`;
+  return new Problem(isRefused ? code : "outcome_unknown", { cause: error, members: options.members, detail: said });
+};
+
 /**
  * Copies, verifies, then deletes the source if it is still what was read, else `source_changed` and both stay. Every step is in the
  * journal before it is taken: at no moment is the secret nowhere.
@@ -61,19 +72,21 @@ export const moveSecretTo = async (perform: OperationPipeline, journal: MoveJour
         decision_id: permit.decisionId ?? null,
         correlation_id: who.correlationId,
       });
+      let copied: WrittenSecret | undefined;
       try {
-        const copied = await putAtTarget(perform, carry, read);
+        const put = await putAtTarget(perform, carry, read);
+        copied = put.result;
         await journal.mark(id, "verified");
-        const onlyIf = isOnePath(from, to) ? asCopied(read, copied.result) : read;
+        const onlyIf = isOnePath(from, to) ? asCopied(read, copied) : read;
         await removeSource(provider, ref, { hard: false, decided: permit.nodes, onlyIf, intend });
         await journal.mark(id, "source_deleted");
         await journal.mark(id, "done");
-        return { id, written: copied.result };
+        return { id, written: copied };
       } catch (error) {
         const problem = asProblem(error);
         // What is not known to have failed is left to be settled by what is there.
         if (problem.status < 500) await journal.mark(id, "failed", problem.code);
-        throw error;
+        throw copied === undefined || problem.code === "source_changed" ? error : brokenOff(error);
       }
     },
   });
