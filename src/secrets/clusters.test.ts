@@ -1,6 +1,8 @@
 // A process of its own: it runs three servers.
 import assert from "node:assert/strict";
 import { suite, test, type TestContext } from "node:test";
+import type { Problem } from "#contract/problem.ts";
+import { readText, refOf, refusal, write } from "#secrets/providers/secret-provider.contract.ts";
 import { parseSecretPrefix } from "#secrets/secret-uri.ts";
 import { kvProvider, kvServer } from "#testing/kv-provider.ts";
 import { startOpenBaoCluster } from "#testing/openbao-cluster.ts";
@@ -77,6 +79,39 @@ suite("a cluster behind a balancer, and two replicas", () => {
       assert.equal(used.size, 3, "each node was read");
       for (const replica of at.replicas) assert.deepEqual(await degraded(replica), undefined);
     });
+
+  test("what the active node answers from farther back than was asked for is not believed, unless it answers nothing else for a minute", async (t) => {
+    const at = await open(t, "auto");
+    if (at === undefined) return;
+    const { cluster } = at;
+    let later = 0;
+    const now = () => new Date(Date.now() + later);
+    const server = kvServer({ URL: await cluster.active(), TOKEN: cluster.rootToken, ALLOWED_ORIGINS: cluster.nodes.join() });
+    const provider = kvProvider(server, { now });
+    const uri = "vaulta+kv2://kv-a/back";
+    await write(provider, keyed(uri), "1");
+    const position = provider.position?.();
+    assert.ok(position?.value !== undefined);
+    const { cluster: of } = position;
+    const value = String(BigInt(position.value) + 1000n);
+    const place = Buffer.from(JSON.stringify({ cluster: of, value })).toString("base64");
+    provider.reach?.({ cluster: of, value, place });
+    const error = await provider.read(refOf(uri)).then(
+      () => undefined,
+      (thrown: unknown) => thrown as Problem,
+    );
+    assert.equal(error?.code, "provider_unavailable");
+    assert.deepEqual(error.options.headers, { "retry-after": "2" });
+    assert.equal(await refusal(write(provider, keyed(uri), "2")), "provider_unavailable");
+    const other = { cluster: "another", value, place: Buffer.from(JSON.stringify({ cluster: "another", value })).toString("base64") };
+    const moved = kvProvider(server);
+    moved.reach?.(other);
+    assert.equal(await readText(moved, keyed(uri)), "1", "places of another cluster are not compared");
+    later = 61_000;
+    assert.equal(await readText(provider, keyed(uri)), "1", "a store that was restored");
+    await write(provider, keyed(uri), "3");
+    assert.equal(await readText(provider, keyed(uri)), "3");
+  });
 
   test("when the active node is killed there is a clear error or the right answer, and never an older value", async (t) => {
     const at = await open(t, "auto");

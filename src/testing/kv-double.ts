@@ -12,6 +12,8 @@ export interface KvDoubleFaults {
   answer412: number;
   /** Answered as `faultStatus`, 500 unless another is set, with the words of `faultBody`. */
   answer500: number;
+  /** 500 after it was done. */
+  fail500: number;
   faultStatus: number;
   faultBody: string | undefined;
   /** A standby that is behind: 412 (OpenBao: 429) to requests that name an index; OpenBao forwards those that say so. */
@@ -111,6 +113,7 @@ export const startKvDouble = async (t: { after(end: () => unknown): void }, flav
     quota429: 0,
     answer412: 0,
     answer500: 0,
+    fail500: 0,
     faultStatus: 500,
     faultBody: undefined,
     behind: 0,
@@ -254,7 +257,7 @@ export const startKvDouble = async (t: { after(end: () => unknown): void }, flav
     return NONE;
   };
 
-  const takes = (name: "cutBefore" | "cutAfter" | "quota429" | "answer412" | "answer500" | "behind" | "deny"): boolean => {
+  const takes = (name: "cutBefore" | "cutAfter" | "quota429" | "answer412" | "answer500" | "fail500" | "behind" | "deny"): boolean => {
     if (faults[name] === 0) return false;
     faults[name]--;
     return true;
@@ -310,6 +313,7 @@ export const startKvDouble = async (t: { after(end: () => unknown): void }, flav
     if (takes("answer500")) return [faults.faultStatus, faults.faultBody ?? { errors: ["1 error occurred:\n\t* internal error\n\n"] }];
     if (takes("deny")) return [403, { errors: [say.denied] }];
     const said = inMount(request.method ?? "", url, body);
+    if (takes("fail500")) return [500, { errors: ["leadership lost while committing log"] }];
     return takes("cutAfter") ? "cut" : said;
   };
 

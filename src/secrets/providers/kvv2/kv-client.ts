@@ -63,7 +63,14 @@ const passing = "Upgrading from non-versioned";
 /** A standby that has not come so far yet has done nothing: whatever it was is asked again, a little longer than other faults. */
 const BEHIND = "The store's standby is behind.";
 const MAX_TRIES_BEHIND = 6;
-const isBehind = (error: unknown): boolean => error instanceof Problem && error.options.detail === BEHIND;
+const isBehind = (error: unknown): boolean =>
+  error instanceof Problem && error.options.detail === BEHIND && error.options.cause === undefined;
+/** A node that was active answers so for seconds; a store that does so for longer was restored from a backup. */
+const RESTORED_AFTER_MS = 60_000;
+/** While the active node changes, nodes send on to one that sends on, too. */
+const MAX_FOLLOWS = 3;
+/** Nothing was done: there was no active node to send it to. */
+const NO_ACTIVE = "local node not active";
 /** What a standby that is behind is to do. One word a request: OpenBao refuses two in one header. */
 const FORWARD = "forward-active-node";
 const AWAIT = "await-state";
@@ -82,9 +89,10 @@ const healthWords: Readonly<Record<number, string>> = {
 const unavailable = (detail: string, cause?: unknown): Problem =>
   new Problem("provider_unavailable", { detail, headers: { "retry-after": "2" }, ...(cause === undefined ? {} : { cause }) });
 
-/** Whether a call that failed so may have been done all the same: it was sent, and nothing of an answer came. */
+const mayHold: ReadonlySet<string> = new Set(["provider_unavailable", "provider_error"]);
+/** Whether a call that failed so may have been done all the same: it was sent, and no answer came that refuses it. */
 export const mayBeDone = (error: unknown): boolean => {
-  if (!(error instanceof Problem) || error.code !== "provider_unavailable" || error.options.cause === undefined) return false;
+  if (!(error instanceof Problem) || !mayHold.has(error.code) || error.options.cause === undefined) return false;
   return !wasNeverSent(error.options.cause) && untrustedCode(error.options.cause) === undefined;
 };
 
@@ -100,7 +108,8 @@ const readBody = async (response: Response): Promise<{ data: KvAnswer["data"]; e
     whole = parseLosslessJson(text) as Record<string, unknown>;
   } catch (cause) {
     if (mayPass(response.status)) return { data: undefined, errors: "", whole: {} };
-    throw new Problem("provider_error", { detail: "The store's answer is not JSON.", cause });
+    const isRefusal = response.status >= 400 && response.status < 500;
+    throw new Problem("provider_error", { detail: "The store's answer is not JSON.", ...(isRefusal ? {} : { cause }) });
   }
   const { data, errors } = whole;
   return {
@@ -135,8 +144,23 @@ export const createKvClient = (parts: KvClientParts): KvClient => {
 
   /** Where it was sent on to: the same path at an origin that the settings name, else nowhere. */
   const sentTo = (response: Response, target: string): string | undefined => {
-    const location = response.headers.get("location") ?? "";
-    return server.allowedOrigins.find((origin) => location === `${origin}/v1/${target}`);
+    const location = response.status === 307 ? response.headers.get("location") : undefined;
+    return [server.url, ...server.allowedOrigins].find((origin) => location === `${origin}/v1/${target}`);
+  };
+
+  /** An answer from farther back than was asked for is not believed: a node may take itself for active for a while. */
+  const requireReached = (asked: StorePosition | undefined, response: Response, isRead: boolean): void => {
+    const position = readPosition(response.headers.get("x-vault-index") ?? "");
+    if (position === undefined) return;
+    // Answers may overtake one another, and a node may be behind another one.
+    memory.position = fartherOf(memory.position, position);
+    // What refuses because it is behind says so.
+    if (mayPass(response.status)) return;
+    if (asked === undefined || fartherOf(asked, position) === position) return void delete memory.behindSince;
+    const now = parts.now().getTime();
+    memory.behindSince ??= now;
+    if (now - memory.behindSince < RESTORED_AFTER_MS)
+      throw unavailable(BEHIND, isRead ? undefined : new Error("answered from farther back"));
   };
 
   const whenBehind = (wasBehind: boolean): Readonly<Record<string, string>> =>
@@ -163,15 +187,14 @@ export const createKvClient = (parts: KvClientParts): KvClient => {
     };
     const ask = (origin: string): Promise<Response> =>
       reach(new Request(`${origin}/v1/${target}`, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }));
+    const asked = verb === "HEALTH" ? undefined : memory.position;
+    let response: Response;
+    let elsewhere: string | undefined;
     try {
-      let response = await ask(server.url);
-      const elsewhere = response.status === 307 ? sentTo(response, target) : undefined;
-      if (elsewhere !== undefined) response = await ask(elsewhere);
-      const position = readPosition(response.headers.get("x-vault-index") ?? "");
-      // Answers may overtake one another, and a node may be behind another one.
-      if (position !== undefined) memory.position = fartherOf(memory.position, position);
+      response = await ask(server.url);
+      for (let follows = 0; (elsewhere = sentTo(response, target)) !== undefined && follows < MAX_FOLLOWS; follows++)
+        response = await ask(elsewhere);
       metrics.count("secrets_provider_requests_total", { provider: name, verb: verb.toLowerCase(), status: String(response.status) });
-      return response;
     } catch (cause) {
       metrics.count("secrets_provider_requests_total", { provider: name, verb: verb.toLowerCase(), status: "none" });
       // What may have done something is looked up, as after every answer that is lost.
@@ -183,6 +206,9 @@ export const createKvClient = (parts: KvClientParts): KvClient => {
         cause,
       );
     }
+    if (elsewhere !== undefined) throw unavailable("The store's nodes send to one another: none is active now.");
+    requireReached(asked, response, method === "GET");
+    return response;
   };
 
   const timeOf = (response: Response): Date => {
@@ -197,7 +223,10 @@ export const createKvClient = (parts: KvClientParts): KvClient => {
     if (status >= 300 && status < 400)
       throw new Problem("provider_redirect", { detail: "The store sends elsewhere, which is not followed." });
     const { data, errors, whole } = await readBody(response);
-    if (status === 503) throw unavailable(errors.includes("sealed") ? "The store is sealed." : "The store is not ready.");
+    if (status === 503 && errors.includes("sealed")) throw unavailable("The store is sealed.");
+    // It may have been done before it failed, or by whoever a proxy sent it to.
+    const cause = status >= 500 && !errors.includes(NO_ACTIVE) ? new Error(`answered ${status}`) : undefined;
+    if (status === 503) throw unavailable("The store is not ready.", cause);
     // OpenBao says 429 of it, without the words of a quota.
     const isBehind = status === 412 || (status === 429 && errors === "") || errors.includes("replicated state");
     if (isBehind && memory.position !== undefined) throw unavailable(BEHIND);
@@ -205,17 +234,17 @@ export const createKvClient = (parts: KvClientParts): KvClient => {
       memory.isPlain = true;
       throw unavailable(BEHIND);
     }
-    if (status !== 501 && mayPass(status)) throw unavailable("The store cannot answer now.");
+    if (status !== 501 && mayPass(status)) throw unavailable("The store cannot answer now.", cause);
     if (errors.includes(passing)) throw unavailable("The store is being prepared.");
     if (status === 400 && errors.includes(CAS)) throw new Problem("cas_mismatch");
     if (status === 400 && errors.includes("invalid role or secret ID")) return { status: 403, data: undefined, whole, at };
-    if (![200, 204, 403, 404].includes(status)) throw new Problem("provider_error", { detail: `The store answered ${status}.` });
+    if (![200, 204, 403, 404].includes(status)) throw new Problem("provider_error", { detail: `The store answered ${status}.`, cause });
     return { status, data, whole, at };
   };
 
-  const repeat = async <T>(work: (wasBehind: boolean) => Promise<T>, again: boolean): Promise<T> => {
+  /** `sent.lost`: a try that may have been done. */
+  const repeat = async <T>(work: (wasBehind: boolean) => Promise<T>, again: boolean, sent: { lost?: unknown } = {}): Promise<T> => {
     const ends = performance.now() + TRY_FOR_MS;
-    let lost: unknown;
     let wasBehind = false;
     for (let tries = 1; ; tries++) {
       try {
@@ -223,10 +252,10 @@ export const createKvClient = (parts: KvClientParts): KvClient => {
       } catch (error) {
         wasBehind ||= isBehind(error);
         // Of several tries the one that may have been done is what is to be told.
-        if (mayBeDone(error)) lost = error;
+        if (mayBeDone(error)) sent.lost = error;
         const mayPass = isBehind(error) || (again && error instanceof Problem && error.code === "provider_unavailable");
         const max = isBehind(error) ? MAX_TRIES_BEHIND : MAX_TRIES;
-        if (!mayPass || tries >= max || performance.now() > ends) throw lost ?? error;
+        if (!mayPass || tries >= max || performance.now() > ends) throw sent.lost ?? error;
         await sleep(50 * 2 ** tries * (0.5 + Math.random()));
       }
     }
@@ -248,13 +277,16 @@ export const createKvClient = (parts: KvClientParts): KvClient => {
     memory,
   );
 
-  const call: KvClient["call"] = async (verb, path, body, again = verb === "GET" || verb === "LIST") => {
+  const call: KvClient["call"] = async (verb, path, body, given) => {
+    const isRead = verb === "GET" || verb === "LIST";
+    const again = given ?? isRead;
+    const sent: { lost?: unknown } = {};
     for (let signIns = 0; ; signIns++) {
       const token = await session.token();
-      const answer = await repeat(async (wasBehind) => settle(await exchange(verb, path, body, token, { wasBehind })), again);
+      const answer = await repeat(async (wasBehind) => settle(await exchange(verb, path, body, token, { wasBehind })), again, sent);
       if (answer.status !== 403) return answer;
       if (signIns > 0 || !(await session.refused(token)))
-        throw new Problem("provider_denied", { detail: "The store does not let Sallyport do this." });
+        throw (isRead ? undefined : sent.lost) ?? new Problem("provider_denied", { detail: "The store does not let Sallyport do this." });
     }
   };
 

@@ -260,10 +260,41 @@ for (const flavor of ["vault", "openbao"] as const)
     standby.faults.redirectStatus = 307;
     standby.faults.redirectTo = `${store.url}/v1/kv-a/data/b`;
     assert.equal(await refusal(sentOn.read(refOf(uri))), "provider_redirect", "only the same path");
-    store.faults.redirectTo = standby.url;
-    standby.faults.redirectTo = store.url;
-    assert.equal(await refusal(sentOn.read(refOf(uri))), "provider_redirect", "only once");
   });
+
+test("while the active node changes, nodes that send to one another are followed a few times, and are unavailable then", async (t) => {
+  const [active, one, other] = await Promise.all([startKvDouble(t, "vault"), startKvDouble(t, "vault"), startKvDouble(t, "vault")]);
+  const uri = "vaultA+kv2://kv-a/a#k";
+  await write(kvProvider(kvServer({ URL: active.url, TOKEN: active.rootToken })), uri, "1");
+  const settings = { URL: one.url, TOKEN: active.rootToken, ALLOWED_ORIGINS: [active.url, other.url].join() };
+  one.faults.redirectTo = other.url;
+  other.faults.redirectTo = active.url;
+  const provider = kvProvider(kvServer(settings));
+  assert.equal(await readText(provider, uri), "1", "one that sends on to one that sends on");
+  await write(provider, uri, "2");
+  assert.equal(await readText(provider, uri), "2");
+  for (const [what, work] of [
+    ["a read", () => provider.read(refOf(uri))],
+    ["a write", () => write(provider, uri, "3")],
+  ] as const) {
+    other.faults.redirectTo = one.url;
+    const before = one.journal.length + other.journal.length;
+    const error = await work().then(
+      () => undefined,
+      (thrown: unknown) => thrown as Problem,
+    );
+    assert.equal(error?.code, "provider_unavailable", what);
+    assert.deepEqual(error.options.headers, { "retry-after": "2" }, what);
+    const asked = one.journal.length + other.journal.length - before;
+    assert.ok(asked > 4 && asked <= 3 * 4 * 2, `${what} is tried again, each time followed three times: ${asked}`);
+  }
+  const foreign = await startKvDouble(t, "vault");
+  other.faults.redirectTo = foreign.url;
+  assert.equal(await refusal(provider.read(refOf(uri))), "provider_redirect", "not where the settings do not say");
+  assert.deepEqual(foreign.journal, []);
+  other.faults.redirectTo = active.url;
+  assert.equal(await readText(provider, uri), "2", "nothing was written by what was refused");
+});
 
 for (const status of [403, 404, 405] as const)
   test(`keys of a store that answers ${status} to keys without values are read with them, and it is asked once`, async (t) => {
@@ -306,3 +337,72 @@ test("answers that are lost after the write was made: one version each, and no s
     "the namespace is that of the settings, of every request; how a server is, it says in none",
   );
 });
+
+type Double = Awaited<ReturnType<typeof startKvDouble>>;
+/** A fault of requests whose line is so, from the one that is counted here on. */
+const faultOf = (store: Double, name: "cutBefore" | "deny" | "answer500" | "fail500", line: RegExp, from = 1, to = from): void => {
+  const isNow = (): boolean => {
+    const count = store.journal.filter((one) => line.test(one.line)).length;
+    return line.test(store.journal.at(-1)?.line ?? "") && count >= from && count <= to;
+  };
+  Object.defineProperty(store.faults, name, { get: () => (isNow() ? 1 : 0), set: () => {} });
+};
+const MANY = 1000;
+const WRITES = /^POST .*\/data\//;
+const READS = /^GET .*\/data\//;
+const DETAILS = /^GET .*\/metadata\//;
+const MARKS = /^POST .*\/delete\//;
+const lost: readonly (readonly [what: string, act: "write" | "remove" | "remove key", faults: (store: Double) => void, said: string])[] = [
+  [
+    "a write whose answer is lost, and whose second try is sent elsewhere",
+    "write",
+    (store) => {
+      faultOf(store, "cutBefore", WRITES);
+      const isNow = () => WRITES.test(store.journal.at(-1)?.line ?? "") && store.journal.filter(({ line }) => WRITES.test(line)).length > 1;
+      Object.defineProperty(store.faults, "redirectTo", { get: () => (isNow() ? "http://127.0.0.1:9" : undefined) });
+    },
+    "outcome_unknown",
+  ],
+  [
+    "a write whose answer is lost, and whose second try is denied",
+    "write",
+    (store) => {
+      faultOf(store, "cutBefore", WRITES);
+      faultOf(store, "deny", WRITES, 2, MANY);
+    },
+    "outcome_unknown",
+  ],
+  ["a write that fails in the store after it was made", "write", (store) => faultOf(store, "fail500", WRITES), "done"],
+  [
+    "a write that fails in the store after it was made, and cannot be looked up",
+    "write",
+    (store) => {
+      faultOf(store, "fail500", WRITES);
+      faultOf(store, "answer500", READS, 2, MANY);
+    },
+    "outcome_unknown",
+  ],
+  ["a write that is denied", "write", (store) => faultOf(store, "deny", WRITES, 1, MANY), "provider_denied"],
+  [
+    "a deletion whose answer is lost, and whose second try is denied",
+    "remove",
+    (store) => {
+      faultOf(store, "cutBefore", MARKS);
+      faultOf(store, "deny", MARKS, 2, MANY);
+    },
+    "outcome_unknown",
+  ],
+  ["a deletion that is denied", "remove", (store) => faultOf(store, "deny", MARKS, 1, MANY), "provider_denied"],
+  ["a key's removal after which nothing can be read", "remove key", (store) => faultOf(store, "deny", DETAILS, 1, MANY), "outcome_unknown"],
+];
+for (const [what, act, faults, said] of lost)
+  test(`what may have been done is told as that, whatever comes after it: ${what} is ${said}`, async (t) => {
+    const store = await startKvDouble(t, "vault");
+    await store.ask("POST", "kv-a/data/a", { data: { k: 1, l: 2 } });
+    const provider = kvProvider(kvServer({ URL: store.url, TOKEN: store.rootToken }));
+    const ref = refOf(`vaultA+kv2://kv-a/a${act === "remove" ? "" : "#k"}`);
+    store.journal.length = 0;
+    faults(store);
+    const work = act === "write" ? write(provider, ref.id, "3") : provider.remove(ref, { hard: false, decided: new Set([ref.id]) });
+    assert.equal(await refusal(work), said);
+  });

@@ -55,6 +55,12 @@ const changed = (present: SecretMap | undefined, ref: SecretRef, change: SecretC
 const unknownOutcome = (cause: unknown, current: number | undefined): Problem =>
   new Problem("outcome_unknown", { cause, members: { current_version: current } });
 
+/** What follows a change that was made: where it fails, the change stands all the same. */
+const afterChange = <T>(work: Promise<T>, current: number | undefined): Promise<T> =>
+  work.catch((error: unknown) => {
+    throw error instanceof Problem && error.code === "outcome_unknown" ? error : unknownOutcome(error, current);
+  });
+
 /**
  * Secrets of a KVv2 server (OpenBao, Vault). Every write names the version that it was made from, so nobody's is lost; a write whose
  * answer was lost is looked up. A mount is asked once whether it is one of KVv2, and again after the server was away.
@@ -137,17 +143,15 @@ export const createKvProvider = (parts: KvProviderParts): SecretProvider => {
     let isSent = false;
     for (let tries = 0; ; tries++) {
       try {
-        const { data } = await call("POST", pathOf(ref, "data"), { data: wireOf(map), options: { cas: base } });
+        const { status, data } = await call("POST", pathOf(ref, "data"), { data: wireOf(map), options: { cas: base } });
+        isSent ||= status === 200;
         const { version, createdTime } = readVersion({ metadata: data });
         return { version, createdTime };
       } catch (error) {
         if (!(error instanceof Problem)) throw error;
-        const isLost = error.code === "provider_unavailable";
-        if (!isLost && !(error.code === "cas_mismatch" && tries > 0)) {
-          if (error.code === "cas_mismatch") return undefined;
-          throw error;
-        }
         isSent ||= mayBeDone(error);
+        if (!isSent && error.code === "cas_mismatch") return undefined;
+        if (!isSent && error.code !== "provider_unavailable") throw error;
         // The answer was lost, or an earlier one of ours: what stands there now tells.
         const landed = await fetchVersion(ref, base + 1).catch((cause: unknown) => {
           throw isSent ? unknownOutcome(cause, base) : error;
@@ -249,8 +253,9 @@ export const createKvProvider = (parts: KvProviderParts): SecretProvider => {
   /** Deletes the version that holds this key alone; whether the key is gone. A version that came meanwhile stays, and may hold it too. */
   const removeLast = async (ref: SecretRef, key: string, version: number, intend: Intend | undefined): Promise<boolean> => {
     const [newest] = await mark(ref, "delete", [version], version, intend);
-    if (newest?.version === version || (await fetchVersion(ref))?.data?.has(key) !== true) return true;
-    await mark(ref, "undelete", [version], newest?.version);
+    const later = newest?.version === version ? undefined : await afterChange(fetchVersion(ref), version);
+    if (later?.data?.has(key) !== true) return true;
+    await afterChange(mark(ref, "undelete", [version], newest?.version), version);
     return false;
   };
 
@@ -263,7 +268,7 @@ export const createKvProvider = (parts: KvProviderParts): SecretProvider => {
       const left = new Map([...present.data].filter(([name]) => name !== key));
       const answer = async (made?: number): Promise<RemovedSecret> => ({
         result: "key_removed",
-        versions: (await describe(ref)).versions,
+        versions: (await afterChange(describe(ref), made ?? present.version)).versions,
         ...(made === undefined ? {} : { made }),
       });
       if (left.size === 0) return (await removeLast(ref, key, present.version, how.intend)) ? answer() : undefined;
@@ -287,7 +292,7 @@ export const createKvProvider = (parts: KvProviderParts): SecretProvider => {
     const after = await mark(ref, "delete", [newest.version], newest.version, how.intend);
     const there = after[0];
     if ((how.onlyIf !== undefined || how.cas !== undefined) && there !== undefined && there.version !== newest.version) {
-      await mark(ref, "undelete", [newest.version], there.version);
+      await afterChange(mark(ref, "undelete", [newest.version], there.version), there.version);
       requireUnchanged({ version: there.version, createdTime: there.created_time }, how);
     }
     return { result: "deleted", versions: after };

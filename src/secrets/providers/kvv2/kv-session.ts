@@ -10,6 +10,8 @@ export type AskForToken = (path: string, body: unknown, token: string | undefine
 export interface KvMemory {
   /** The farthest that it has answered, here or to another process: a node must have come so far before it answers. */
   position?: StorePosition;
+  /** Since when each answer comes from farther back, in ms. */
+  behindSince?: number;
   /** It does not take `X-Vault-Inconsistent`: what is behind is asked again. */
   isPlain?: boolean;
   /** Had once from its wrapping token. */

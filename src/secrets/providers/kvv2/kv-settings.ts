@@ -47,7 +47,7 @@ export const kvSettings = (prefix: "VAULT" | "VAULTA" | "VAULTB") => {
       },
     ),
     allowedOrigins: setting(`${prefix}_ALLOWED_ORIGINS`, originList("https://bao-2.example:8200"), {
-      description: `Origins, beside its own address, that it may send a call on to, once, for the same path (server of ${which})`,
+      description: `Origins, beside its own address, that it may send a call on to, for the same path (server of ${which})`,
       default: "",
     }),
     flavor: setting(`${prefix}_FLAVOR`, z.enum(["auto", "openbao", "vault"]), {
