@@ -114,7 +114,7 @@ export const startForeignProvider = async (
       },
     ],
     cookies: { keys: ["foreign cookie key"], names: { session: "op", interaction: "op_i", resume: "op_r" } },
-    claims: { openid: ["sub", "sid", "amr", "acr", "auth_time", "email", "email_verified", "groups"], profile: ["name"] },
+    claims: { openid: ["sub", "sid", "amr", "acr", "auth_time", "email", "email_verified", "groups"], profile: ["name", "tenant"] },
     conformIdTokenClaims: false,
     acrValues: ["gold"],
     scopes: ["openid", "profile", "offline_access"],

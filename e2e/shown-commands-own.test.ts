@@ -1,0 +1,31 @@
+import assert from "node:assert/strict";
+import { rm } from "node:fs/promises";
+import { test } from "node:test";
+import { cleanUp } from "#testing/clean-up.ts";
+import { findFreePorts } from "#testing/free-port.ts";
+import { startForeignProvider } from "./foreign-provider.ts";
+import { startOwnInstance } from "./own-instance.ts";
+import { runScript } from "./run-script.ts";
+import { runShown, shownBlocks } from "./shown-commands.ts";
+import { makeDataFolder } from "./test-instance.ts";
+
+test("the commands of the pages for a start without the demo lead to an agent's permitted call", async (t) => {
+  const data = await makeDataFolder();
+  cleanUp(t, () => rm(data, { recursive: true, force: true }));
+  const port = await findFreePorts();
+  const provider = await startForeignProvider([`http://localhost:${port}`]);
+  cleanUp(t, () => provider.stop());
+  const who = ["--issuer", provider.issuer, "--subject", "SUB", "--tenant", "acme", "--name", "Ada"];
+  const first = await runScript("admin.ts", ["first", ...who, "--data", data]);
+  assert.deepEqual([first.code, first.err.startsWith("person:oidc:SUB ")], [0, true], first.err);
+  const { origin, signIn } = await startOwnInstance(t, { port, data, provider });
+  const [ada, ben] = [await signIn("SUB"), await signIn("ben-1", { name: "Ben" })];
+  const environment = {
+    BENS_TOKEN: await provider.accessToken(origin, { sub: "ben-1", scope: "mcp.tools.discovery mcp.tools.invoke membership.read" }),
+  };
+  const as = { Ada: ada.headers["cookie"] ?? "", Ben: ben.headers["cookie"] ?? "" };
+  const tutorial = await shownBlocks("docs/tutorial/empty-start.md");
+  const output = await runShown(t, tutorial, { port, data, as, environment });
+  assert.equal(output.match(/\\"person:oidc:ben-1\\"/g)?.length, 2, output);
+  assert.doesNotMatch(output, /urn:sallyport:problem/);
+});
