@@ -7,6 +7,10 @@ import { runShown, shownBlocks } from "./shown-commands.ts";
 const pages: Readonly<Record<string, { readonly prints: readonly RegExp[]; readonly codes?: readonly string[] }>> = {
   "README.md": { prints: [/people\.demo\.list_employees/, /birth_date/] },
   "docs/tutorial/demo.md": { prints: [/"step_up_required"/, /"salary\\?":70000/] },
+  "docs/howto/running.md": { prints: [/A start would succeed/] },
+  "docs/howto/separate-processes.md": { prints: [/signature ok/] },
+  "docs/howto/tokens.md": { prints: [/^eyJ(?:.*\n){4}[0-9]{6}$/m] },
+  "docs/howto/call-tools.md": { prints: [/system\.health/, /"success":true/, /"salary\\?":70000/] },
 };
 
 for (const [page, { prints, codes = [] }] of Object.entries(pages))
@@ -16,3 +20,15 @@ for (const [page, { prints, codes = [] }] of Object.entries(pages))
     const refused = new Set([...output.matchAll(/urn:sallyport:problem:(\w+)/g)].map(([, code = ""]) => code));
     assert.deepEqual([...refused].sort(), [...codes].sort(), output);
   });
+
+test("the settings that docs/howto/production.md lists are all that a start in production needs", async (t) => {
+  const secret = "openssl rand -hex 24 > client-secret";
+  const output = await runShown(t, [secret, ...(await shownBlocks("docs/howto/production.md"))], await sharedInstance());
+  assert.match(output, /ENVIRONMENT is production\n[^]*A start would succeed/);
+});
+
+test("docs/howto/configuration-folder.md makes a copy that starts, and publishes another", async (t) => {
+  const blocks = (await shownBlocks("docs/howto/configuration-folder.md")).filter((block) => !block.includes("call GET"));
+  const output = await runShown(t, blocks, await sharedInstance());
+  for (const print of [/A start would succeed/, /as they were/, /people\.demo\.update_salary/]) assert.match(output, print);
+});

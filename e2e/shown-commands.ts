@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, cp, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import type { TestContext } from "node:test";
 import { cleanUp } from "#testing/clean-up.ts";
+import { findFreePorts } from "#testing/free-port.ts";
 
 const root = join(import.meta.dirname, "..");
 const inspector = createRequire(import.meta.url)
@@ -18,22 +19,20 @@ const node = `"${process.execPath}" --disable-warning=ExperimentalWarning`;
 const stand = {
   npm: `#!/bin/sh
 shift; [ "$1" = --silent ] && shift; name=$1; shift; [ "$1" = -- ] && shift
-case $name in token) set -- "$@" --port $PORT --data $DATA;; config) set -- "$@" --port $PORT;; graph) set -- "$@" --data $DATA;; esac
+case $name in token) set -- "$@" --port $PORT --data $DATA;; config) set -- "$@" --port $PORT;; doctor) set -- "$@" --port $FREE --data doctor;; graph) set -- "$@" --data $DATA;; esac
 exec ${node} "${root}/scripts/$name.ts" "$@"
 `,
   npx: `#!/bin/sh\nshift\nexec ${node} "${inspector}" "$@"\n`,
 };
 
-/** Starts, stops and installations are the test's own. */
-const isStart = (block: string): boolean => /^\s*(?:npm (?:start|test|ci)|npm run admin)\b/m.test(block);
+/** Starts and installations are the test's own. */
+const START = /^.*(?:\bnpm (?:start|test|ci)\b|npm run (?:admin|build:web)\b|node src\/main\.ts|scripts\/run\.mjs).*\n/gm;
 
-/** Blocks of `sh` on a page under a heading, or on all of it, as they are shown; what starts Sallyport is not among them. */
-export const shownBlocks = async (page: string, language = "sh"): Promise<readonly string[]> => {
+/** Blocks of `sh` on a page, as they are shown, without the lines that start Sallyport. */
+export const shownBlocks = async (page: string): Promise<readonly string[]> => {
   const text = await readFile(join(root, page), "utf8");
-  const blocks = [...text.matchAll(new RegExp(`^( *)\`\`\`${language}\\n([^]*?)^ *\`\`\``, "gm"))];
-  return blocks
-    .map(([, indent = "", block = ""]) => block.replaceAll(new RegExp(`^${indent}`, "gm"), ""))
-    .filter((block) => !isStart(block));
+  const blocks = [...text.matchAll(/^( *)```sh\n([^]*?)^ *```/gm)];
+  return blocks.map(([, indent = "", block = ""]) => block.replaceAll(new RegExp(`^${indent}`, "gm"), "").replaceAll(START, ""));
 };
 
 /**
@@ -53,6 +52,9 @@ export const runShown = async (
   assert.ok(blocks.length > 0, "a page without commands");
   const folder = await mkdtemp(join(tmpdir(), "sallyport-shown-"));
   cleanUp(t, () => rm(folder, { recursive: true, force: true }));
+  // As in the folder of Sallyport; the configuration is a copy, because commands change one.
+  await cp(join(root, "config"), join(folder, "config"), { recursive: true });
+  await symlink(join(root, "src"), join(folder, "src"));
   for (const [name, text] of Object.entries(stand)) {
     await writeFile(join(folder, name), text);
     await chmod(join(folder, name), 0o755);
@@ -67,8 +69,10 @@ export const runShown = async (
       ...process.env,
       NODE_TEST_CONTEXT: undefined,
       PATH: `${folder}${delimiter}${process.env["PATH"]}`,
+      SALLYPORT_INVOKED_FROM: folder,
       PORT: String(at.port),
       DATA: at.data,
+      FREE: String(await findFreePorts()),
       ...at.environment,
     },
     stdio: ["ignore", "pipe", "pipe"],
