@@ -31,3 +31,28 @@ test("the commands of the pages for a start without the demo lead to an agent's 
   assert.match(output, /"unchanged":\d/);
   assert.doesNotMatch(output, /urn:sallyport:problem/);
 });
+
+test("docs/howto/second-tenant.md makes a tenant and its administrator", async (t) => {
+  const page = "docs/howto/second-tenant.md";
+  const [tenant = "", roles = ""] = await shownBlocks(page, "ndjson");
+  const [importTenant = "", importRoles = ""] = await shownBlocks(page);
+  const fileOf = (name: string, text: string): string => `cat > ${name} <<'END'\n${text}END\n`;
+  const data = await makeDataFolder();
+  cleanUp(t, () => rm(data, { recursive: true, force: true }));
+  const port = await findFreePorts();
+  const provider = await startForeignProvider([`http://localhost:${port}`]);
+  cleanUp(t, () => provider.stop());
+  const who = ["--issuer", provider.issuer, "--subject", "ada-1", "--tenant", "acme", "--data", data];
+  assert.equal((await runScript("admin.ts", ["first", ...who])).code, 0);
+  await runShown(t, [fileOf("globex.ndjson", tenant), importTenant], { port, data });
+  const claims = { tenant: "tenant:globex" };
+  const linked = await startOwnInstance(t, { port, data, provider });
+  await linked.signIn("eve-1", claims);
+  await linked.instance.stop();
+  await runShown(t, [fileOf("roles.ndjson", roles), importRoles], { port, data });
+  const { as, signIn } = await startOwnInstance(t, { port, data, provider });
+  const { items } = await as(await signIn("eve-1", claims))("GET", "/roles/holders");
+  assert.deepEqual(items.map((row: Record<string, unknown>) => row["holder_id"]), ["person:eve", "person:eve"]);
+  const persons = await as(await signIn("ada-1"))("GET", "/identity_nodes/search?node_type=Person");
+  assert.deepEqual(persons.map((row: Record<string, unknown>) => row["id"]), ["person:oidc:ada-1"], "tenants see their own");
+});

@@ -10,6 +10,7 @@ const pages: Readonly<Record<string, { readonly prints: readonly RegExp[]; reado
   "docs/howto/running.md": { prints: [/A start would succeed/] },
   "docs/howto/separate-processes.md": { prints: [/signature ok/] },
   "docs/howto/tokens.md": { prints: [/^eyJ(?:.*\n){4}[0-9]{6}$/m] },
+  "docs/howto/audit.md": { prints: [/^event: activity$/m, /"decisions":\[\{/, /"source":"demo"/, /"by_tool"/, /"source":"log"/] },
   "docs/howto/call-tools.md": { prints: [/system\.health/, /"success":true/, /"salary\\?":70000/] },
 };
 

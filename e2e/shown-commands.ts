@@ -28,10 +28,10 @@ exec ${node} "${root}/scripts/$name.ts" "$@"
 /** Starts and installations are the test's own. */
 const START = /^.*(?:\bnpm (?:start|test|ci)\b|npm run (?:admin|build:web)\b|node src\/main\.ts|scripts\/run\.mjs).*\n/gm;
 
-/** Blocks of `sh` on a page, as they are shown, without the lines that start Sallyport. */
-export const shownBlocks = async (page: string): Promise<readonly string[]> => {
+/** Blocks of a language on a page, as they are shown, without the lines that start Sallyport. */
+export const shownBlocks = async (page: string, language = "sh"): Promise<readonly string[]> => {
   const text = await readFile(join(root, page), "utf8");
-  const blocks = [...text.matchAll(/^( *)```sh\n([^]*?)^ *```/gm)];
+  const blocks = [...text.matchAll(new RegExp(`^( *)\`\`\`${language}\\n([^]*?)^ *\`\`\``, "gm"))];
   return blocks.map(([, indent = "", block = ""]) => block.replaceAll(new RegExp(`^${indent}`, "gm"), "").replaceAll(START, ""));
 };
 
