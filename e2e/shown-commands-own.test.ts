@@ -52,7 +52,14 @@ test("docs/howto/second-tenant.md makes a tenant and its administrator", async (
   await runShown(t, [fileOf("roles.ndjson", roles), importRoles], { port, data });
   const { as, signIn } = await startOwnInstance(t, { port, data, provider });
   const { items } = await as(await signIn("eve-1", claims))("GET", "/roles/holders");
-  assert.deepEqual(items.map((row: Record<string, unknown>) => row["holder_id"]), ["person:eve", "person:eve"]);
+  assert.deepEqual(
+    items.map((row: Record<string, unknown>) => row["holder_id"]),
+    ["person:eve", "person:eve"],
+  );
   const persons = await as(await signIn("ada-1"))("GET", "/identity_nodes/search?node_type=Person");
-  assert.deepEqual(persons.map((row: Record<string, unknown>) => row["id"]), ["person:oidc:ada-1"], "tenants see their own");
+  assert.deepEqual(
+    persons.map((row: Record<string, unknown>) => row["id"]),
+    ["person:oidc:ada-1"],
+    "tenants see their own",
+  );
 });
