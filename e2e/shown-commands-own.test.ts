@@ -26,9 +26,9 @@ test("the commands of the pages for a start without the demo lead to an agent's 
   const as = { Ada: ada.headers["cookie"] ?? "", Ben: ben.headers["cookie"] ?? "" };
   const tutorial = await shownBlocks("docs/tutorial/empty-start.md");
   const configuration = (await shownBlocks("docs/howto/configuration-folder.md")).filter((block) => block.includes("call GET"));
-  const output = await runShown(t, [...tutorial, "as '' # Ada's cookie\n", ...configuration], { port, data, as, environment });
+  const output = await runShown(t, [...tutorial, "as '' # Ada's cookie\n", ...configuration, ...(await shownBlocks("docs/howto/scim.md"))], { port, data, as, environment });
   assert.equal(output.match(/\\"person:oidc:ben-1\\"/g)?.length, 2, output);
-  assert.match(output, /"unchanged":\d/);
+  assert.match(output, /"unchanged":\d[^]*"totalResults":0[^]*"name":"Okta"/);
   assert.doesNotMatch(output, /urn:sallyport:problem/);
 });
 
