@@ -19,6 +19,7 @@ const pages: Readonly<Record<string, { readonly prints: readonly RegExp[]; reado
   "docs/howto/tokens.md": { prints: [/^eyJ(?:.*\n){4}[0-9]{6}$/m] },
   "docs/howto/access-requests.md": { prints: [/^\["approved","live",/m, /^true\n"live"\n"invalid_task_state"$/m] },
   "docs/howto/audit.md": { prints: [/^event: activity$/m, /"decisions":\[\{/, /"source":"demo"/, /"by_tool"/, /"source":"log"/] },
+  "docs/howto/monitoring.md": { prints: [/^bff_/m, /"status":"ready"/, /^# HELP/m] },
   "docs/howto/call-tools.md": { prints: [/system\.health/, /"success":true/, /"salary\\?":70000/] },
 };
 
