@@ -3,6 +3,7 @@ import { rm } from "node:fs/promises";
 import { test } from "node:test";
 import { cleanUp } from "#testing/clean-up.ts";
 import { findFreePorts } from "#testing/free-port.ts";
+import { petstore } from "./own-tools.ts";
 import { startForeignProvider } from "./foreign-provider.ts";
 import { startOwnInstance } from "./own-instance.ts";
 import { runScript } from "./run-script.ts";
@@ -26,9 +27,16 @@ test("the commands of the pages for a start without the demo lead to an agent's 
   const as = { Ada: ada.headers["cookie"] ?? "", Ben: ben.headers["cookie"] ?? "" };
   const tutorial = await shownBlocks("docs/tutorial/empty-start.md");
   const configuration = (await shownBlocks("docs/howto/configuration-folder.md")).filter((block) => block.includes("call GET"));
-  const output = await runShown(t, [...tutorial, "as '' # Ada's cookie\n", ...configuration, ...(await shownBlocks("docs/howto/scim.md"))], { port, data, as, environment });
+  // What asks a program of the operator's, or the command line's own token, other tests do.
+  const tools = (await shownBlocks("docs/howto/bring-your-own-tools.md")).filter((block) => !/notes\.own|npm run config/.test(block));
+  const document = `cat > petstore.json <<'END'\n${petstore}\nEND\n`;
+  const more = ["as '' # Ada's cookie\n", ...configuration, ...(await shownBlocks("docs/howto/scim.md")), document, ...tools];
+  const output = await runShown(t, [...tutorial, ...more], { port, data, as, environment });
   assert.equal(output.match(/\\"person:oidc:ben-1\\"/g)?.length, 2, output);
-  assert.match(output, /"unchanged":\d[^]*"totalResults":0[^]*"name":"Okta"/);
+  assert.match(
+    output,
+    /"unchanged":\d[^]*"totalResults":0[^]*"name":"Okta"[^]*"name":"pets\.store"[^]*"name":"clock\.wall"[^]*step: 'grant'/,
+  );
   assert.doesNotMatch(output, /urn:sallyport:problem/);
 });
 
