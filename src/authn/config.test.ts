@@ -19,7 +19,7 @@ test("without any variable everything has its default and nothing is at fault in
 test("production names every variable that it misses", () => {
   assert.deepEqual(
     authnFaults(read({}).values, "production").map((fault) => fault.path),
-    ["OIDC_ISSUER", "SESSION_SECRETS"],
+    ["OIDC_CLIENT_SECRET", "OIDC_ISSUER", "SESSION_SECRETS"],
   );
   const { values } = read({ OIDC_ISSUER: "https://login.example", OIDC_CLIENT_SECRET: secret, SESSION_SECRETS: `${secret},${secret}` });
   assert.deepEqual(authnFaults(values, "production"), []);

@@ -135,7 +135,7 @@ export const authnFaults = (config: AuthnConfig, environment: "dev" | "test" | "
   const faults: Fault[] = [];
   const plain = [config.oidcIssuer, ...config.bearerIssuers].filter((issuer) => issuer !== undefined && !isTlsOrLoopback(issuer));
   if (plain.length > 0) faults.push({ path: "OIDC_ISSUER, BEARER_ISSUERS", message: "must be https unless on loopback" });
-  if (config.oidcIssuer !== undefined && config.oidcClientSecret === undefined)
+  if ((config.oidcIssuer !== undefined || environment === "production") && config.oidcClientSecret === undefined)
     faults.push({ path: "OIDC_CLIENT_SECRET", message: "must be set with OIDC_ISSUER" });
   if (config.oidcIssuer === undefined && config.oidcProvision !== "off")
     faults.push({ path: "OIDC_PROVISION", message: "needs OIDC_ISSUER: people of the embedded issuer are nodes of the graph already" });
