@@ -303,7 +303,7 @@ test("whatever is wrong is named with line, place and code, and nothing is writt
 
 test("the files that the documentation shows can be imported", async (t) => {
   const world = await servedWorld(t, await testDatabase(t, graphModules));
-  const page = await readFile(new URL("../../../docs/explanation/identity-graph.md", import.meta.url), "utf8");
+  const page = await readFile(new URL("../../../docs/howto/import-and-export-the-graph.md", import.meta.url), "utf8");
   const shown = (language: string) => [...page.matchAll(new RegExp(`\`\`\`${language}\\n([^]*?)\`\`\``, "g"))].map(([, text = ""]) => text);
   const [lines = ""] = shown("ndjson");
   const [nodes = "", edges = ""] = shown("csv");
