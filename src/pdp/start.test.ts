@@ -86,7 +86,7 @@ test("another profile's policies on the data folder of this one are refused with
 
 test("the documents start each profile on a data folder of its own, and ask for its tokens there", async () => {
   let started = 0;
-  for (const name of ["explanation/authzen.md", "howto/remote-decision-point.md"]) {
+  for (const name of ["howto/ask-for-decisions.md", "howto/remote-decision-point.md"]) {
     const text = await readFile(new URL(`../../docs/${name}`, import.meta.url), "utf8");
     for (const [, folder] of text.matchAll(/^npm start -- --config \S*interop\S*(?: --data (\S+))?.*$/gm)) {
       started += 1;
