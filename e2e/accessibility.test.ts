@@ -31,7 +31,7 @@ describe("for everybody", () => {
 
   for (const colorScheme of ["light", "dark"] as const) {
     test(`axe finds nothing serious on any screen, ${colorScheme}, wide and narrow`, async () => {
-      const { page, faults, close } = await openPage(browser, { colorScheme });
+      const { page, issues, close } = await openPage(browser, { colorScheme });
       await page.goto(instance.origin);
       await page.getByText("One governed gate").waitFor();
       assert.deepEqual(await findingsOf(page), [], "signed out");
@@ -79,13 +79,13 @@ describe("for everybody", () => {
       await page.getByText("Controlled by Ben Baker.").waitFor();
       assert.equal(await page.getByRole("button", { name: "Next" }).count(), 0, "there is no way on that leads nowhere");
       assert.deepEqual(await findingsOf(page), [], "nobody to delegate to");
-      assert.deepEqual(faults, []);
+      assert.deepEqual(issues, []);
       await close();
     });
   }
 
   test("a tool is found, tried and its wrong arguments corrected by keyboard alone", async () => {
-    const { page, faults, close } = await openPage(browser);
+    const { page, issues, close } = await openPage(browser);
     await signIn(page, instance.origin, "ben");
     await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Tools" }).waitFor();
     await page.keyboard.press("g");
@@ -112,7 +112,7 @@ describe("for everybody", () => {
       .first()
       .waitFor();
     await page.getByText("tenant:acme").first().waitFor();
-    assert.deepEqual(faults, []);
+    assert.deepEqual(issues, []);
     await close();
   });
 });

@@ -108,7 +108,7 @@ export const launchBrowser = async (): Promise<Browser> => {
 export interface WatchedPage {
   readonly page: Page;
   /** Violations of the content security policy and of Trusted Types, console errors, unhandled rejections: must stay empty. */
-  readonly faults: string[];
+  readonly issues: string[];
   close(): Promise<void>;
 }
 
@@ -121,15 +121,15 @@ const isNetworkNote = (text: string): boolean => text.startsWith("Failed to load
 export const openPage = async (browser: Browser, options: BrowserContextOptions = {}): Promise<WatchedPage> => {
   const context = await browser.newContext({ locale: "en-GB", timezoneId: "UTC", viewport: { width: 1280, height: 900 }, ...options });
   const page = await context.newPage();
-  const faults: string[] = [];
+  const issues: string[] = [];
   page.on("console", (message) => {
-    if (message.type() === "error" && !isNetworkNote(message.text())) faults.push(`console: ${message.text()}`);
+    if (message.type() === "error" && !isNetworkNote(message.text())) issues.push(`console: ${message.text()}`);
   });
-  page.on("pageerror", (error) => faults.push(`page error: ${error.stack ?? error.message}`));
-  await page.exposeFunction("__reportViolation", (text: string) => faults.push(`policy: ${text}`));
+  page.on("pageerror", (error) => issues.push(`page error: ${error.stack ?? error.message}`));
+  await page.exposeFunction("__reportViolation", (text: string) => issues.push(`policy: ${text}`));
   await page.addInitScript({
     content: `addEventListener("securitypolicyviolation", (event) =>
       globalThis.__reportViolation([event.effectiveDirective, event.blockedURI, event.sample, event.sourceFile, event.lineNumber].join(" ")));`,
   });
-  return { page, faults, close: async () => await context.close() };
+  return { page, issues, close: async () => await context.close() };
 };

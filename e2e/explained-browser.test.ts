@@ -24,7 +24,7 @@ after(async () => {
 const shots = process.env["SCREENS_DIR"];
 
 test("a page that is refused leads to its explanation, by the id that its headers name, from the address and from inside", async (t) => {
-  const { page, faults, close } = await openPage(browser);
+  const { page, issues, close } = await openPage(browser);
   t.after(close);
   await signIn(page, instance.origin, "dan");
   await page.getByRole("heading", { name: /^Hello, / }).waitFor();
@@ -55,11 +55,11 @@ test("a page that is refused leads to its explanation, by the id that its header
   await page.getByRole("link", { name: "Why this page is refused" }).click();
   await page.getByRole("heading", { level: 1, name: "Dan Diaz may not list delegations: nothing grants it." }).waitFor();
   assert.match(new URL(page.url()).pathname, /^\/why\/d_[0-9A-Z]{26}\.\d+$/);
-  assert.deepEqual(faults, []);
+  assert.deepEqual(issues, []);
 });
 
 test("what was refused shows what people tried; what was asked for show alone is a filter away, in the address", async (t) => {
-  const { page, faults, close } = await openPage(browser);
+  const { page, issues, close } = await openPage(browser);
   t.after(close);
   await signIn(page, instance.origin, "dan");
   await page.goto(`${instance.origin}/policies`);
@@ -122,11 +122,11 @@ test("what was refused shows what people tried; what was asked for show alone is
     await page.waitForTimeout(1_000);
   }
   assert.equal(await page.evaluate("globalThis.stillThere"), true);
-  assert.deepEqual(faults, []);
+  assert.deepEqual(issues, []);
 });
 
 test("what a delegation adds says which columns its agent will see cut, and the agent sees them so", async (t) => {
-  const { page, faults, close } = await openPage(browser);
+  const { page, issues, close } = await openPage(browser);
   t.after(close);
   const ben = await signInPerson(instance.origin, "ben");
   const ended = await fetch(`${instance.origin}/api/membership/delegations/revoke-many`, {
@@ -193,11 +193,11 @@ test("what a delegation adds says which columns its agent will see cut, and the 
   await page.goto(`${instance.origin}/delegations/new?agent=agent%3Areporter&tool=people.demo.list_employees&step=limits`);
   await page.getByText("This agent is not yours to delegate to. Choose another one.").waitFor();
   assert.equal(await page.getByLabel("Steps").count(), 0);
-  assert.deepEqual(faults, []);
+  assert.deepEqual(issues, []);
 });
 
 test("a fault of the form goes when it is mended; a broken address filters nothing; whom a screen is open to is told so", async (t) => {
-  const { page, faults, close } = await openPage(browser);
+  const { page, issues, close } = await openPage(browser);
   t.after(close);
   await signIn(page, instance.origin, "ben", "/tools/people.demo.update_salary");
   const salary = page.getByLabel("salary", { exact: false }).first();
@@ -240,7 +240,7 @@ test("a fault of the form goes when it is mended; a broken address filters nothi
   await page.getByRole("navigation").getByRole("link", { name: "Requests" }).waitFor();
   await page.getByRole("link", { name: "See requests" }).waitFor();
   assert.equal(await page.getByText("No screen is open to you yet").count(), 0);
-  assert.deepEqual(faults, []);
+  assert.deepEqual(issues, []);
 });
 
 test("an address that is none is told to a person as a page, and to a program as before", async () => {
@@ -272,7 +272,7 @@ test("an address that is none is told to a person as a page, and to a program as
 });
 
 test("on a telephone every cell of a list is on the screen, each with its title", async (t) => {
-  const { page, faults, close } = await openPage(browser, { viewport: { width: 390, height: 844 } });
+  const { page, issues, close } = await openPage(browser, { viewport: { width: 390, height: 844 } });
   t.after(close);
   await signIn(page, instance.origin, "ada", "/why?asked=any");
   for (const [path, title] of [
@@ -299,7 +299,7 @@ test("on a telephone every cell of a list is on the screen, each with its title"
     assert.deepEqual({ outside, narrow }, { outside: 0, narrow: 0 }, path);
     if (shots !== undefined) await page.screenshot({ path: `${shots}/phone${path.split("?")[0]?.replaceAll("/", "-")}.png` });
   }
-  assert.deepEqual(faults, []);
+  assert.deepEqual(issues, []);
 });
 
 test("without a network a page that was never opened says so inside the app; with one it opens, and the app is never replaced", async (t) => {
@@ -332,7 +332,7 @@ test("a tool that one knows of and cannot call says so, and each check's reason 
     ["light", { viewport: { width: 1280, height: 900 }, colorScheme: "light" }],
     ["dark", { viewport: { width: 375, height: 800 }, colorScheme: "dark" }],
   ] as const) {
-    const { page, faults, close } = await openPage(browser, options);
+    const { page, issues, close } = await openPage(browser, options);
     t.after(close);
     await signIn(page, instance.origin, "ada");
     await page.getByRole("heading", { name: /^Hello, / }).waitFor();
@@ -344,6 +344,6 @@ test("a tool that one knows of and cannot call says so, and each check's reason 
     await card.waitFor();
     if (name === "dark") assert.equal(await card.getByRole("cell").count(), 2, "a card has no title of what is empty");
     if (shots !== undefined) await page.screenshot({ path: `${shots}/not-yet-${name}.png`, fullPage: true });
-    assert.deepEqual(faults, []);
+    assert.deepEqual(issues, []);
   }
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { faultProxy, type FaultProxy, type NetworkFault } from "#testing/fault-proxy.ts";
+import { faultProxy, type FaultProxy, type NetworkFailure } from "#testing/fault-proxy.ts";
 import { testServer } from "#testing/postgres-database.ts";
 import { until } from "#testing/until.ts";
 import { whyNoPostgres } from "./postgres-ground.ts";
@@ -10,7 +10,7 @@ import { ask, startReplicas, type Browser, type Replicas } from "./replicas.ts";
 const PATH = "/api/v1/sessions";
 const server = testServer();
 
-const faults: readonly (readonly [what: string, fault: NetworkFault])[] = [
+const issues: readonly (readonly [what: string, fault: NetworkFailure])[] = [
   ["is silent", { kind: "hang" }],
   ["breaks its connections", { kind: "reset" }],
   ["closes without a word", { kind: "half_close" }],
@@ -41,7 +41,7 @@ describe("a provider that fails while tokens are refreshed under load, before tw
     for (const close of closing) await close();
   });
 
-  for (const [what, fault] of faults)
+  for (const [what, fault] of issues)
     test(`it ${what}: clean refusals, nobody is signed out, and others do not notice`, async (t) => {
       if (missing !== undefined) return t.skip(missing);
       const { gateways, provider } = replicas;

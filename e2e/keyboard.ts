@@ -7,7 +7,7 @@ const UNSEEN = "has the focus where nobody sees it";
 /**
  * Why somebody at a keyboard could not go on with the element that has the focus, or nothing: Tab does not lead there, it is switched off, something lies over it, or nothing shows that it has the focus (an outline of it or closely around it, or a border in the accent).
  */
-const faultOfFocus = `(() => {
+const issueOfFocus = `(() => {
   const element = document.activeElement;
   if (element.tabIndex < 0) return "is not reached by Tab";
   if (element.matches(":disabled, [aria-disabled=true], [data-loading]")) return "is switched off";
@@ -34,12 +34,12 @@ export const focusOn = async (target: Locator): Promise<void> => {
   const find = async (): Promise<string> => {
     await target.focus();
     const isThere = (await target.and(page.locator(":focus")).count()) === 1;
-    const fault = isThere ? String(await page.evaluate(faultOfFocus)) : "does not take the focus";
+    const issue = isThere ? String(await page.evaluate(issueOfFocus)) : "does not take the focus";
     // What came above it since may have moved it away: the browser shows it when the focus comes, and not again.
-    if (fault === UNSEEN) await target.blur();
-    return fault === "" ? "" : `${String(target)} ${fault}`;
+    if (issue === UNSEEN) await target.blur();
+    return issue === "" ? "" : `${String(target)} ${issue}`;
   };
-  await until(find, (fault) => fault === "");
+  await until(find, (issue) => issue === "");
 };
 
 /** Presses a button, follows a link, marks a box: `key` where the focus is. */

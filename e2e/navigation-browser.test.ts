@@ -122,7 +122,7 @@ const helpsWithEachScreen = async (page: Page): Promise<void> => {
 
 for (const [at, person] of people.entries())
   test(`${person} is shown exactly the screens, pages and widgets of the demo's policies, and each screen asks at most twice`, async (t) => {
-    const { page, faults, close } = await openPage(browser);
+    const { page, issues, close } = await openPage(browser);
     t.after(close);
     let asked: string[] = [];
     const foreign: string[] = [];
@@ -173,7 +173,7 @@ for (const [at, person] of people.entries())
     const wanted = asks.flatMap(([type, action, ids, answers]) => ids.map((id) => `${type} ${action} ${id ?? ""}: ${answers[at]}`));
     assert.deepEqual(await answersIn(page), wanted);
     assert.deepEqual(foreign, []);
-    assert.deepEqual(faults, []);
+    assert.deepEqual(issues, []);
   });
 
 test("of all that was opened and drawn nothing is listed as a refusal, but what was tried is: cleo opened what is ben's by its address", async () => {

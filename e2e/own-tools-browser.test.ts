@@ -17,7 +17,7 @@ test("an administrator imports a document and writes a system in the browser, an
     const { digest } = await as(ada)("GET", `/edges/HAS_CAPABILITY/agent:helper/${tool}`);
     assert.equal(digest, (await config("GET", `/mcp/tools/explain?tool=${tool}`)).about.digest, tool);
   };
-  const { page, faults } = await openPage(browser, { reducedMotion: "reduce" });
+  const { page, issues } = await openPage(browser, { reducedMotion: "reduce" });
   const look = async (name: string): Promise<void> => await lookAt(page, name);
   const dialog = page.getByRole("dialog");
   const region = (name: string) => page.getByRole("region", { name, exact: true });
@@ -243,7 +243,7 @@ test("an administrator imports a document and writes a system in the browser, an
   await bens.page.getByText("Earlier changes are in the log of the graph.").waitFor();
   await lookAt(bens.page, "delegation-history");
   await takePicture(bens.page, "delegation-history", true);
-  assert.deepEqual(bens.faults, []);
+  assert.deepEqual(bens.issues, []);
   await bens.close();
 
   // Whom a newer definition takes the tool from, and what the calls of just now would meet, is said before it is published.
@@ -411,5 +411,5 @@ test("an administrator imports a document and writes a system in the browser, an
   await page.keyboard.press("Control+Enter");
   await page.getByText("8 definitions of notes.own approved.").waitFor();
   await button("Approve all that wait of notes.own").waitFor({ state: "detached" });
-  assert.deepEqual(faults, []);
+  assert.deepEqual(issues, []);
 });

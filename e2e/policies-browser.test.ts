@@ -43,7 +43,7 @@ test("ada drafts, is told a fault and a failing case, shadows, sees what differs
   const cleoMay = (): Promise<unknown> => asks(cleo.page, "pages", "view", "operations");
   assert.equal(await cleoMay(), false);
 
-  const { page, faults, close } = await openPage(browser);
+  const { page, issues, close } = await openPage(browser);
   await signIn(page, instance.origin, "ada");
   // What is done here is the deployment's: it wants a strong sign-in.
   await page.goto(`${instance.origin}/auth/login?return_to=/&acr_values=strong`);
@@ -161,14 +161,14 @@ test("ada drafts, is told a fault and a failing case, shadows, sees what differs
   await dialog.getByRole("button", { name: "Roll back" }).click();
   await page.getByText(/^v1\S* decides again\.$/).waitFor();
   await until(cleoMay, (may) => may === false);
-  assert.deepEqual(faults, []);
+  assert.deepEqual(issues, []);
   await close();
-  assert.deepEqual(cleo.faults, []);
+  assert.deepEqual(cleo.issues, []);
   await cleo.close();
 });
 
 test("who may not see policies sees neither the link nor the page, and every endpoint behind it refuses", async () => {
-  const { page, faults, close } = await openPage(browser);
+  const { page, issues, close } = await openPage(browser);
   await signIn(page, instance.origin, "ben");
   await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Tools" }).waitFor();
   assert.equal(await page.getByRole("link", { name: "Policies" }).count(), 0);
@@ -203,13 +203,13 @@ test("who may not see policies sees neither the link nor the page, and every end
     );
     assert.equal(status, 403, `${method} ${path}`);
   }
-  assert.deepEqual(faults, []);
+  assert.deepEqual(issues, []);
   await close();
 });
 
 for (const colorScheme of ["light", "dark"] as const)
   test(`axe finds nothing serious on the policy pages, ${colorScheme}, wide and narrow`, async () => {
-    const { page, faults, close } = await openPage(browser, { colorScheme });
+    const { page, issues, close } = await openPage(browser, { colorScheme });
     await signIn(page, instance.origin, "ada");
     for (const [path, ready] of [
       ["/policies", "page-granted"],
@@ -227,6 +227,6 @@ for (const colorScheme of ["light", "dark"] as const)
       }
       await page.setViewportSize({ width: 1280, height: 900 });
     }
-    assert.deepEqual(faults, []);
+    assert.deepEqual(issues, []);
     await close();
   });

@@ -92,7 +92,7 @@ test("cleo asks from her denial, ada replays it and approves, cleo sees it come 
   await dan.page.getByText("Not there, or not for you").waitFor();
   assert.equal((await dan.page.goto(`${instance.origin}/requests`))?.status(), 403);
   for (const opened of [cleo, ada, dan]) {
-    assert.deepEqual(opened.faults, []);
+    assert.deepEqual(opened.issues, []);
     await opened.close();
   }
 });
@@ -137,14 +137,14 @@ test("a salary above the limit: a stronger sign-in, then a second person; then e
   await call();
   await result.getByLabel("Why you need it").waitFor();
   for (const opened of [ben, ada]) {
-    assert.deepEqual(opened.faults, []);
+    assert.deepEqual(opened.issues, []);
     await opened.close();
   }
 });
 
 for (const colorScheme of ["light", "dark"] as const)
   test(`axe finds nothing serious on the request pages, ${colorScheme}, wide and narrow`, async () => {
-    const { page, faults, close } = await openPage(browser, { colorScheme });
+    const { page, issues, close } = await openPage(browser, { colorScheme });
     await signIn(page, instance.origin, "ada", "/requests?as=approver");
     await page.getByRole("heading", { level: 1, name: "Requests" }).waitFor();
     for (const width of [1280, 375]) {
@@ -153,6 +153,6 @@ for (const colorScheme of ["light", "dark"] as const)
       const overflow = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
       assert.ok(Number(overflow) <= 0, `${String(overflow)} px too wide at ${width}`);
     }
-    assert.deepEqual(faults, []);
+    assert.deepEqual(issues, []);
     await close();
   });

@@ -88,7 +88,7 @@ describe("the route table of a running instance", () => {
     const line = shipped.split("\n").length;
     const rows = (shipped.match(/^ {2}- /gm) ?? []).length;
     const column = (at: number, text: string) => (broken.split("\n")[at] ?? "").indexOf(text) + 1;
-    const faults = [
+    const issues = [
       `${file}:${line}:${column(0, "Extra")} /routes/${rows}/id: row Extra: must be 1-64 of a-z 0-9 . _ - and begin with a letter`,
       `${file}:${line + 1}:${column(1, '"/{name}"')} /routes/${rows + 1}/upstream_path: row extra: {name} is not captured by the path`,
       `${file}:${line + 1}:${column(1, "{ resource")} /routes/${rows + 1}/authz_map/GET: row extra: forms/burn is not a pair that the decision point knows`,
@@ -101,9 +101,9 @@ describe("the route table of a running instance", () => {
     const command = startCommand(["--port", String(port2), "--data", join(folder, "data")]);
     const start = await runCommand(command, { ENVIRONMENT: "test", ROUTES_FILE: file });
     assert.deepEqual([checked.code, called.code, start.code], [78, 78, 78]);
-    await until(instance.output, (text) => faults.every((fault) => text.includes(fault)));
+    await until(instance.output, (text) => issues.every((issue) => text.includes(issue)));
     for (const [who, text] of Object.entries({ checked: checked.err, called: called.err, start: start.err }))
-      for (const fault of faults) assert.ok(text.includes(fault), `${who}: ${fault}\n${text}`);
+      for (const issue of issues) assert.ok(text.includes(issue), `${who}: ${issue}\n${text}`);
     await assert.rejects(
       new Promise((resolve, reject) => {
         connect({ port: port2, host: "127.0.0.1" }, () => resolve(undefined)).on("error", reject);

@@ -54,9 +54,9 @@ test("scim2-tester finds nothing but what is written down, at the documented add
   });
   const { token } = (await made.json()) as { token: string };
   const child = spawn(join(bin, "python"), ["-c", script, `${instance.origin}/scim/v2`, token]);
-  const [said, faults] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  const [said, issues] = await Promise.all([text(child.stdout), text(child.stderr)]);
   const results = said.trim().split("\n");
-  assert.ok(results.length > 100, faults);
+  assert.ok(results.length > 100, issues);
   const departures = results.filter((line) => !line.startsWith("SUCCESS") && !line.startsWith("SKIPPED"));
   const named = departures.map((line) => known.find((one) => line.startsWith(one)) ?? line);
   assert.deepEqual([...new Set(named)].toSorted(), known, "all of it is written down, and nothing else");

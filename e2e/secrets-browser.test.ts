@@ -89,7 +89,7 @@ const everywhereIn = (page: Page): Promise<string> =>
     [...document.querySelectorAll("input, textarea")].map((field) => field.value)])`);
 
 test("by keyboard: find, write, rotate, see a value, copy, move and delete in the file, each with what will happen before", async () => {
-  const { page, faults, close } = await openPage(browser, still);
+  const { page, issues, close } = await openPage(browser, still);
   await signIn(page, instance.origin, "ada");
   await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Secrets" }).waitFor();
   await page.keyboard.press("g");
@@ -188,14 +188,14 @@ test("by keyboard: find, write, rotate, see a value, copy, move and delete in th
   await acts.getByText("Last changed").waitFor();
   assert.match(await acts.innerText(), /by\s+person:ada/);
   assertNowhere(instance.output(), "and no value is in Sallyport's log");
-  assert.deepEqual(faults, []);
+  assert.deepEqual(issues, []);
   await close();
 });
 
 test("versions: written, seen, deleted and restored; a version destroyed after the stronger sign-in; a race is told", async (t) => {
   requireProgram(t, "bao");
   if (bao === undefined) return;
-  const { page, faults, close } = await openPage(browser, still);
+  const { page, issues, close } = await openPage(browser, still);
   await signIn(page, instance.origin, "ada");
   await open(page, KV);
   const dialog = page.getByRole("dialog");
@@ -281,12 +281,12 @@ test("versions: written, seen, deleted and restored; a version destroyed after t
   await page.getByRole("row", { name: /^2 Destroyed / }).waitFor();
   await look(page, "a destroyed version");
   await takePicture(page, "secret-versions", true);
-  assert.deepEqual(faults, []);
+  assert.deepEqual(issues, []);
   await close();
 });
 
 test("ben keeps the secret that is granted to him and is told why he may no more; cleo has no such page", async () => {
-  const { page, faults, close } = await openPage(browser, still);
+  const { page, issues, close } = await openPage(browser, still);
   await signIn(page, instance.origin, "ben");
   await open(page, "yaml://secret/people/demo");
   await page.getByRole("button", { name: "Write" }).waitFor();
@@ -298,13 +298,13 @@ test("ben keeps the secret that is granted to him and is told why he may no more
   await signIn(cleo.page, instance.origin, "cleo");
   assert.equal(await cleo.page.getByRole("link", { name: "Secrets" }).count(), 0);
   assert.equal((await cleo.page.goto(`${instance.origin}/secrets`))?.status(), 403);
-  assert.deepEqual(faults, []);
+  assert.deepEqual(issues, []);
   await close();
   await cleo.close();
 });
 
 test("axe finds nothing serious on the pages of secrets, light and dark, wide and narrow", async () => {
-  const { page, faults, close } = await openPage(browser, still);
+  const { page, issues, close } = await openPage(browser, still);
   await signIn(page, instance.origin, "ada");
   for (const [path, ready] of [
     ["/secrets", "1 key"],
@@ -327,14 +327,14 @@ test("axe finds nothing serious on the pages of secrets, light and dark, wide an
     await page.getByText(ready).first().waitFor();
     await look(page, path);
   }
-  assert.deepEqual(faults, []);
+  assert.deepEqual(issues, []);
   await close();
 });
 
 test("a store that is away, or lets Sallyport list nothing, says so in its own place and hides no other", async (t) => {
   requireProgram(t, "bao");
   if (bao === undefined) return;
-  const { page, faults, close } = await openPage(browser, still);
+  const { page, issues, close } = await openPage(browser, still);
   await signIn(page, instance.origin, "ada");
   await page.goto(`${instance.origin}/secrets`);
   await page.getByRole("region", { name: "vaultb+kv2://kv-b" }).getByText("not_supported").waitFor();
@@ -349,6 +349,6 @@ test("a store that is away, or lets Sallyport list nothing, says so in its own p
   await page.goto(`${instance.origin}/secrets?q=people`);
   await page.getByRole("region", { name: "Found in vaulta+kv2://kv-a" }).getByText("provider_unavailable").waitFor();
   await page.getByRole("region", { name: "Found in yaml://secret" }).getByRole("link", { name: "secret/people/demo" }).waitFor();
-  assert.deepEqual(faults, []);
+  assert.deepEqual(issues, []);
   await close();
 });

@@ -134,7 +134,7 @@ const TOKEN_MEMBER = /"(?:access|refresh|id)_token"/;
 for (const [what, open] of Object.entries(worlds))
   test(`ben signs in at ${what}: the cookie is out of reach of scripts, and no token reaches the browser`, async (t) => {
     const world = await open(t);
-    const { page, faults, close } = await openPage(browser, { ignoreHTTPSErrors: true });
+    const { page, issues, close } = await openPage(browser, { ignoreHTTPSErrors: true });
     cleanUp(t, close);
     const context = page.context();
     const { said, settled } = listenIn(page);
@@ -182,5 +182,5 @@ for (const [what, open] of Object.entries(worlds))
     }
     for (const { where, text } of places.filter(({ where: place }) => place === "console" || place === "storage and HTML"))
       assert.ok(!text.includes(sid.value), `the session's id is in: ${where}`);
-    assert.deepEqual(faults, []);
+    assert.deepEqual(issues, []);
   });

@@ -180,8 +180,8 @@ test("without ENVIRONMENT an instance that decides starts, and one that permits 
   const port = String(await findFreePorts());
   const { code, output } = await run(["--port", port, "--data", await preparedFolder(), ...args], environment);
   assert.equal(code, 78, output);
-  const faults = output.split("\n").filter((line) => line !== "" && !/^(?:Opening|Prepared|Loading) /.test(line));
-  assert.deepEqual(faults, [`${file}#/enable_authorization: may be false in dev and test alone`]);
+  const issues = output.split("\n").filter((line) => line !== "" && !/^(?:Opening|Prepared|Loading) /.test(line));
+  assert.deepEqual(issues, [`${file}#/enable_authorization: may be false in dev and test alone`]);
 });
 
 test("a system that does not load is said at start, in the words of the doctor, and Sallyport serves the rest", async () => {

@@ -21,7 +21,7 @@ after(async () => {
 });
 
 test("ben delegates, watches the meter, revokes; ada explains the refusal", async () => {
-  const { page, faults, close } = await openPage(browser);
+  const { page, issues, close } = await openPage(browser);
   await signIn(page, instance.origin, "ben");
   await page.getByRole("heading", { name: /Hello, Ben/ }).waitFor();
 
@@ -91,7 +91,7 @@ test("ben delegates, watches the meter, revokes; ada explains the refusal", asyn
   assert.ok(decisionId, refused.text);
   assert.deepEqual(await toolNames(client), ["system.health"]);
   await client.close();
-  assert.deepEqual(faults, []);
+  assert.deepEqual(issues, []);
   await close();
 
   // Step 6: ada opens the refusal.
@@ -104,12 +104,12 @@ test("ben delegates, watches the meter, revokes; ada explains the refusal", asyn
   await ada.page.getByText("The smallest change").waitFor();
   await ada.page.getByText("Policies that decided").waitFor();
   await takePicture(ada.page, "why", true);
-  assert.deepEqual(ada.faults, []);
+  assert.deepEqual(ada.issues, []);
   await ada.close();
 });
 
 test("dan sees the home page and nothing else; what he types is answered 403 with the shell that says so", async () => {
-  const { page, faults, close } = await openPage(browser);
+  const { page, issues, close } = await openPage(browser);
   await signIn(page, instance.origin, "dan");
   await page.getByRole("heading", { name: /Hello, Dan/ }).waitFor();
   const links = await page.getByRole("navigation", { name: "Main" }).getByRole("link").allTextContents();
@@ -145,6 +145,6 @@ test("dan sees the home page and nothing else; what he types is answered 403 wit
     `fetch("/api/crud/mcp/tools/list").then((answer) => answer.json()).then((body) => body.tools.map((tool) => tool.name))`,
   );
   assert.deepEqual(tools, ["system.health"]);
-  assert.deepEqual(faults, []);
+  assert.deepEqual(issues, []);
   await close();
 });

@@ -56,7 +56,7 @@ test("over a restart of the gateway, then of all behind it, a stream loses and d
   // As the web client does: reconnecting is the EventSource's own work; one that gave up is made anew from the last id.
   const received: number[] = [];
   const byes: string[] = [];
-  const faults: string[] = [];
+  const issues: string[] = [];
   const resyncs: string[] = [];
   let hellos = 0;
   let lastId = "";
@@ -78,11 +78,11 @@ test("over a restart of the gateway, then of all behind it, a stream loses and d
     opened.addEventListener("resync", (event) => resyncs.push(event.data as string));
     opened.addEventListener("bye", (event) => byes.push((JSON.parse(event.data as string) as { reason: string }).reason));
     opened.addEventListener("error", (event) => {
-      faults.push(`${event.code ?? ""} ${event.message ?? ""}`);
+      issues.push(`${event.code ?? ""} ${event.message ?? ""}`);
       if (opened.readyState === opened.CLOSED) setTimeout(open, 500);
     });
   };
-  const seen = () => ({ received: received.length, last: received.at(-1), byes, faults: faults.slice(-5) });
+  const seen = () => ({ received: received.length, last: received.at(-1), byes, issues: issues.slice(-5) });
   cleanUp(t, () => {
     isOver = true;
     source?.close();

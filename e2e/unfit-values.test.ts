@@ -73,14 +73,14 @@ const pathOf = ({ endpoint }: EndpointRow): string =>
 const walk = async (service: ServiceName, send: Send): Promise<void> => {
   const table = endpointTable.filter(({ endpoint }) => endpoint.service === service);
   assert.ok(table.length > 0);
-  const faults: string[] = [];
+  const issues: string[] = [];
   const refused: string[] = [];
   for (const row of table) {
     const { endpoint } = row;
     const ask = async (about: string, path: string, body?: unknown): Promise<void> => {
       const response = await send(row, path, body === undefined ? undefined : JSON.stringify(body));
       await response.body?.cancel();
-      if (response.status >= 500 && response.status !== 501) faults.push(`${row.name} ${about}: ${response.status}`);
+      if (response.status >= 500 && response.status !== 501) issues.push(`${row.name} ${about}: ${response.status}`);
     };
     const query = endpoint.query === undefined ? {} : schemaOf(endpoint.query);
     const body = endpoint.body === undefined || endpoint.method === "GET" ? undefined : schemaOf(endpoint.body);
@@ -110,7 +110,7 @@ const walk = async (service: ServiceName, send: Send): Promise<void> => {
     for (const part of ["%00", "a%00b", "%ED%A0%80", "x".repeat(3000), "%F0%9F%A6%84", "-1", "99999999999999999999"])
       if (endpoint.path.includes("{")) await ask(`{} ${part.slice(0, 20)}`, endpoint.path.replaceAll(/\{[^}]+\}/g, part), least);
   }
-  assert.deepEqual(faults, []);
+  assert.deepEqual(issues, []);
   // What stands around the value is right, so that it comes as far as it can; a denial's binding alone cannot be made up.
   assert.deepEqual(
     refused.filter((name) => name !== "createAccessRequest"),

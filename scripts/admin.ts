@@ -55,7 +55,7 @@ await runOnDatabase(async () => {
   if (isAsked === true) return void process.stderr.write(help);
   if (positionals.length !== 1 || positionals[0] !== "first") throw new Refusal(USAGE, help);
   const read = readFirstAdministrator(given);
-  if ("faults" in read) throw new Refusal(USAGE, read.faults.map(({ path, message }) => `--${path} ${message}`).join("\n"));
+  if ("issues" in read) throw new Refusal(USAGE, read.issues.map(({ path, message }) => `--${path} ${message}`).join("\n"));
   const { oidcSystem: system, oidcIssuer } = readSettings(settingTables.authn, process.env).values;
   const other = otherIssuer(read.first.issuer, oidcIssuer);
   if (other !== undefined) throw new Refusal(USAGE, `--issuer ${other}`);

@@ -1,5 +1,5 @@
-import type { Fault } from "#contract/problem.ts";
-import { faultLine } from "#contract/start-faults.ts";
+import type { Issue } from "#contract/problem.ts";
+import { issueLine } from "#contract/start-issues.ts";
 import { visibleText } from "../web/src/strings/format.ts";
 import { requestToken } from "./demo-token.ts";
 import { reachInstance } from "./instance-fetch.ts";
@@ -41,7 +41,7 @@ const fetchToken = async ({ token, as, port }: Asking): Promise<string> => {
   }
 };
 
-// Exit codes of sysexits.h: 65 not understood, 69 nobody answers, 77 not permitted, 78 faults in the route table.
+// Exit codes of sysexits.h: 65 not understood, 69 nobody answers, 77 not permitted, 78 issues in the route table.
 const exitCodeOf = (status: number, code: string | undefined): number => {
   if (code === "routes_invalid") return 78;
   if (status === 401 || status === 403) return 77;
@@ -74,10 +74,10 @@ export const askInstance = async (
     throw new Refusal(69, `Nobody answers at ${origin}. Start Sallyport with \`npm start\`, or name it with --port or --origin.`);
   }
   if (answer.ok) return answer;
-  const read = (await answer.json().catch(() => ({}))) as { code?: string; title?: string; detail?: string; errors?: Fault[] };
+  const read = (await answer.json().catch(() => ({}))) as { code?: string; title?: string; detail?: string; errors?: Issue[] };
   const lines = [
     `${answer.status} ${read.code ?? ""}: ${read.detail ?? read.title ?? "no answer that can be read"}`,
-    ...(read.errors ?? []).map(faultLine),
+    ...(read.errors ?? []).map(issueLine),
   ];
   throw new Refusal(exitCodeOf(answer.status, read.code), visibleText(lines.join("\n")));
 };

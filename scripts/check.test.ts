@@ -40,7 +40,7 @@ const assertFails = (outcome: Outcome, said: RegExp): void => {
 };
 
 suite("npm run check", () => {
-  test("code without fault passes format, lint, types and unused", async (t) => {
+  test("code without issue passes format, lint, types and unused", async (t) => {
     const folder = project(t, {
       "src/main.ts": 'import { used } from "./used.ts";\n\nawait used();\n',
       "src/used.ts": "export const used = async (): Promise<number> => 1;\n",

@@ -4,8 +4,8 @@ import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join, posix, relative, resolve, sep } from "node:path";
 import { parseArgs } from "node:util";
 import { configKinds, type ConfigWritten, type DecisionsChanged } from "#contract/configs.ts";
-import type { Fault } from "#contract/problem.ts";
-import { faultLine } from "#contract/start-faults.ts";
+import type { Issue } from "#contract/problem.ts";
+import { issueLine } from "#contract/start-issues.ts";
 import type { ToolExplanation } from "#contract/tools.ts";
 import { visibleText } from "../web/src/strings/format.ts";
 import { packArchive, unpackArchive, type ArchivedFile } from "#crud/configs/archive.ts";
@@ -135,8 +135,8 @@ const tell = (name: string, { version, diff, warnings }: Omit<ConfigWritten, "na
   if (diff.decisions_changed !== undefined) tellDecisions(diff.decisions_changed);
   for (const warning of warnings) say(`  warning: ${warning}`);
 };
-const tellFaults = (valid: boolean | undefined, errors: readonly Fault[] = []): void => {
-  for (const fault of errors) say(faultLine(fault));
+const tellFaults = (valid: boolean | undefined, errors: readonly Issue[] = []): void => {
+  for (const issue of errors) say(issueLine(issue));
   if (valid !== false) return;
   say("It would be refused.");
   process.exitCode = 1;
@@ -190,7 +190,7 @@ const importFrom = async (given: Given, source: string): Promise<void> => {
     readonly changed: readonly (ConfigWritten & { readonly kind: string })[];
     readonly unchanged: number;
     readonly valid?: boolean;
-    readonly errors?: Fault[];
+    readonly errors?: Issue[];
   };
   for (const one of imported.changed) tell(`${one.kind} ${one.name}`, one);
   say(`${imported.unchanged} as they were`);

@@ -36,14 +36,14 @@ const place = (t: TestContext): Place => {
     },
   };
 };
-const faultsOf = (findings: readonly Finding[]): string[] =>
+const issuesOf = (findings: readonly Finding[]): string[] =>
   findings.filter(({ status }) => status === "fault").map(({ area, text }) => `${area} ${text}`);
 
 suite("npm run doctor", () => {
-  test("an empty folder with the shipped configuration has no fault", async (t) => {
+  test("an empty folder with the shipped configuration has no issue", async (t) => {
     const findings = await place(t).look();
     // Ports are this machine's matter; the next tests look at them.
-    assert.deepEqual(faultsOf(findings.filter((one) => one.area !== "port")), []);
+    assert.deepEqual(issuesOf(findings.filter((one) => one.area !== "port")), []);
     for (const area of ["node", "settings", "data", "port", "config", "policies", "secrets", "database"])
       assert.ok(
         findings.some((one) => one.area === area),
@@ -51,14 +51,14 @@ suite("npm run doctor", () => {
       );
   });
 
-  test("every fault of the settings is named with its variable, and never a secret's text", async (t) => {
-    const faults = faultsOf(await place(t).look({ TENANT_SALT: "short-secret", LOG_LEVEL: "loud", SECRETS_ENFORCE_SCOPES: "no" }));
+  test("every issue of the settings is named with its variable, and never a secret's text", async (t) => {
+    const issues = issuesOf(await place(t).look({ TENANT_SALT: "short-secret", LOG_LEVEL: "loud", SECRETS_ENFORCE_SCOPES: "no" }));
     for (const variable of ["TENANT_SALT", "LOG_LEVEL", "SECRETS_ENFORCE_SCOPES"])
       assert.ok(
-        faults.some((line) => line.startsWith(`settings ${variable}: `)),
+        issues.some((line) => line.startsWith(`settings ${variable}: `)),
         variable,
       );
-    assert.ok(!faults.join().includes("short-secret"));
+    assert.ok(!issues.join().includes("short-secret"));
   });
 
   test("tools that a setting leaves out are warned of", async (t) => {
@@ -82,40 +82,40 @@ suite("npm run doctor", () => {
     }
   });
 
-  test("settings that do not go together are faults too", async (t) => {
-    const faults = faultsOf(await place(t).look({ TENANT_ALLOWED_MOUNTS: "yaml://secret" }));
-    assert.match(faults.join("\n"), /settings TENANT_ALLOWED_MOUNTS: .*TENANT_ID/);
+  test("settings that do not go together are issues too", async (t) => {
+    const issues = issuesOf(await place(t).look({ TENANT_ALLOWED_MOUNTS: "yaml://secret" }));
+    assert.match(issues.join("\n"), /settings TENANT_ALLOWED_MOUNTS: .*TENANT_ID/);
     const overlapping = { TENANT_ALLOWED_MOUNTS: '{"tenant:a":["yaml://secret"],"tenant:b":["yaml://secret/b"]}' };
     assert.match(
-      faultsOf(await place(t).look(overlapping)).join("\n"),
+      issuesOf(await place(t).look(overlapping)).join("\n"),
       /"yaml:\/\/secret\/b" of tenant:b lies in "yaml:\/\/secret" of tenant:a/,
     );
   });
 
-  test("an old Node is a fault", async (t) => {
+  test("an old Node is an issue", async (t) => {
     const findings = await place(t).look({ LOG_LEVEL: "x" }, [], "20.20.2");
-    assert.match(faultsOf(findings).join("\n"), /Node 20\.20\.2 is too old/);
+    assert.match(issuesOf(findings).join("\n"), /Node 20\.20\.2 is too old/);
   });
 
-  test("a taken port is a fault that names it, or a note while an instance runs on this folder, which is the fault", async (t) => {
+  test("a taken port is an issue that names it, or a note while an instance runs on this folder, which is the issue", async (t) => {
     const at = place(t);
     const server = createServer();
     await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
     t.after(() => server.close());
     const { port } = server.address() as AddressInfo;
     const options = ["--port", String(port)];
-    assert.match(faultsOf(await at.look({}, options)).join("\n"), new RegExp(`Port ${port} for gateway is in use by another program`));
+    assert.match(issuesOf(await at.look({}, options)).join("\n"), new RegExp(`Port ${port} for gateway is in use by another program`));
     mkdirSync(join(at.folder, "data"), { mode: 0o700 });
     const lock = await holdDataFolder(join(at.folder, "data"));
     t.after(() => lock.release());
     const findings = await at.look({}, options);
-    assert.deepEqual(faultsOf(findings), [
+    assert.deepEqual(issuesOf(findings), [
       `data ${join(at.folder, "data")} is in use by the process with id ${process.pid}. Stop it first, or choose another folder with --data.`,
     ]);
     assert.ok(findings.some((one) => one.status === "note" && one.text.includes(`${port} for gateway is taken`)));
   });
 
-  test("faults of configuration and secrets files come with file and place", async (t) => {
+  test("issues of configuration and secrets files come with file and place", async (t) => {
     const at = place(t);
     cpSync(join(root, "config"), join(at.folder, "config-copy"), { recursive: true });
     writeFileSync(join(at.folder, "config-copy/routes.yaml"), "version: 1\nservices: {}\nroutes: [{id: x}]\n");
@@ -123,35 +123,35 @@ suite("npm run doctor", () => {
     mkdirSync(join(at.folder, "data"), { mode: 0o700 });
     writeFileSync(join(at.folder, "data/secrets.yaml"), "a: 1\na: canary\n", { mode: 0o600 });
     const findings = await at.look({}, ["--config", "config-copy"]);
-    const faults = faultsOf(findings).join("\n");
+    const issues = issuesOf(findings).join("\n");
     const warnings = findings.filter(({ status }) => status === "warn").map(({ text }) => text);
     assert.ok(
       warnings.includes("demo/systems/people.demo.yaml:2:1 /colour: is not known here; Sallyport starts without the system people.demo"),
     );
-    assert.doesNotMatch(faults, /people\.demo/, "a system that does not load stops no start");
-    assert.match(faults, /config .*routes\.yaml:3:\d+ /);
-    assert.match(faults, /secrets .*line 2, column 1/);
-    assert.ok(!faults.includes("canary"));
+    assert.doesNotMatch(issues, /people\.demo/, "a system that does not load stops no start");
+    assert.match(issues, /config .*routes\.yaml:3:\d+ /);
+    assert.match(issues, /secrets .*line 2, column 1/);
+    assert.ok(!issues.includes("canary"));
   });
 
-  test("what neither gateway nor decision point knows of their file is one fault", async (t) => {
+  test("what neither gateway nor decision point knows of their file is one issue", async (t) => {
     const at = place(t);
     cpSync(join(root, "config"), join(at.folder, "config-copy"), { recursive: true });
     writeFileSync(join(at.folder, "config-copy/pdp.yaml"), "colour: red\n");
-    const faults = faultsOf(await at.look({}, ["--config", "config-copy"])).filter((line) => line.includes("pdp.yaml:"));
-    assert.deepEqual(faults, [`config ${join(at.folder, "config-copy/pdp.yaml")}:1:1 /colour: is not known here`]);
+    const issues = issuesOf(await at.look({}, ["--config", "config-copy"])).filter((line) => line.includes("pdp.yaml:"));
+    assert.deepEqual(issues, [`config ${join(at.folder, "config-copy/pdp.yaml")}:1:1 /colour: is not known here`]);
   });
 
-  test("a PostgreSQL that is away is a fault in the words of a start, without the password", async (t) => {
+  test("a PostgreSQL that is away is an issue in the words of a start, without the password", async (t) => {
     const at = place(t);
-    const faults = faultsOf(await at.look({ DATABASE_URL: "postgres://sally:canary@127.0.0.1:1/sallyport" })).join("\n");
-    assert.match(faults, /^database DATABASE_URL: PostgreSQL at 127\.0\.0\.1:1 is not available: nothing listens there\./m);
-    assert.doesNotMatch(faults, /canary/);
+    const issues = issuesOf(await at.look({ DATABASE_URL: "postgres://sally:canary@127.0.0.1:1/sallyport" })).join("\n");
+    assert.match(issues, /^database DATABASE_URL: PostgreSQL at 127\.0\.0\.1:1 is not available: nothing listens there\./m);
+    assert.doesNotMatch(issues, /canary/);
   });
 
-  test("a file where the data folder should be is a fault", async (t) => {
+  test("a file where the data folder should be is an issue", async (t) => {
     const at = place(t);
     writeFileSync(join(at.folder, "data"), "");
-    assert.match(faultsOf(await at.look()).join("\n"), /data The folder (\S+) cannot be made: \1 is no folder/);
+    assert.match(issuesOf(await at.look()).join("\n"), /data The folder (\S+) cannot be made: \1 is no folder/);
   });
 });

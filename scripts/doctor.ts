@@ -35,8 +35,8 @@ await using examined = await examineStart({
 const { findings } = examined;
 const marks = { ok: "ok   ", note: "note ", warn: "WARN ", fault: "FAULT" } as const;
 for (const { area, status, text } of findings) console.log(`${marks[status]} ${area.padEnd(9)} ${text}`);
-const faults = findings.filter((finding) => finding.status === "fault").length;
+const issues = findings.filter((finding) => finding.status === "fault").length;
 const warnings = findings.some((finding) => finding.status === "warn");
 const verdict = warnings ? "A start would succeed, without what the warnings name." : "A start would succeed.";
-console.log(faults === 0 ? verdict : `${faults} to mend.`);
-process.exitCode = faults === 0 ? 0 : 1;
+console.log(issues === 0 ? verdict : `${issues} to mend.`);
+process.exitCode = issues === 0 ? 0 : 1;

@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { faultWorld, importFaults, member, ndjson } from "#membership/transfer/import-faults.contract.ts";
+import { faultWorld, importIssues, member, ndjson } from "#membership/transfer/import-issues.contract.ts";
 import { statement } from "#store/database.ts";
 import { createPglite } from "#store/pglite.ts";
 import { layDatabase } from "#testing/database.ts";
@@ -42,7 +42,7 @@ test("what the graph refuses of a file the command names by its line; a file giv
     await writeFile(file, text);
     return run("import", file, "--data", data, ...more);
   };
-  const each = importFaults.filter(({ code }, at) => importFaults.findIndex((other) => other.code === code) === at);
+  const each = importIssues.filter(({ code }, at) => importIssues.findIndex((other) => other.code === code) === at);
   for (const { what, lines, line, path, code } of each) {
     const { code: exit, said } = await send(ndjson(...lines), "--tenant", "tenant:acme");
     const named = said.split("\n").flatMap((one) => /^ {2}(line .*?): /.exec(one)?.[1] ?? []);

@@ -73,9 +73,9 @@ const tally = new Map<string, { passed: number; failed: string[] }>();
 for (const one of sets.cases) {
   const row = tally.get(one.set) ?? { passed: 0, failed: [] };
   tally.set(one.set, row);
-  const faults = await runCase(one, target);
-  if (faults.length === 0) row.passed += 1;
-  else row.failed.push(`${one.name}: ${faults.join("; ")}`);
+  const issues = await runCase(one, target);
+  if (issues.length === 0) row.passed += 1;
+  else row.failed.push(`${one.name}: ${issues.join("; ")}`);
 }
 
 const width = Math.max(4, ...[...tally.keys(), ...sets.left.map(({ file }) => file)].map((name) => name.length));
@@ -84,10 +84,10 @@ const line = (set: string, cases: number | string, passed: number | string, resu
 say(`AuthZEN at ${target.url}`);
 say(line("set", "cases", "passed", "result"));
 for (const [set, { passed, failed }] of tally) say(line(set, passed + failed.length, passed, failed.length === 0 ? "pass" : "FAIL"));
-for (const { file, why, isFault } of sets.left) say(line(file, "-", "-", isFault ? `FAIL: ${why}` : why));
+for (const { file, why, isIssue } of sets.left) say(line(file, "-", "-", isIssue ? `FAIL: ${why}` : why));
 const all = [...tally.values()];
 const failed = all.reduce((sum, row) => sum + row.failed.length, 0);
-const isPass = failed === 0 && sets.cases.length > 0 && !sets.left.some(({ isFault }) => isFault);
+const isPass = failed === 0 && sets.cases.length > 0 && !sets.left.some(({ isIssue }) => isIssue);
 say(line("all", sets.cases.length, sets.cases.length - failed, isPass ? "pass" : "FAIL"));
 for (const [set, row] of tally) {
   for (const text of row.failed.slice(0, SHOWN)) say(`  ${set} ${text}`);

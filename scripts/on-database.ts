@@ -38,10 +38,10 @@ const refusalOf = (error: unknown): Refusal | undefined => {
   if (error instanceof Refusal) return error;
   if (error instanceof DataFolderLocked) return new Refusal(LOCKED, `${error.message}\nStop Sallyport first.`);
   if (error instanceof Problem) {
-    const faults = (error.options.errors ?? []).map(
+    const issues = (error.options.errors ?? []).map(
       ({ line, path, code, message }) => `  line ${line ?? "?"}  ${path}  ${code ?? error.code}: ${message}`,
     );
-    const said = [error.options.detail ?? error.title, ...faults].join("\n");
+    const said = [error.options.detail ?? error.title, ...issues].join("\n");
     return new Refusal(error.code === "store_unavailable" ? UNAVAILABLE : error.code === "import_refused" ? DATA : REFUSED, said);
   }
   const { exitCode, message } = error as { readonly exitCode?: unknown; readonly message?: unknown };

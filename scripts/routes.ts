@@ -4,8 +4,8 @@ import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { explanation, routesReloaded, type ExplainRequest } from "#contract/routes.ts";
-import type { Fault } from "#contract/problem.ts";
-import { faultLine } from "#contract/start-faults.ts";
+import type { Issue } from "#contract/problem.ts";
+import { issueLine } from "#contract/start-issues.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
 import { parseCommandLine } from "#app/command-line.ts";
 import { readInstanceSettings } from "#app/settings.ts";
@@ -36,7 +36,7 @@ npm run routes -- check [--config DIR]
   --config DIR     folder of routes.yaml and pdp.yaml for check, default config/
 `;
 
-// Exit codes of sysexits.h: 64 usage, 65 not understood, 69 no gateway, 77 not permitted, 78 faults in the table.
+// Exit codes of sysexits.h: 64 usage, 65 not understood, 69 no gateway, 77 not permitted, 78 issues in the table.
 
 const from = process.env["SALLYPORT_INVOKED_FROM"] ?? process.cwd();
 
@@ -106,12 +106,12 @@ const reload = async (given: Given): Promise<void> => {
 
 const check = async (given: Given): Promise<void> => {
   const environment = { ...process.env, ENVIRONMENT: process.env["ENVIRONMENT"] || "dev" };
-  const { settings, faults } = readInstanceSettings(environment);
-  if (faults.length > 0) throw new Refusal(78, faults.map(faultLine).join("\n"));
+  const { settings, issues } = readInstanceSettings(environment);
+  if (issues.length > 0) throw new Refusal(78, issues.map(issueLine).join("\n"));
   const commandLine = parseCommandLine(["--port", given.port, "--config", given.config, "--no-demo"]);
   const plan = planStart({ commandLine, settings, environment, from });
   const { table, warnings } = await checkRoutes(plan);
-  for (const warning of warnings) process.stderr.write(`warning: ${faultLine(warning)}\n`);
+  for (const warning of warnings) process.stderr.write(`warning: ${issueLine(warning)}\n`);
   process.stdout.write(`${plan.routesFile}: ${table.routes.length} rows, no fault, revision ${table.revision}\n`);
 };
 
@@ -124,8 +124,8 @@ try {
   else if (task === "check" && rest.length === 0) await check(values);
   else throw new Refusal(64, help);
 } catch (error) {
-  const { faults } = error as { faults?: readonly Fault[] };
-  if (!(error instanceof Refusal) && faults === undefined) throw error;
-  process.stderr.write(`${faults === undefined ? (error as Error).message : faults.map(faultLine).join("\n")}\n`);
+  const { issues } = error as { issues?: readonly Issue[] };
+  if (!(error instanceof Refusal) && issues === undefined) throw error;
+  process.stderr.write(`${issues === undefined ? (error as Error).message : issues.map(issueLine).join("\n")}\n`);
   process.exitCode = error instanceof Refusal ? error.exitCode : 78;
 }

@@ -42,7 +42,7 @@ const figure = (what: string, own: Timed, reference: Timed, max?: number): Figur
   };
 };
 
-/** Calls an address until its answer is wrong, which is a fault of the bench; a right one has the text `having`. */
+/** Calls an address until its answer is wrong, which is an issue of the bench; a right one has the text `having`. */
 const caller =
   (
     url: string,

@@ -47,12 +47,12 @@ export const runStep = (step: Step, root: string): Promise<Outcome> =>
     });
     child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
     child.stderr.on("data", (chunk: Buffer) => chunks.push(chunk));
-    const end = (code: number | null, fault = ""): void =>
+    const end = (code: number | null, issue = ""): void =>
       resolve({
         name: step.name,
         passed: code === 0,
         seconds: (performance.now() - started) / 1000,
-        output: `${Buffer.concat(chunks).toString("utf8")}${fault}`,
+        output: `${Buffer.concat(chunks).toString("utf8")}${issue}`,
       });
     child.on("error", (error) => end(1, String(error)));
     child.on("close", (code) => end(code));

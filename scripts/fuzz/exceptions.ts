@@ -1,6 +1,6 @@
 import type { ProblemCode } from "#contract/problem.ts";
 
-/** A check that is not made of some endpoints, and why: what it holds to be a fault is none there. */
+/** A check that is not made of some endpoints, and why: what it holds to be an issue is none there. */
 export interface LeftOut {
   /** Names of the contract. */
   readonly operations: readonly string[];
@@ -38,12 +38,12 @@ export const leftOut: readonly LeftOut[] = [
   {
     operations: ["createSystem", "importConfig", "putSystem", "putToolsDocument"],
     check: "negative_data_rejection",
-    reason: "the body is a document, whose faults a dry run lists with 200",
+    reason: "the body is a document, whose issues a dry run lists with 200",
   },
   { operations: ["toolRpc", "viewToolRpc"], check: "negative_data_rejection", reason: "an error of JSON-RPC comes with 200" },
 ];
 
-/** Operations that may be told to come again (503): that the graph has not reached a version yet is no fault. */
+/** Operations that may be told to come again (503): that the graph has not reached a version yet is no issue. */
 export const mayBeBehind: readonly string[] = ["askFacts", "askFactsIf", "listCandidates"];
 
 /** A refusal that input may meet though it fits its schema, and why. */

@@ -86,7 +86,7 @@ const documentOf = ({ service, session }: FuzzRun): string => {
 export interface FuzzResult {
   /** Tests of an operation: one of systematic requests, one of generated ones. */
   readonly passed: number;
-  /** With a fault, or not made at all. */
+  /** With an issue, or not made at all. */
   readonly failed: number;
 }
 

@@ -25,7 +25,7 @@ const typeAsked = (kind: string, body: string | undefined): unknown => {
   return isObject(entity) ? entity["type"] : undefined;
 };
 
-const pageFaults = (answer: Members): readonly string[] => {
+const pageIssues = (answer: Members): readonly string[] => {
   const { page } = answer;
   if (page === undefined) return [];
   if (!isObject(page)) return ["page is no object"];
@@ -39,7 +39,7 @@ const pageFaults = (answer: Members): readonly string[] => {
   ];
 };
 
-const searchFaults = (kind: string, sent: string | undefined, answer: unknown): readonly string[] => {
+const searchIssues = (kind: string, sent: string | undefined, answer: unknown): readonly string[] => {
   if (!isObject(answer) || !Array.isArray(answer["results"])) return ["the answer has no results"];
   const type = kind === "action" ? undefined : typeAsked(kind, sent);
   const isFit = (result: unknown): boolean =>
@@ -47,13 +47,13 @@ const searchFaults = (kind: string, sent: string | undefined, answer: unknown): 
   return [
     ...(answer["results"].every(isFit) ? [] : [`a result is no ${kind} of what is searched`]),
     ...(answer["context"] === undefined || isObject(answer["context"]) ? [] : ["context is no object"]),
-    ...pageFaults(answer),
+    ...pageIssues(answer),
   ];
 };
 
 /** What is wrong with the form of a good answer, whatever it says: sections 6.2, 7.2 and 8.3 of the standard. */
-export const shapeFaults = (one: Pick<InteropCase, "path" | "body">, answer: unknown): readonly string[] => {
+export const shapeIssues = (one: Pick<InteropCase, "path" | "body">, answer: unknown): readonly string[] => {
   const kind = searchedIn.exec(one.path)?.[1];
-  if (kind !== undefined) return searchFaults(kind, one.body, answer);
+  if (kind !== undefined) return searchIssues(kind, one.body, answer);
   return isObject(answer) && "evaluations" in answer && "decision" in answer ? ["a decision stands beside evaluations"] : [];
 };

@@ -23,7 +23,7 @@ const hasVersion = (value: unknown): boolean => typeof value !== "string" || /\/
 type Members = Readonly<Record<string, unknown>>;
 const isEmpty = (value: unknown): boolean => value === null || value === "" || (Array.isArray(value) && value.length === 0);
 
-const claimFaults = (claims: Members, metadata: Members, now: Date): readonly string[] => {
+const claimIssues = (claims: Members, metadata: Members, now: Date): readonly string[] => {
   const latest = now.getTime() / 1000 + SKEW_SECONDS;
   const { iss, iat, signed_metadata: nested } = claims;
   const signed = Object.entries(claims).filter(([name]) => !ofAnyJwt.has(name) && name !== "signed_metadata");
@@ -38,33 +38,33 @@ const claimFaults = (claims: Members, metadata: Members, now: Date): readonly st
   ];
 };
 
-const signatureFaults = async (metadata: Members, target: Target, now: Date): Promise<readonly string[]> => {
+const signatureIssues = async (metadata: Members, target: Target, now: Date): Promise<readonly string[]> => {
   const { signed_metadata: jwt, jwks_uri: keysAt } = metadata;
   if (jwt === undefined) return [];
   if (typeof jwt !== "string" || typeof keysAt !== "string") return ["signed_metadata is no JWT, or nothing says where its key is"];
   try {
     const keys = (await (await target.send(new Request(keysAt))).json()) as JSONWebKeySet;
     const { payload } = await jwtVerify(jwt, createLocalJWKSet(keys), { clockTolerance: SKEW_SECONDS, currentDate: now });
-    return claimFaults(payload, metadata, now);
+    return claimIssues(payload, metadata, now);
   } catch (error) {
     return [`signed_metadata does not verify: ${String(error)}`];
   }
 };
 
 /** What is wrong with a discovery document of the decision point at this address. */
-export const discoveryFaults = async (body: unknown, target: Target, now = new Date()): Promise<readonly string[]> => {
+export const discoveryIssues = async (body: unknown, target: Target, now = new Date()): Promise<readonly string[]> => {
   const metadata = (body ?? {}) as Members;
-  const faults: string[] = [];
+  const issues: string[] = [];
   if (metadata["policy_decision_point"] !== target.url)
-    faults.push(`policy_decision_point is ${JSON.stringify(metadata["policy_decision_point"])}`);
-  if (metadata["access_evaluation_endpoint"] === undefined) faults.push("access_evaluation_endpoint is missing");
-  for (const [name, value] of Object.entries(metadata)) if (isEmpty(value)) faults.push(`${name} is empty, which is left out`);
+    issues.push(`policy_decision_point is ${JSON.stringify(metadata["policy_decision_point"])}`);
+  if (metadata["access_evaluation_endpoint"] === undefined) issues.push("access_evaluation_endpoint is missing");
+  for (const [name, value] of Object.entries(metadata)) if (isEmpty(value)) issues.push(`${name} is empty, which is left out`);
   for (const member of endpoints) {
-    if (metadata[member] !== undefined && !isSafe(metadata[member])) faults.push(`${member} is no https URL`);
-    if (!hasVersion(metadata[member])) faults.push(`${member} does not name version v1`);
+    if (metadata[member] !== undefined && !isSafe(metadata[member])) issues.push(`${member} is no https URL`);
+    if (!hasVersion(metadata[member])) issues.push(`${member} does not name version v1`);
   }
   const { capabilities } = metadata;
   if (capabilities !== undefined && !(Array.isArray(capabilities) && capabilities.every((item) => typeof item === "string")))
-    faults.push("capabilities is no array of strings");
-  return [...faults, ...(await signatureFaults(metadata, target, now))];
+    issues.push("capabilities is no array of strings");
+  return [...issues, ...(await signatureIssues(metadata, target, now))];
 };

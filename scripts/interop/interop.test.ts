@@ -40,8 +40,8 @@ for (const [folder, target] of [
       const at = await target;
       const wrong: string[] = [];
       for (const one of cases.filter((candidate) => candidate.set === set)) {
-        const faults = await runCase(one, at);
-        if (faults.length > 0) wrong.push(`${one.name}: ${faults.join("; ")}`);
+        const issues = await runCase(one, at);
+        if (issues.length > 0) wrong.push(`${one.name}: ${issues.join("; ")}`);
       }
       assert.deepEqual(wrong, []);
     });
@@ -56,8 +56,8 @@ void test("cases/search.yaml: every published search holds the same in pages of 
   assert.ok(results >= 60, `${results} published results`);
   const wrong: string[] = [];
   for (const one of searches) {
-    const faults = await runCase({ ...one, expect: { ...one.expect, pagesOf: 7 } }, at);
-    if (faults.length > 0) wrong.push(`${one.name}: ${faults.join("; ")}`);
+    const issues = await runCase({ ...one, expect: { ...one.expect, pagesOf: 7 } }, at);
+    if (issues.length > 0) wrong.push(`${one.name}: ${issues.join("; ")}`);
   }
   assert.deepEqual(wrong, []);
 });
@@ -87,7 +87,7 @@ test("published sets are read as they are, and a file without cases is named, no
     ["evaluation", "evaluations", "search/resource", "search/subject", "search/action"],
   );
   assert.deepEqual(
-    left.map(({ file, isFault }) => [file, isFault]),
+    left.map(({ file, isIssue }) => [file, isIssue]),
     [
       ["half.json", true],
       ["users.json", false],

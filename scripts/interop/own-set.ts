@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { StartFaults } from "#contract/start-faults.ts";
+import { StartIssues } from "#contract/start-issues.ts";
 import { readYaml } from "#parsing/yaml-document.ts";
 import type { InteropCase } from "./interop-case.ts";
 
@@ -36,8 +36,8 @@ const given = <T extends object>(value: T): { [K in keyof T]: Exclude<T[K], unde
 
 /** The cases of a file of ours. Throws where the file is not of this form: a case that nobody understands proves nothing. */
 export const readOwnSet = (set: string, text: string): readonly InteropCase[] => {
-  const { document, faults } = readYaml(text, set);
-  if (document === undefined) throw new StartFaults(faults);
+  const { document, issues } = readYaml(text, set);
+  if (document === undefined) throw new StartIssues(issues);
   return z
     .array(row)
     .min(1)

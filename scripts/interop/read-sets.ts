@@ -6,8 +6,8 @@ import { isFacts, readPublishedSet } from "./published-set.ts";
 
 export interface InteropSets {
   readonly cases: readonly InteropCase[];
-  /** Files that hold no cases, and why; a fault unless they hold the facts of a scenario. */
-  readonly left: readonly { readonly file: string; readonly why: string; readonly isFault: boolean }[];
+  /** Files that hold no cases, and why; an issue unless they hold the facts of a scenario. */
+  readonly left: readonly { readonly file: string; readonly why: string; readonly isIssue: boolean }[];
 }
 
 const parseOf = (file: string, text: string): unknown => {
@@ -26,11 +26,11 @@ export const readSets = async (folder: string): Promise<InteropSets> => {
     const text = await readFile(join(folder, file), "utf8");
     const value: unknown = file.endsWith(".json") ? parseOf(file, text) : undefined;
     if (isFacts(value)) {
-      left.push({ file, why: "facts of a scenario", isFault: false });
+      left.push({ file, why: "facts of a scenario", isIssue: false });
       continue;
     }
     const read = file.endsWith(".yaml") ? readOwnSet(file, text) : readPublishedSet(file, value);
-    if (typeof read === "string") left.push({ file, why: read, isFault: true });
+    if (typeof read === "string") left.push({ file, why: read, isIssue: true });
     else cases.push(...read);
   }
   return { cases, left };

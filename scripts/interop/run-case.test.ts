@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
-import { discoveryFaults } from "./discovery.ts";
+import { discoveryIssues } from "./discovery.ts";
 import { runCase } from "./run-case.ts";
 import type { Target } from "./target.ts";
 
@@ -39,8 +39,8 @@ test("a wrong answer fails, whatever is wrong with it", async () => {
   const right = echoing(() => Response.json({ decision: true }));
   assert.deepEqual(await runCase(single, { url, token: undefined, send: right }), []);
   for (const [name, answer, says] of answers) {
-    const faults = await runCase(single, { url, token: undefined, send: echoing(answer) });
-    assert.match(faults.join("; "), says, name);
+    const issues = await runCase(single, { url, token: undefined, send: echoing(answer) });
+    assert.match(issues.join("; "), says, name);
   }
   const silent = await runCase(single, { url, token: undefined, send: async () => Response.json({ decision: true }) });
   assert.match(silent.join("; "), /X-Request-ID/);
@@ -62,8 +62,8 @@ test("results that lack one, repeat one, hold one more or another shape fail; th
     [[a, b], false],
   ];
   for (const [body, passes] of cases) {
-    const faults = await runCase(one, { url, token: undefined, send: echoing(() => Response.json(body)) });
-    assert.equal(faults.length === 0, passes, JSON.stringify(body));
+    const issues = await runCase(one, { url, token: undefined, send: echoing(() => Response.json(body)) });
+    assert.equal(issues.length === 0, passes, JSON.stringify(body));
   }
 });
 
@@ -168,7 +168,7 @@ const plain = {
   jwks_uri: `${url}/keys`,
 };
 type Changes = Readonly<Record<string, unknown>>;
-/** What is changed in the document, and in what is signed; the document of the first row has no fault. */
+/** What is changed in the document, and in what is signed; the document of the first row has no issue. */
 const documents: readonly (readonly [name: string, document: Changes, claims: Changes, says: RegExp | undefined])[] = [
   ["as it should be", {}, {}, undefined],
   ["another decision point", { policy_decision_point: "http://localhost:1" }, {}, /policy_decision_point is/],
@@ -204,8 +204,8 @@ test("a discovery document that is wrong, or says something else than its signat
   for (const [name, document, claims, says] of documents) {
     const signed = new SignJWT({ ...plain, iss: url, iat: seconds, ...claims }).setProtectedHeader({ alg: "ES256", kid: "k" });
     const body = JSON.stringify({ ...plain, signed_metadata: await signed.sign(pair.privateKey), ...document });
-    const faults = await discoveryFaults(JSON.parse(body), target, at);
-    if (says === undefined) assert.deepEqual(faults, [], name);
-    else assert.match(faults.join("; "), says, name);
+    const issues = await discoveryIssues(JSON.parse(body), target, at);
+    if (says === undefined) assert.deepEqual(issues, [], name);
+    else assert.match(issues.join("; "), says, name);
   }
 });

@@ -2,14 +2,14 @@ import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { isObject } from "#contract/is-object.ts";
 import type { Expectation, InteropCase } from "./interop-case.ts";
-import { isSameSet, shapeFaults } from "./answer-shape.ts";
-import { discoveryFaults } from "./discovery.ts";
+import { isSameSet, shapeIssues } from "./answer-shape.ts";
+import { discoveryIssues } from "./discovery.ts";
 import type { Target } from "./target.ts";
 
 interface Got {
   readonly status: number;
   readonly body: unknown;
-  readonly faults: readonly string[];
+  readonly issues: readonly string[];
 }
 
 type Members = Readonly<Record<string, unknown>>;
@@ -35,22 +35,22 @@ const ask = async (one: InteropCase, target: Target, body: string | undefined): 
     ? target.send(new Request(to, bare), body)
     : target.send(new Request(to, { ...bare, ...(body === undefined ? {} : { body }) })));
   const text = await response.text();
-  const faults: string[] = [];
+  const issues: string[] = [];
   const wanted = statusesOf(one);
-  if (!wanted.includes(response.status)) faults.push(`status ${response.status} instead of ${wanted.join(" or ")}: ${show(text)}`);
+  if (!wanted.includes(response.status)) issues.push(`status ${response.status} instead of ${wanted.join(" or ")}: ${show(text)}`);
   if (one.expect.unread !== true && response.headers.get("x-request-id") !== headers["x-request-id"])
-    faults.push(`X-Request-ID came back as ${show(response.headers.get("x-request-id"))}`);
+    issues.push(`X-Request-ID came back as ${show(response.headers.get("x-request-id"))}`);
   const type = response.headers.get("content-type") ?? "";
-  if (response.status === 200 && !/^application\/json *(?:;|$)/i.test(type)) faults.push(`Content-Type is ${show(type)}`);
+  if (response.status === 200 && !/^application\/json *(?:;|$)/i.test(type)) issues.push(`Content-Type is ${show(type)}`);
   for (const [name, pattern] of Object.entries(one.expect.headers ?? {})) {
     const value = response.headers.get(name);
-    if (value === null || !new RegExp(pattern).test(value)) faults.push(`${name} is ${show(value)}`);
+    if (value === null || !new RegExp(pattern).test(value)) issues.push(`${name} is ${show(value)}`);
   }
   try {
     const read: unknown = text === "" ? undefined : JSON.parse(text);
-    return { status: response.status, body: read, faults: response.status === 200 ? [...faults, ...shapeFaults(one, read)] : faults };
+    return { status: response.status, body: read, issues: response.status === 200 ? [...issues, ...shapeIssues(one, read)] : issues };
   } catch {
-    return { status: response.status, body: text, faults: wanted.includes(200) ? [...faults, "the body is not JSON"] : faults };
+    return { status: response.status, body: text, issues: wanted.includes(200) ? [...issues, "the body is not JSON"] : issues };
   }
 };
 
@@ -59,8 +59,8 @@ const isDecision = (value: unknown): boolean =>
   typeof decisionOf(value) === "boolean" && (!isObject(value) || value["context"] === undefined || isObject(value["context"]));
 
 const bodyFaults = (expect: Expectation, body: unknown): readonly string[] => {
-  const faults: string[] = [];
-  const differs = (wanted: unknown): void => void faults.push(`answered ${show(body)} instead of ${show(wanted)}`);
+  const issues: string[] = [];
+  const differs = (wanted: unknown): void => void issues.push(`answered ${show(body)} instead of ${show(wanted)}`);
   if (expect.body !== undefined && !isDeepStrictEqual(body, expect.body)) differs(expect.body);
   if (expect.decision !== undefined && (!isDecision(body) || decisionOf(body) !== expect.decision)) differs({ decision: expect.decision });
   if (expect.decisions !== undefined) {
@@ -77,20 +77,20 @@ const bodyFaults = (expect: Expectation, body: unknown): readonly string[] => {
   }
   if (expect.includes !== undefined) {
     const missing = expect.includes.filter((wanted) => got?.some((item) => isDeepStrictEqual(item, wanted)) !== true);
-    if (missing.length > 0) faults.push(`${show(missing)} is missing from ${show(body)}`);
+    if (missing.length > 0) issues.push(`${show(missing)} is missing from ${show(body)}`);
   }
-  return faults;
+  return issues;
 };
 
 /** Follows the tokens to the end; the second page and all behind it are asked for by the token, `beside` it what is sent again. */
-const pageFaults = async (one: InteropCase, target: Target, limit: number, beside: Members): Promise<readonly string[]> => {
+const pageIssues = async (one: InteropCase, target: Target, limit: number, beside: Members): Promise<readonly string[]> => {
   const question = JSON.parse(one.body ?? "{}") as Members;
   const wanted = one.expect.results ?? [];
   const seen: unknown[] = [];
   let page: Members = { limit };
   for (let pages = 0; pages <= wanted.length; pages += 1) {
     const got = await ask(one, target, JSON.stringify({ ...question, page }));
-    if (got.faults.length > 0) return got.faults;
+    if (got.issues.length > 0) return got.issues;
     const results = isObject(got.body) ? got.body["results"] : undefined;
     const next = isObject(got.body) ? got.body["page"] : undefined;
     if (!Array.isArray(results) || !isObject(next) || typeof next["next_token"] !== "string") return [`no page: ${show(got.body)}`];
@@ -115,7 +115,7 @@ const againFaults = async (one: InteropCase, target: Target, first: unknown): Pr
   const [rest, results] = lastingOf(first);
   for (let time = 2; time <= (one.expect.again ?? 1); time += 1) {
     const got = await ask(one, target, one.body);
-    if (got.faults.length > 0) return got.faults;
+    if (got.issues.length > 0) return got.issues;
     const [ofRest, ofResults] = lastingOf(got.body);
     if (!isDeepStrictEqual(ofRest, rest) || !isSameSet(ofResults, results))
       return [`answered ${show(got.body)} the ${time}. time, and ${show(first)} before`];
@@ -128,12 +128,12 @@ export const runCase = async (one: InteropCase, target: Target): Promise<readonl
   try {
     const limit = one.expect.pagesOf;
     // Clients send the token alone, or the question as it was with the token in it.
-    if (limit !== undefined) return [...(await pageFaults(one, target, limit, {})), ...(await pageFaults(one, target, limit, { limit }))];
+    if (limit !== undefined) return [...(await pageIssues(one, target, limit, {})), ...(await pageIssues(one, target, limit, { limit }))];
     const got = await ask(one, target, one.body);
     // What else stands in an answer of another status says nothing more.
-    if (!statusesOf(one).includes(got.status)) return got.faults;
-    const discovery = one.expect.discovery === true && got.status === 200 ? await discoveryFaults(got.body, target) : [];
-    return [...got.faults, ...bodyFaults(one.expect, got.body), ...discovery, ...(await againFaults(one, target, got.body))];
+    if (!statusesOf(one).includes(got.status)) return got.issues;
+    const discovery = one.expect.discovery === true && got.status === 200 ? await discoveryIssues(got.body, target) : [];
+    return [...got.issues, ...bodyFaults(one.expect, got.body), ...discovery, ...(await againFaults(one, target, got.body))];
   } catch (error) {
     return [`no answer: ${error instanceof Error ? error.message : String(error)}`];
   }

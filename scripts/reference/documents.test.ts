@@ -3,7 +3,7 @@ import { globSync, readFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import { test } from "node:test";
 import { Validator, type Schema } from "@cfworker/json-schema";
-import type { Fault } from "#contract/problem.ts";
+import type { Issue } from "#contract/problem.ts";
 import { readToolsDocument } from "#crud/documents/tools-document.ts";
 import { uiDocument } from "#crud/documents/ui-document.ts";
 import { readSystemText } from "#crud/systems/read-system-text.ts";
@@ -17,15 +17,15 @@ const schemas = new Map(
 const judges = new Map([...schemas].map(([name, schema]) => [name, new Validator(schema, "7")]));
 
 const read = (text: string): unknown => {
-  const { document, faults } = readYaml(text, "x.yaml");
-  assert.deepEqual(faults, []);
+  const { document, issues } = readYaml(text, "x.yaml");
+  assert.deepEqual(issues, []);
   return document?.value;
 };
-const faultsOf = (found: object): readonly Fault[] => ("faults" in found ? (found.faults as readonly Fault[]) : []);
+const issuesOf = (found: object): readonly Issue[] => ("issues" in found ? (found.issues as readonly Issue[]) : []);
 /** What the program itself says of a text. */
 const refusals: Readonly<Record<string, (text: string) => readonly unknown[]>> = {
-  "system.schema.json": (text) => faultsOf(readSystemText(text, "x.yaml")),
-  "tools.schema.json": (text) => faultsOf(readToolsDocument(text, "x.yaml")),
+  "system.schema.json": (text) => issuesOf(readSystemText(text, "x.yaml")),
+  "tools.schema.json": (text) => issuesOf(readToolsDocument(text, "x.yaml")),
   "ui.schema.json": (text) => uiDocument.safeParse(read(text)).error?.issues ?? [],
 };
 const both = (schema: string, text: string): { readonly editor: boolean; readonly program: boolean } => ({

@@ -29,7 +29,7 @@ for (const [argv, text] of [
   });
 }
 
-test("all faults are named at once", () => {
+test("all issues are named at once", () => {
   assert.throws(
     () => parseCommandLine(["--serve", "x", "--port", "y"]),
     (error: unknown) => error instanceof UsageError && error.message.includes('"x"') && error.message.includes('"y"'),

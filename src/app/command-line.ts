@@ -30,23 +30,23 @@ export const helpText = `Sallyport: one governed gate for people and AI agents.
 Settings come from the environment; docs/reference/configuration.md lists them, npm run doctor checks them.
 `;
 
-/** Thrown with every fault of the command line at once. */
+/** Thrown with every issue of the command line at once. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-const parseServe = (text: string | undefined, faults: string[]): ReadonlySet<PartName> => {
+const parseServe = (text: string | undefined, issues: string[]): ReadonlySet<PartName> => {
   if (text === undefined) return new Set(partNames);
   const names = text.split(",").map((name) => name.trim());
   for (const name of names) {
-    if (!(partNames as readonly string[]).includes(name)) faults.push(`--serve: "${name}" is not one of ${partNames.join(", ")}`);
+    if (!(partNames as readonly string[]).includes(name)) issues.push(`--serve: "${name}" is not one of ${partNames.join(", ")}`);
   }
   return new Set(names as PartName[]);
 };
 
-const parsePort = (text: string | undefined, faults: string[]): number => {
+const parsePort = (text: string | undefined, issues: string[]): number => {
   const port = Number(text ?? "8080");
-  if (!/^[0-9]+$/.test(text ?? "8080") || port < 1 || port > 65_525) faults.push(`--port: "${text}" is not a port from 1 to 65525`);
+  if (!/^[0-9]+$/.test(text ?? "8080") || port < 1 || port > 65_525) issues.push(`--port: "${text}" is not a port from 1 to 65525`);
   return port;
 };
 
@@ -70,10 +70,10 @@ export const parseCommandLine = (argv: readonly string[]): CommandLine => {
   } catch (error) {
     throw new UsageError((error as Error).message);
   }
-  const faults: string[] = [];
-  const serve = parseServe(values.serve, faults);
-  const port = parsePort(values.port, faults);
-  if (faults.length > 0) throw new UsageError(faults.join("\n"));
+  const issues: string[] = [];
+  const serve = parseServe(values.serve, issues);
+  const port = parsePort(values.port, issues);
+  if (issues.length > 0) throw new UsageError(issues.join("\n"));
   return {
     serve,
     port,

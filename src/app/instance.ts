@@ -1,6 +1,6 @@
 import { Problem } from "#contract/problem.ts";
 import { demoPassword, demoTotpSecret } from "#demo/sign-ins.ts";
-import { faultLine } from "#contract/start-faults.ts";
+import { issueLine } from "#contract/start-issues.ts";
 import { DataFolderLocked } from "#store/data-folder-lock.ts";
 import { readTls } from "#http/tls-files.ts";
 import { makeFolder } from "#store/make-folder.ts";
@@ -46,7 +46,7 @@ const openLog = (plan: StartPlan): Log => {
 
 const reasonOf = (cause: unknown): string => (cause instanceof Error && cause.message !== "" ? cause.message : "no reason was given");
 
-/** Faults that a person can mend, in one form: what to say and the exit code. Anything else stays what it is. */
+/** Issues that a person can mend, in one form: what to say and the exit code. Anything else stays what it is. */
 const asRefusal = (error: unknown): unknown => {
   if (error instanceof StartRefused) return error;
   if (error instanceof DataFolderLocked) return new StartRefused(73, [error.message]);
@@ -68,9 +68,9 @@ const reloadRoutes = async (reload: Served["reloadRoutes"], say: (line: string) 
     const { revision, previous, added, changed, removed } = await reload();
     say(`Route table ${previous} -> ${revision}: ${added.length} rows added, ${changed.length} changed, ${removed.length} removed.`);
   } catch (error) {
-    const faults = error instanceof Problem ? (error.options.errors ?? []) : [];
-    say(`The route table was not reloaded; the one in force stays. ${faults.length === 0 ? String(error) : ""}`.trimEnd());
-    for (const fault of faults) say(faultLine(fault));
+    const issues = error instanceof Problem ? (error.options.errors ?? []) : [];
+    say(`The route table was not reloaded; the one in force stays. ${issues.length === 0 ? String(error) : ""}`.trimEnd());
+    for (const issue of issues) say(issueLine(issue));
   }
 };
 

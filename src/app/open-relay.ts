@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { StartFaults } from "#contract/start-faults.ts";
+import { StartIssues } from "#contract/start-issues.ts";
 import { createBacklog, type Backlog } from "#events/relay/backlog.ts";
 import type { KafkaOptions } from "#events/relay/kafka-sink.ts";
 import { createRelay } from "#events/relay/relay.ts";
@@ -8,7 +8,7 @@ import type { Database } from "#store/database.ts";
 import type { InstanceSettings } from "./settings.ts";
 import type { StartParts } from "./start-parts.ts";
 
-/** How Kafka is reached, its files read; undefined where none is configured. Throws `StartFaults` for files that cannot be read. */
+/** How Kafka is reached, its files read; undefined where none is configured. Throws `StartIssues` for files that cannot be read. */
 export const readKafkaOptions = async ({ events, instance }: InstanceSettings): Promise<KafkaOptions | undefined> => {
   if (events.kafkaBrokers.length === 0) return undefined;
   const {
@@ -18,12 +18,12 @@ export const readKafkaOptions = async ({ events, instance }: InstanceSettings): 
     kafkaSaslPasswordFile: passwordFile,
   } = events;
   const authority = caFile === undefined || !events.kafkaTls ? undefined : await readCertificates(caFile);
-  if (authority !== undefined && "fault" in authority) throw new StartFaults([{ path: "KAFKA_TLS_CA_FILE", message: authority.fault }]);
+  if (authority !== undefined && "issue" in authority) throw new StartIssues([{ path: "KAFKA_TLS_CA_FILE", message: authority.issue }]);
   const password =
     passwordFile === undefined
       ? undefined
       : await readFile(passwordFile, "utf8").catch((error: NodeJS.ErrnoException) => {
-          throw new StartFaults([
+          throw new StartIssues([
             { path: "KAFKA_SASL_PASSWORD_FILE", message: `${passwordFile} cannot be read (${error.code ?? "unknown"})` },
           ]);
         });

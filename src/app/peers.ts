@@ -8,7 +8,7 @@ import type { Service } from "#http/service.ts";
 import type { ServiceAddresses } from "./addresses.ts";
 import type { ServiceKey } from "./callers.ts";
 
-/** What a connection fault of a remote service is called towards its callers. */
+/** What a connection issue of a remote service is called towards its callers. */
 const unavailable: Readonly<Record<ServiceKey, ProblemCode>> = {
   gateway: "upstream_unavailable",
   pdp: "pdp_unavailable",

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { test } from "node:test";
-import { faultLine } from "#contract/start-faults.ts";
+import { issueLine } from "#contract/start-issues.ts";
 import { readInstanceSettings } from "./settings.ts";
 
 const random = (): string => randomBytes(32).toString("base64");
@@ -92,8 +92,8 @@ const refused: readonly (readonly [setting: string, value: string, says: RegExp,
   ["AGENT_CLIENTS", client({ client_id: "service:gateway" }), noService, "always"],
 ];
 
-test("a production instance with settings of its own has no fault", () => {
-  assert.deepEqual(readInstanceSettings(sound).faults, []);
+test("a production instance with settings of its own has no issue", () => {
+  assert.deepEqual(readInstanceSettings(sound).issues, []);
   for (const more of [
     { OIDC_SUBJECT_PREFIX: "person:" },
     { OIDC_SUBJECT_PREFIX: "acme|" },
@@ -105,18 +105,18 @@ test("a production instance with settings of its own has no fault", () => {
     { LISTEN_HOSTS: "0.0.0.0" },
     { TENANT_SALT: random() },
   ])
-    assert.deepEqual(readInstanceSettings({ ...sound, ...more }).faults, [], JSON.stringify(more));
+    assert.deepEqual(readInstanceSettings({ ...sound, ...more }).issues, [], JSON.stringify(more));
 });
 
 test("production refuses what would open it, each in words that name the setting", async (t) => {
   for (const [setting, value, says, when] of refused)
     await t.test(`${setting}=${value}`, () => {
-      const lines = readInstanceSettings({ ...sound, [setting]: value }).faults.map(faultLine);
+      const lines = readInstanceSettings({ ...sound, [setting]: value }).issues.map(issueLine);
       assert.equal(lines.length, 1, lines.join("\n"));
       assert.match(lines[0] ?? "", says);
       assert.ok(lines[0]?.includes(setting));
       if (value.length > 12) assert.ok(!/SECRET|TOKEN$|SALT/.test(setting) || !lines[0]?.includes(value), "no secret is shown");
-      const dev = readInstanceSettings({ ENVIRONMENT: "dev", [setting]: value }).faults.map(faultLine);
+      const dev = readInstanceSettings({ ENVIRONMENT: "dev", [setting]: value }).issues.map(issueLine);
       assert.equal(
         dev.some((line) => says.test(line)),
         when === "always",
@@ -128,6 +128,6 @@ test("production refuses what would open it, each in words that name the setting
 test("keys that are random are taken, all of a thousand", () => {
   for (let count = 0; count < 1000; count++) {
     const environment = { ...sound, SESSION_SECRETS: random(), OIDC_CLIENT_SECRET: randomBytes(24).toString("base64url") };
-    assert.deepEqual(readInstanceSettings(environment).faults, []);
+    assert.deepEqual(readInstanceSettings(environment).issues, []);
   }
 });

@@ -9,7 +9,7 @@ import type { StartPlan } from "./start/start-plan.ts";
 export type ProviderConnection = Awaited<ReturnType<typeof openProvider>>;
 
 /**
- * The OpenID provider at which people sign in: chosen here, for everybody who asks it anything. Throws `StartFaults` when OIDC_CA_FILE
+ * The OpenID provider at which people sign in: chosen here, for everybody who asks it anything. Throws `StartIssues` when OIDC_CA_FILE
  * cannot be used. Asks nothing yet: the provider may start later.
  */
 export const openProvider = async (

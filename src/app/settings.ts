@@ -9,18 +9,18 @@ import {
   type SettingsOf,
   type SettingTable,
 } from "#contract/setting.ts";
-import type { Fault } from "#contract/problem.ts";
-import { authnFaults, authnSettings } from "#authn/config.ts";
-import { crudFaults, crudSettings } from "#crud/config.ts";
-import { eventsFaults, eventsSettings } from "#events/config.ts";
-import { gatewayFaults, gatewaySettings, redisFaults } from "#gateway/config.ts";
-import { httpFaults, httpSettings } from "#http/config.ts";
+import type { Issue } from "#contract/problem.ts";
+import { authnIssues, authnSettings } from "#authn/config.ts";
+import { crudIssues, crudSettings } from "#crud/config.ts";
+import { eventsIssues, eventsSettings } from "#events/config.ts";
+import { gatewayIssues, gatewaySettings, redisFaults } from "#gateway/config.ts";
+import { httpIssues, httpSettings } from "#http/config.ts";
 import { membershipSettings } from "#membership/config.ts";
-import { pdpFaults, pdpSettings } from "#pdp/config.ts";
+import { pdpIssues, pdpSettings } from "#pdp/config.ts";
 import { readSecretsPolicy, secretsSettings } from "#secrets/config.ts";
 import { providerSettings, readStores } from "#secrets/providers/provider-kinds.ts";
-import { storeFaults, storeSettings } from "#store/config.ts";
-import { telemetryFaults, telemetrySettings } from "#telemetry/config.ts";
+import { storeIssues, storeSettings } from "#store/config.ts";
+import { telemetryIssues, telemetrySettings } from "#telemetry/config.ts";
 
 const serviceUrl = (env: string, service: string) =>
   setting(env, z.url({ protocol: /^https?$/, error: "must be an http or https URL" }).optional(), {
@@ -28,7 +28,7 @@ const serviceUrl = (env: string, service: string) =>
   });
 
 /** Settings of Sallyport itself; each module has its own in its `config.ts`. */
-const houseSettings = {
+const instanceSettings = {
   environment: setting("ENVIRONMENT", z.enum(["dev", "test", "production"]), {
     description: "dev and test allow demo sign-ins and insecure defaults; anything else must be production. Unset means production.",
     default: "production",
@@ -51,7 +51,7 @@ const houseSettings = {
 } satisfies SettingTable;
 
 /** What no single row can say: between machines, services speak over TLS. */
-const houseFaults = (config: SettingsOf<typeof houseSettings>, environment: Environment): readonly Fault[] => [
+const instanceIssues = (config: SettingsOf<typeof instanceSettings>, environment: Environment): readonly Issue[] => [
   ...config.listenHosts
     .filter((host) => isIP(host) === 0)
     .map((host) => ({ path: "LISTEN_HOSTS", message: `${host} is no address; it must be one of this machine, e.g. 127.0.0.1` })),
@@ -68,7 +68,7 @@ const houseFaults = (config: SettingsOf<typeof houseSettings>, environment: Envi
 
 /** Every module's table; the configuration manual, its schema and the doctor are made from it too. */
 export const settingTables = {
-  instance: houseSettings,
+  instance: instanceSettings,
   http: httpSettings,
   telemetry: telemetrySettings,
   store: storeSettings,
@@ -93,53 +93,53 @@ export const npmStartEnvironment = (environment: Readonly<Record<string, string 
 };
 
 /** What rows say together, of all modules. */
-const jointFaults = (settings: InstanceSettings): readonly Fault[] => {
+const jointIssues = (settings: InstanceSettings): readonly Issue[] => {
   const { environment: kind } = settings.instance;
   const stores = readStores(settings, kind);
   return [
-    ...houseFaults(settings.instance, kind),
-    ...httpFaults(settings.http),
-    ...telemetryFaults(settings.telemetry, kind),
-    ...storeFaults(settings.store, kind),
-    ...eventsFaults(settings.events, kind),
-    ...authnFaults(settings.authn, kind),
-    ...gatewayFaults(settings.gateway, kind),
+    ...instanceIssues(settings.instance, kind),
+    ...httpIssues(settings.http),
+    ...telemetryIssues(settings.telemetry, kind),
+    ...storeIssues(settings.store, kind),
+    ...eventsIssues(settings.events, kind),
+    ...authnIssues(settings.authn, kind),
+    ...gatewayIssues(settings.gateway, kind),
     ...redisFaults({ sessionStore: settings.gateway.sessionStore, redisUrl: settings.store.redisUrl }, kind),
-    ...pdpFaults(settings.pdp, kind),
-    ...crudFaults(settings.crud, kind),
-    ...stores.faults,
-    ...readSecretsPolicy(settings.secrets, kind, stores.stores).faults,
+    ...pdpIssues(settings.pdp, kind),
+    ...crudIssues(settings.crud, kind),
+    ...stores.issues,
+    ...readSecretsPolicy(settings.secrets, kind, stores.stores).issues,
   ];
 };
 
 /**
- * All settings with all their faults, those of several settings together included. What cannot be read has its default in
+ * All settings with all their issues, those of several settings together included. What cannot be read has its default in
  * `settings`, so that everything else can still be looked at; `unread` names those variables.
  */
 export const readInstanceSettings = (
   environment: Readonly<Record<string, string | undefined>>,
-): { readonly settings: InstanceSettings; readonly faults: readonly Fault[]; readonly unread: ReadonlySet<string> } => {
+): { readonly settings: InstanceSettings; readonly issues: readonly Issue[]; readonly unread: ReadonlySet<string> } => {
   const values: Record<string, unknown> = {};
-  const faults: Fault[] = [];
+  const issues: Issue[] = [];
   for (const [module, table] of Object.entries<SettingTable>(settingTables)) {
     const read = readSettings(table, environment);
-    faults.push(...read.faults);
+    issues.push(...read.issues);
     const readable = { ...environment };
-    for (const { path } of read.faults) delete readable[path];
+    for (const { path } of read.issues) delete readable[path];
     values[module] = Object.freeze(readSettings(table, readable).values);
   }
   const settings = Object.freeze(values) as InstanceSettings;
-  const unread = new Set(faults.map(({ path }) => path));
+  const unread = new Set(issues.map(({ path }) => path));
   // Node's own switch, which nothing here reads.
   if (settings.instance.environment === "production" && environment["NODE_TLS_REJECT_UNAUTHORIZED"] === "0")
-    faults.push({ path: "NODE_TLS_REJECT_UNAUTHORIZED", message: "must not be 0: no certificate would be looked at" });
+    issues.push({ path: "NODE_TLS_REJECT_UNAUTHORIZED", message: "must not be 0: no certificate would be looked at" });
   // Nothing reads it: an operator who relies on it must not start something else unseen.
   if (environment["MCP_STDIO_ALLOW"])
-    faults.push({
+    issues.push({
       path: "MCP_STDIO_ALLOW",
       message: "is no setting: name the servers in servers.yaml of the configuration folder (docs/reference/servers.md), and unset it",
     });
   // What a default stands for says nothing of its own.
-  faults.push(...jointFaults(settings).filter(({ path }) => path.split(", ").every((name) => !unread.has(name))));
-  return { settings, faults, unread };
+  issues.push(...jointIssues(settings).filter(({ path }) => path.split(", ").every((name) => !unread.has(name))));
+  return { settings, issues, unread };
 };

@@ -11,7 +11,7 @@ import { createRetention } from "#events/outbox-retention.ts";
 import type { Database } from "#store/database.ts";
 import { migrate } from "#store/migrate.ts";
 import { createPglite } from "#store/pglite.ts";
-import { openRedis, RedisFault, type Redis } from "#store/redis.ts";
+import { openRedis, RedisError, type Redis } from "#store/redis.ts";
 import { openRelay } from "./open-relay.ts";
 import type { InstanceSettings } from "./settings.ts";
 import { StartRefused } from "./start-refused.ts";
@@ -53,12 +53,12 @@ const connectRedis = async (parts: OpenStoreParts): Promise<Redis | undefined> =
   try {
     return parts.stack.use(await openRedis({ url, log, observe, caFile }));
   } catch (error) {
-    if (error instanceof RedisFault) throw new StartRefused(69, [`REDIS_URL: ${error.message}`]);
+    if (error instanceof RedisError) throw new StartRefused(69, [`REDIS_URL: ${error.message}`]);
     throw error;
   }
 };
 
-/** Only for what a fault kept from being announced. */
+/** Only for what an issue kept from being announced. */
 const ALONE_POLL_MS = 5_000;
 
 /** What is kept and what happened: the walls every service stands on. */

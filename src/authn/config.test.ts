@@ -3,32 +3,32 @@ import { randomBytes } from "node:crypto";
 import { test } from "node:test";
 import { readSettings } from "#contract/setting.ts";
 import { assuranceOf } from "./assurance.ts";
-import { authnFaults, authnSettings, identityMappingOf } from "./config.ts";
+import { authnIssues, authnSettings, identityMappingOf } from "./config.ts";
 
 const secret = randomBytes(32).toString("base64");
 const read = (environment: Record<string, string>) => readSettings(authnSettings, environment);
 
-test("without any variable everything has its default and nothing is at fault in dev", () => {
-  const { values, faults } = read({});
-  assert.deepEqual(faults, []);
-  assert.deepEqual(authnFaults(values, "dev"), []);
+test("without any variable everything has its default and nothing is at issue in dev", () => {
+  const { values, issues } = read({});
+  assert.deepEqual(issues, []);
+  assert.deepEqual(authnIssues(values, "dev"), []);
   assert.equal(values.oidcClientId, "sallyport-web");
   assert.deepEqual(values.oidcScopes, ["openid", "profile", "offline_access"]);
 });
 
 test("production names every variable that it misses", () => {
   assert.deepEqual(
-    authnFaults(read({}).values, "production").map((fault) => fault.path),
+    authnIssues(read({}).values, "production").map((issue) => issue.path),
     ["OIDC_CLIENT_SECRET", "OIDC_ISSUER", "SESSION_SECRETS"],
   );
   const { values } = read({ OIDC_ISSUER: "https://login.example", OIDC_CLIENT_SECRET: secret, SESSION_SECRETS: `${secret},${secret}` });
-  assert.deepEqual(authnFaults(values, "production"), []);
+  assert.deepEqual(authnIssues(values, "production"), []);
   assert.equal(values.sessionSecrets.length, 2);
 });
 
 test("an issuer off this machine is reached by TLS or not at all", () => {
   const paths = (environment: Record<string, string>) =>
-    authnFaults(read({ OIDC_CLIENT_SECRET: "x", ...environment }).values, "dev").map((fault) => fault.path);
+    authnIssues(read({ OIDC_CLIENT_SECRET: "x", ...environment }).values, "dev").map((issue) => issue.path);
   assert.deepEqual(paths({ OIDC_ISSUER: "http://login.example" }), ["OIDC_ISSUER, BEARER_ISSUERS"]);
   assert.deepEqual(paths({ BEARER_ISSUERS: "https://a.example,http://127.0.0.1.evil.example" }), ["OIDC_ISSUER, BEARER_ISSUERS"]);
   assert.deepEqual(paths({ OIDC_ISSUER: "http://localhost:9000" }), []);
@@ -59,12 +59,12 @@ const wrong: readonly (readonly [string, string])[] = [
 ];
 for (const [name, text] of wrong) {
   test(`refused: ${name} ${text.slice(0, 60)}`, () => {
-    const { faults } = read({ [name]: text });
+    const { issues } = read({ [name]: text });
     assert.deepEqual(
-      faults.map((fault) => fault.path),
+      issues.map((issue) => issue.path),
       [name],
     );
-    if (name === "SESSION_SECRETS") assert.ok(!(faults[0]?.message ?? secret).includes(secret.slice(0, 8)));
+    if (name === "SESSION_SECRETS") assert.ok(!(issues[0]?.message ?? secret).includes(secret.slice(0, 8)));
   });
 }
 
@@ -78,8 +78,8 @@ test("an own assurance map replaces the built-in one", () => {
 
 test("agents are read with what proves them", () => {
   const rows = [{ client_id: "bot", agent: "agent:bot", secret_sha256: "a".repeat(64), scopes: ["mcp.tools.invoke"] }];
-  const { values, faults } = read({ AGENT_CLIENTS: JSON.stringify(rows) });
-  assert.deepEqual(faults, []);
+  const { values, issues } = read({ AGENT_CLIENTS: JSON.stringify(rows) });
+  assert.deepEqual(issues, []);
   assert.deepEqual(values.agentClients, [
     { clientId: "bot", agent: "agent:bot", secretSha256: "a".repeat(64), scopes: ["mcp.tools.invoke"] },
   ]);

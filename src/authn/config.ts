@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { notPersons, tenantId } from "#contract/ids.ts";
 import { isTlsOrLoopback } from "#contract/loopback.ts";
-import type { Fault } from "#contract/problem.ts";
+import type { Issue } from "#contract/problem.ts";
 import { commaList, flag, setting, weakSecret, type SettingsOf, type SettingTable } from "#contract/setting.ts";
 import { keyWeakness, secretWeakness } from "#contract/weak-secret.ts";
 import { agentClientsText } from "./agent-clients.ts";
@@ -131,26 +131,26 @@ export const authnSettings = {
 export type AuthnConfig = SettingsOf<typeof authnSettings>;
 
 /** What no single row can say: in production an own provider, its secret, root secrets, and TLS towards every issuer. */
-export const authnFaults = (config: AuthnConfig, environment: "dev" | "test" | "production"): readonly Fault[] => {
-  const faults: Fault[] = [];
+export const authnIssues = (config: AuthnConfig, environment: "dev" | "test" | "production"): readonly Issue[] => {
+  const issues: Issue[] = [];
   const plain = [config.oidcIssuer, ...config.bearerIssuers].filter((issuer) => issuer !== undefined && !isTlsOrLoopback(issuer));
-  if (plain.length > 0) faults.push({ path: "OIDC_ISSUER, BEARER_ISSUERS", message: "must be https unless on loopback" });
+  if (plain.length > 0) issues.push({ path: "OIDC_ISSUER, BEARER_ISSUERS", message: "must be https unless on loopback" });
   if ((config.oidcIssuer !== undefined || environment === "production") && config.oidcClientSecret === undefined)
-    faults.push({ path: "OIDC_CLIENT_SECRET", message: "must be set with OIDC_ISSUER" });
+    issues.push({ path: "OIDC_CLIENT_SECRET", message: "must be set with OIDC_ISSUER" });
   if (config.oidcIssuer === undefined && config.oidcProvision !== "off")
-    faults.push({ path: "OIDC_PROVISION", message: "needs OIDC_ISSUER: people of the embedded issuer are nodes of the graph already" });
+    issues.push({ path: "OIDC_PROVISION", message: "needs OIDC_ISSUER: people of the embedded issuer are nodes of the graph already" });
   if (config.oidcIssuer === undefined && config.oidcGroupsClaim !== undefined)
-    faults.push({ path: "OIDC_GROUPS_CLAIM", message: "needs OIDC_ISSUER" });
-  faults.push(
+    issues.push({ path: "OIDC_GROUPS_CLAIM", message: "needs OIDC_ISSUER" });
+  issues.push(
     ...weakSecret("OIDC_CLIENT_SECRET", config.oidcIssuer === undefined ? undefined : config.oidcClientSecret, secretWeakness, environment),
     ...config.sessionSecrets.flatMap((secret) => weakSecret("SESSION_SECRETS", secret, keyWeakness, environment)),
   );
-  if (environment !== "production") return faults;
+  if (environment !== "production") return issues;
   if (config.oidcIssuer === undefined)
-    faults.push({ path: "OIDC_ISSUER", message: "must be set: the embedded issuer is for ENVIRONMENT dev and test" });
+    issues.push({ path: "OIDC_ISSUER", message: "must be set: the embedded issuer is for ENVIRONMENT dev and test" });
   if (config.sessionSecrets.length === 0)
-    faults.push({ path: "SESSION_SECRETS", message: "must be set: base64 of 32 random bytes, e.g. openssl rand -base64 32" });
-  return faults;
+    issues.push({ path: "SESSION_SECRETS", message: "must be set: base64 of 32 random bytes, e.g. openssl rand -base64 32" });
+  return issues;
 };
 
 /** How claims of the configured provider become identities. */

@@ -205,7 +205,7 @@ test("a body that is no form, or too large a one, is invalid_request", async () 
   assert.deepEqual([large.status, (await bodyOf(large))["error"]], [400, "invalid_request"]);
 });
 
-test("an issuer that does not answer is 503 with Retry-After, and a fault of ours tells nothing", async () => {
+test("an issuer that does not answer is 503 with Retry-After, and an issue of ours tells nothing", async () => {
   const away = createTokenExchange({ ...parts, check: () => Promise.reject(new Problem("identity_provider_unavailable")) });
   const response = await post(await form(), hr, away);
   assert.deepEqual([response.status, (await bodyOf(response))["error"]], [503, "temporarily_unavailable"]);

@@ -4,7 +4,7 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import { InstanceSecretFault, parseSecret, readInstanceSecrets } from "./instance-secret.ts";
+import { InstanceSecretError, parseSecret, readInstanceSecrets } from "./instance-secret.ts";
 
 const folder = async (t: TestContext): Promise<string> => {
   const made = await mkdtemp(join(tmpdir(), "sallyport-secret-"));
@@ -56,7 +56,7 @@ test("a damaged secret stops the start with advice, and is neither replaced nor 
   await writeFile(path, "c2hvcnQ=\n");
   await assert.rejects(
     read(data),
-    (error) => error instanceof InstanceSecretFault && error.message.includes(path) && !error.message.includes("c2hvcnQ"),
+    (error) => error instanceof InstanceSecretError && error.message.includes(path) && !error.message.includes("c2hvcnQ"),
   );
   assert.equal(await readFile(path, "utf8"), "c2hvcnQ=\n");
 });
@@ -68,7 +68,7 @@ test("secrets that are given win and no file is made; production takes no other"
   assert.deepEqual(await readdir(data), []);
   await assert.rejects(
     read(data, "production"),
-    (error) => error instanceof InstanceSecretFault && error.message.includes("SESSION_SECRETS"),
+    (error) => error instanceof InstanceSecretError && error.message.includes("SESSION_SECRETS"),
   );
   assert.deepEqual(await readdir(data), []);
 });
@@ -94,7 +94,7 @@ test("a secret that is missing beside what it sealed is never made anew unasked"
   await assert.rejects(
     read(data, "dev", [], sealed),
     (error) =>
-      error instanceof InstanceSecretFault && error.message.includes(join(data, "keys", "instance")) && error.message.includes("openssl"),
+      error instanceof InstanceSecretError && error.message.includes(join(data, "keys", "instance")) && error.message.includes("openssl"),
   );
   await assert.rejects(readdir(join(data, "keys")), { code: "ENOENT" });
   await mkdir(join(data, "keys"));

@@ -6,8 +6,8 @@ import type { InstanceSecrets } from "./seal.ts";
 const BYTES = 32;
 
 /** Sallyport cannot start with the secret it found. The message says what to do; it never holds the secret. */
-export class InstanceSecretFault extends Error {
-  override readonly name = "InstanceSecretFault";
+export class InstanceSecretError extends Error {
+  override readonly name = "InstanceSecretError";
   /** sysexits.h: configuration. */
   readonly exitCode = 78;
 }
@@ -41,7 +41,7 @@ const read = async (path: string): Promise<string | undefined> => {
   } catch (error) {
     const { code = "unknown" } = error as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
-    throw new InstanceSecretFault(`${path} cannot be read (${code}).`);
+    throw new InstanceSecretError(`${path} cannot be read (${code}).`);
   }
 };
 
@@ -53,18 +53,18 @@ interface SecretPlace {
 
 const pathIn = (dataFolder: string): string => join(dataFolder, "keys", "instance");
 
-/** The root secrets as they are; undefined where the first start is to make one. Changes nothing. Throws `InstanceSecretFault`. */
+/** The root secrets as they are; undefined where the first start is to make one. Changes nothing. Throws `InstanceSecretError`. */
 export const findInstanceSecrets = async ({ given, dataFolder, environment }: SecretPlace): Promise<InstanceSecrets | undefined> => {
   const [first, ...rest] = given;
   if (first !== undefined) return [first, ...rest];
   if (environment === "production")
-    throw new InstanceSecretFault("SESSION_SECRETS must be set: 32 random bytes in base64, e.g. `openssl rand -base64 32`.");
+    throw new InstanceSecretError("SESSION_SECRETS must be set: 32 random bytes in base64, e.g. `openssl rand -base64 32`.");
   const path = pathIn(dataFolder);
   const text = await read(path);
   if (text === undefined) return undefined;
   const secret = parseSecret(text.trim());
   if (secret === undefined)
-    throw new InstanceSecretFault(`${path} is damaged: it holds no 32 bytes in base64. Restore it, or remove it to lose all sessions.`);
+    throw new InstanceSecretError(`${path} is damaged: it holds no 32 bytes in base64. Restore it, or remove it to lose all sessions.`);
   return [secret];
 };
 
@@ -73,13 +73,13 @@ const LOST =
   "all sessions and signing keys then end, and the arguments kept with access requests stay shut.";
 
 /** Why a database that holds what other secrets sealed cannot be gone on with: none is there, or none that opens it. */
-export const foreignSecret = (parts: SecretPlace & { readonly isMissing: boolean }): InstanceSecretFault => {
+export const foreignSecret = (parts: SecretPlace & { readonly isMissing: boolean }): InstanceSecretError => {
   const path = pathIn(parts.dataFolder);
   if (parts.isMissing)
-    return new InstanceSecretFault(
+    return new InstanceSecretError(
       `${path} is missing, and the database holds what was sealed with it. Put it back from a backup of the folder. ${LOST}`,
     );
-  return new InstanceSecretFault(
+  return new InstanceSecretError(
     `${parts.given.length > 0 ? "SESSION_SECRETS holds no secret" : `${path} is not the secret`} under which the keys in this database were sealed. ` +
       `Put the right one back. To change it, name both for a while: SESSION_SECRETS=<new>,<old>. ${LOST}`,
   );
@@ -88,7 +88,7 @@ export const foreignSecret = (parts: SecretPlace & { readonly isMissing: boolean
 /**
  * The root secrets from which every key of Sallyport is derived: those of SESSION_SECRETS, else (dev and test) the one in
  * `<data>/keys/instance`, made at the first start and readable by its owner alone. Losing it ends all sessions and
- * signing keys; it opens everything that is sealed at rest, and no other takes its place unasked. Throws `InstanceSecretFault`.
+ * signing keys; it opens everything that is sealed at rest, and no other takes its place unasked. Throws `InstanceSecretError`.
  */
 export const readInstanceSecrets = async (
   parts: SecretPlace & {
@@ -107,6 +107,6 @@ export const readInstanceSecrets = async (
   // A backup or a copy may have widened it.
   await chmod(path, 0o600);
   const secrets = await findInstanceSecrets(parts);
-  if (secrets === undefined) throw new InstanceSecretFault(`${path} was removed while it was read.`);
+  if (secrets === undefined) throw new InstanceSecretError(`${path} was removed while it was read.`);
   return secrets;
 };

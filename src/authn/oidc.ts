@@ -24,7 +24,7 @@ export const createOidcClient = (parts: OidcClientParts): OidcClient => {
     scope: answer.scope,
   });
 
-  /** A token for an upstream. What the provider refuses is our fault towards the client, not the client's. */
+  /** A token for an upstream. What the provider refuses is our issue towards the client, not the client's. */
   const issue = async (grant: (config: openid.Configuration) => Promise<openid.TokenEndpointResponse>): Promise<ProviderTokens> => {
     const config = await provider.configuration();
     const answer = await grant(config).catch((cause: unknown) => {

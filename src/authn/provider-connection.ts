@@ -20,13 +20,13 @@ export interface ProviderConnection {
   configuration(): Promise<openid.Configuration>;
   /** Asks now, whatever is kept. */
   probe(): Promise<void>;
-  /** Whether a fault is the provider's absence rather than its answer. */
-  isOutage(fault: unknown): boolean;
+  /** Whether an issue is the provider's absence rather than its answer. */
+  isOutage(issue: unknown): boolean;
   /** Whether what was to be sent surely had no effect there: it was never sent, or it was plainly refused. */
-  isUntaken(fault: unknown): boolean;
+  isUntaken(issue: unknown): boolean;
 }
 
-/** The provider is not there: nobody's fault who asks. */
+/** The provider is not there: nobody's issue who asks. */
 export const providerAway = (cause: unknown): Problem =>
   new Problem("identity_provider_unavailable", {
     detail: "The identity provider does not answer.",
@@ -96,23 +96,23 @@ export const createProviderConnection = (parts: ProviderConnectionParts): Provid
         throw providerAway(cause);
       });
     },
-    isUntaken: (fault) => {
+    isUntaken: (issue) => {
       // Without its metadata, or with its breaker open, nothing is sent.
-      if (fault instanceof Problem || (fault instanceof Error && fault.cause instanceof Problem)) return true;
-      if (fault instanceof openid.ResponseBodyError || fault instanceof openid.WWWAuthenticateChallengeError) return fault.status < 500;
-      return wasNeverSent(fault);
+      if (issue instanceof Problem || (issue instanceof Error && issue.cause instanceof Problem)) return true;
+      if (issue instanceof openid.ResponseBodyError || issue instanceof openid.WWWAuthenticateChallengeError) return issue.status < 500;
+      return wasNeverSent(issue);
     },
-    isOutage: (fault) => {
+    isOutage: (issue) => {
       // What our own `fetch` of the provider throws arrives wrapped.
-      const inner = fault instanceof Error ? fault.cause : undefined;
+      const inner = issue instanceof Error ? issue.cause : undefined;
       if (inner instanceof Problem) return inner.code === "identity_provider_unavailable";
       if (inner instanceof Response) return inner.status >= 500;
-      if (fault instanceof openid.ResponseBodyError) return fault.status >= 500;
-      if (fault instanceof openid.AuthorizationResponseError)
-        return fault.error === "temporarily_unavailable" || fault.error === "server_error";
-      const code = (fault as { code?: unknown }).code;
-      if (fault instanceof openid.ClientError) return code === "OAUTH_TIMEOUT" || code === "OAUTH_ABORT";
-      return fault instanceof TypeError && (fault.message === "fetch failed" || fault.message === "terminated");
+      if (issue instanceof openid.ResponseBodyError) return issue.status >= 500;
+      if (issue instanceof openid.AuthorizationResponseError)
+        return issue.error === "temporarily_unavailable" || issue.error === "server_error";
+      const code = (issue as { code?: unknown }).code;
+      if (issue instanceof openid.ClientError) return code === "OAUTH_TIMEOUT" || code === "OAUTH_ABORT";
+      return issue instanceof TypeError && (issue.message === "fetch failed" || issue.message === "terminated");
     },
   };
 };

@@ -1,6 +1,6 @@
 import { isObject } from "./is-object.ts";
 import type { Endpoint, ReplyOf, SentBody, SentParams, SentQuery } from "./endpoint.ts";
-import { isProblemCode, Problem, type Fault, type ProblemBody } from "./problem.ts";
+import { isProblemCode, Problem, type Issue, type ProblemBody } from "./problem.ts";
 
 /** Where a request goes: the service's own `fetch` in one process, an HTTP client elsewhere, `fetch` in a browser. */
 export type Peer = (request: Request) => Promise<Response>;
@@ -59,7 +59,7 @@ export const readProblem = async (response: Response): Promise<Problem> => {
   }
   return new Problem(code as never, {
     detail: typeof detail === "string" ? detail : undefined,
-    errors: Array.isArray(errors) ? (errors as readonly Fault[]) : undefined,
+    errors: Array.isArray(errors) ? (errors as readonly Issue[]) : undefined,
     type: type === `urn:sallyport:problem:${code}` ? undefined : type,
     members,
     headers,

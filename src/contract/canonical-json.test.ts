@@ -3,7 +3,7 @@ import { test } from "node:test";
 import canonicalize from "canonicalize";
 import fc from "fast-check";
 import { canonicalJson } from "./canonical-json.ts";
-import { faultOfJson } from "./json-members.ts";
+import { issueOfJson } from "./json-members.ts";
 
 /** Names whose order differs between code units, code points and numbers, and that objects treat in a way of their own. */
 const names = fc.oneof(
@@ -122,12 +122,12 @@ test("what passes as having a canonical form has one, at any depth", () => {
   for (const depth of [0, 10, 499, 500, 501, 502, 900, 5_000]) {
     let value: unknown = "x";
     for (let at = 0; at < depth; at++) value = at % 2 === 0 ? [value] : { a: value };
-    if (faultOfJson(value) === undefined) assert.equal(typeof canonicalJson({ within: [value] }), "string", `${depth}`);
+    if (issueOfJson(value) === undefined) assert.equal(typeof canonicalJson({ within: [value] }), "string", `${depth}`);
     else assert.ok(depth > 500, `${depth}`);
   }
   fc.assert(
     fc.property(values, (value) => {
-      if (faultOfJson(value) === undefined) canonicalJson(value);
+      if (issueOfJson(value) === undefined) canonicalJson(value);
       else assert.throws(() => canonicalJson(value), TypeError);
     }),
   );

@@ -28,7 +28,7 @@ export const MAX_CONFIG_BYTES = 262_144;
 /** Most bytes of a system as JSON with one blank a level, as an import of a large document writes it. */
 export const MAX_SYSTEM_BYTES = 8_388_608;
 
-export const configFault = z.object({
+export const configIssue = z.object({
   path: z.string(),
   message: z.string(),
   code: z.string().optional(),
@@ -116,13 +116,13 @@ export const configWritten = z.object({
   warnings: z.array(z.string()),
   /** Of a dry run alone: whether it would be taken, and if not, why. */
   valid: z.boolean().optional(),
-  errors: z.array(configFault).optional(),
+  errors: z.array(configIssue).optional(),
 });
 export type ConfigWritten = z.infer<typeof configWritten>;
 
 /** What was taken away is listed where its state is asked for. */
 const state = z.enum(["serving", "degraded", "off", "deleted"]);
-const degraded = z.object({ errors: z.array(configFault), serving_version: z.number().int().nullable() });
+const degraded = z.object({ errors: z.array(configIssue), serving_version: z.number().int().nullable() });
 
 const object = z.object({
   name: z.string(),
@@ -399,7 +399,7 @@ export const importConfig = endpoint("crud", "POST", "/config/import", {
     unchanged: z.number().int(),
     /** Of a dry run alone. */
     valid: z.boolean().optional(),
-    errors: z.array(configFault).optional(),
+    errors: z.array(configIssue).optional(),
   }),
   ...mayWrite("config/write"),
   problems: writeProblems.filter((code) => code !== "cross_tenant" && code !== "not_found"),
@@ -412,7 +412,7 @@ export const reloadConfig = endpoint("crud", "POST", "/config/reload", {
     set_version: z.number().int(),
     /** `<kind>/<name>` of what changed on disk and now serves; what is gone from there is among them. */
     taken: z.array(z.string()),
-    degraded: z.array(z.object({ name: z.string(), errors: z.array(configFault) })),
+    degraded: z.array(z.object({ name: z.string(), errors: z.array(configIssue) })),
   }),
   ...mayWrite("deployment/reload_config"),
   summary: "Take up what changed in the configuration folders, as a start would.",

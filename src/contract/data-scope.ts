@@ -49,9 +49,9 @@ export const writeRowFilter = (filter: RowFilter, refused: (why: "column" | "val
   if (filter.kind === "none" || filter.values.length === 0) return "1=0";
   const columns = [filter.column, ...(filter.own === undefined ? [] : [filter.own.column])];
   const values = [...filter.values, ...(filter.own === undefined ? [] : [filter.own.value])];
-  const fault = columns.every(isFilterColumn) ? (values.every(isId) ? undefined : "value") : "column";
-  if (fault !== undefined) {
-    refused(fault);
+  const issue = columns.every(isFilterColumn) ? (values.every(isId) ? undefined : "value") : "column";
+  if (issue !== undefined) {
+    refused(issue);
     return "1=0";
   }
   const list = filter.values.map((value) => `'${value}'`).join(", ");

@@ -35,7 +35,7 @@ export interface EndpointShape<
   readonly query?: Query;
   /** JSON body. */
   readonly body?: Body;
-  /** The handler reads the body itself and answers its faults as its own protocol does (JSON-RPC): with the reply's form and one of these statuses. */
+  /** The handler reads the body itself and answers its issues as its own protocol does (JSON-RPC): with the reply's form and one of these statuses. */
   readonly ownBody?: { readonly statuses: readonly number[] };
   /** The body is a text of one of these media types, which the handler reads itself; beside no `body`. */
   readonly textBody?: readonly string[];

@@ -123,7 +123,7 @@ export const idempotencyKey = z.string().regex(/^[A-Za-z0-9._:-]{1,128}$/, "must
 
 /** AuthZEN's X-Request-ID, which every answer gives back unchanged. */
 export const isRequestId = (id: string): boolean => /^[\x20-\x7e]{1,256}$/.test(id);
-export const requestIdFault = { path: "header.x-request-id", message: "must be 1 to 256 printable ASCII characters" };
+export const requestIdIssue = { path: "header.x-request-id", message: "must be 1 to 256 printable ASCII characters" };
 
 /** Correlation id as accepted from a caller. */
 export const correlationIdPattern = /^[A-Za-z0-9._-]{1,128}$/;

@@ -12,7 +12,7 @@ const MORE_DIGITS = "holds a number that no double holds: send it as text, where
  * UTF-8 can carry, a number that no double holds, unless `keepsDigits`, or nesting beyond all sense. Such a value cannot be digested,
  * recorded or sent on as it was. Cost: one walk.
  */
-export const faultOfJson = (value: unknown, keepsDigits = false, depth = 0): string | undefined => {
+export const issueOfJson = (value: unknown, keepsDigits = false, depth = 0): string | undefined => {
   if (typeof value === "string") return value.isWellFormed() ? undefined : "holds half a surrogate pair";
   if (typeof value === "number") return Number.isFinite(value) ? undefined : "holds a number that is too large";
   if (typeof value !== "object" || value === null) return undefined;
@@ -20,14 +20,14 @@ export const faultOfJson = (value: unknown, keepsDigits = false, depth = 0): str
   if (depth > DEEPEST) return `is nested deeper than ${DEEPEST}`;
   if (Array.isArray(value)) {
     for (const item of value) {
-      const fault = faultOfJson(item, keepsDigits, depth + 1);
-      if (fault !== undefined) return fault;
+      const issue = issueOfJson(item, keepsDigits, depth + 1);
+      if (issue !== undefined) return issue;
     }
     return undefined;
   }
   for (const [name, item] of Object.entries(value)) {
-    const fault = name.isWellFormed() ? faultOfJson(item, keepsDigits, depth + 1) : "holds half a surrogate pair";
-    if (fault !== undefined) return fault;
+    const issue = name.isWellFormed() ? issueOfJson(item, keepsDigits, depth + 1) : "holds half a surrogate pair";
+    if (issue !== undefined) return issue;
   }
   return undefined;
 };
@@ -52,6 +52,6 @@ export const anyMembers = recordOf(z.string(), z.unknown());
 
 /** An object of any members, each with a canonical form. */
 export const jsonMembers = anyMembers.superRefine((members, context) => {
-  const message = faultOfJson(members);
+  const message = issueOfJson(members);
   if (message !== undefined) context.addIssue({ code: "custom", message });
 });

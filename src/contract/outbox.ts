@@ -17,7 +17,7 @@ const outboxItem = z.object({
   next_at: timestamp.optional(),
   /** Given up then, and copied to the topic's dead letters. */
   dead_at: timestamp.optional(),
-  /** Kafka's word for the last fault. */
+  /** Kafka's word for the last issue. */
   error: z.string().optional(),
   /** Of its data. */
   bytes: z.int(),

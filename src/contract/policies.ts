@@ -22,7 +22,7 @@ const fileText = z
 /** Texts by path; what is not named stays as it is in `from_version`, `null` removes a file. */
 export const policyFileChanges = z.record(filePath, fileText.nullable());
 
-export const policyFault = z.object({
+export const policyIssue = z.object({
   path: z.string(),
   message: z.string(),
   code: z.string().optional(),
@@ -44,9 +44,9 @@ export type CaseResults = z.infer<typeof caseResults>;
 /** `valid`: no errors and nothing that lint refuses. Cases are run only of what is valid. */
 export const policyReport = z.object({
   valid: z.boolean(),
-  errors: z.array(policyFault),
-  warnings: z.array(policyFault),
-  lint: z.array(policyFault),
+  errors: z.array(policyIssue),
+  warnings: z.array(policyIssue),
+  lint: z.array(policyIssue),
   cases: caseResults,
 });
 export type PolicyReport = z.infer<typeof policyReport>;

@@ -156,7 +156,7 @@ export const problemDetails: Readonly<Record<ProblemCode, string>> = {
   plan_stale:
     "What was planned is too old, another's, or about something that has changed since: nothing was done. Plan again with dry_run.",
   source_changed: "Somebody wrote the source meanwhile: it stays, and the copy stays. Look at both, then try again.",
-  policy_invalid: "Mend the faults that are listed, then try again.",
+  policy_invalid: "Correct the issues that are listed, then try again.",
   cases_failed: "Mend the policies or the cases, until all of them hold.",
   matrix_not_acknowledged: "Look at the difference, and send what it names to acknowledge it.",
   not_a_draft: "A version that was activated stays; activate another one instead.",
@@ -181,7 +181,7 @@ export const problemDetails: Readonly<Record<ProblemCode, string>> = {
   mapping_error: "The arguments do not say on what to decide. Compare them with the tool's inputSchema.",
   unknown_parameter: "Leave out the parameters that the endpoint does not document.",
   unknown_member: "Leave out the members that the endpoint does not document.",
-  routes_invalid: "Mend the faults in errors and load the table again.",
+  routes_invalid: "Correct the issues in errors and load the table again.",
   too_old: "Ask from oldest_version on. Older changes are only kept as the last word about each node and edge (GRAPH_LOG_DAYS).",
   unprocessable: "Mend what errors names, each by its place in what was sent, and send it again.",
   invalid_denial_binding: "Repeat the refused call, and ask within ten minutes with what the new refusal says.",

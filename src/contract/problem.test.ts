@@ -20,14 +20,14 @@ test("each code of the list is one that the program says: clients are promised n
   );
 });
 
-test("a problem lists fifty faults and says how many more there are, and no place at any length", () => {
-  const faults = (count: number) => Array.from({ length: count }, (_, at) => ({ path: `/m${at}`, message: "is not known here" }));
-  const many = new Problem("invalid_body", { errors: faults(75_000) });
-  assert.deepEqual([many.options.errors, many.options.detail], [faults(50), "74950 more faults are not listed."]);
-  const said = new Problem("invalid_body", { errors: faults(51), detail: "Not this." });
-  assert.deepEqual([said.options.errors?.length, said.options.detail], [50, "Not this. 1 more faults are not listed."]);
-  const few = new Problem("invalid_body", { errors: faults(50) });
-  assert.deepEqual([few.options.errors, few.options.detail], [faults(50), undefined]);
+test("a problem lists fifty issues and says how many more there are, and no place at any length", () => {
+  const issues = (count: number) => Array.from({ length: count }, (_, at) => ({ path: `/m${at}`, message: "is not known here" }));
+  const many = new Problem("invalid_body", { errors: issues(75_000) });
+  assert.deepEqual([many.options.errors, many.options.detail], [issues(50), "74950 more issues are not listed."]);
+  const said = new Problem("invalid_body", { errors: issues(51), detail: "Not this." });
+  assert.deepEqual([said.options.errors?.length, said.options.detail], [50, "Not this. 1 more issues are not listed."]);
+  const few = new Problem("invalid_body", { errors: issues(50) });
+  assert.deepEqual([few.options.errors, few.options.detail], [issues(50), undefined]);
   const long = new Problem("invalid_body", { errors: [{ path: `/${"a".repeat(900_000)}`, message: "is wrong", code: "x" }] });
   assert.deepEqual(long.options.errors, [{ path: `/${"a".repeat(511)}…`, message: "is wrong", code: "x" }]);
 });

@@ -16,7 +16,7 @@ const row = (status: number, title: string, rpc?: number): CodeRow => (rpc === u
 const internal = (title: string): CodeRow => ({ status: 503, title, fails: "internal" });
 const upstream = (status: number, title: string): CodeRow => ({ status, title, fails: "upstream" });
 
-const uriFault = (title: string): CodeRow => row(400, title);
+const uriIssue = (title: string): CodeRow => row(400, title);
 
 export const problemCodes = {
   // 400: unreadable or ambiguous
@@ -49,28 +49,28 @@ export const problemCodes = {
   query_encoding: row(400, "A query parameter is not well encoded"),
   value_too_deep: row(400, "The value is nested too deeply"),
   purpose_required: row(400, "State a purpose of 10 to 200 characters"),
-  uri_required: uriFault("A secret URI is required"),
-  uri_type: uriFault("A secret URI is text"),
-  uri_too_long: uriFault("The secret URI is too long"),
-  uri_control: uriFault("The secret URI holds a control character or stray space"),
-  uri_syntax: uriFault("The secret URI is malformed"),
-  uri_scheme: uriFault("The secret URI's scheme is unknown"),
-  uri_authority: uriFault("The secret URI's mount is wrong"),
-  uri_path_empty: uriFault("The secret URI has no path"),
-  uri_percent: uriFault("The secret URI's path may not be percent-encoded"),
-  uri_empty_segment: uriFault("The secret URI has an empty segment"),
-  uri_dot_segment: uriFault("The secret URI has a dot segment"),
-  uri_segment: uriFault("The secret URI has a character that a segment may not hold"),
-  uri_segment_reserved: uriFault("The secret URI has a reserved segment"),
-  uri_key: uriFault("The secret URI's key is malformed"),
-  uri_key_empty: uriFault("The secret URI's key is empty"),
-  uri_key_encoding: uriFault("The secret URI's key is not well encoded"),
-  uri_key_reserved: uriFault("The secret URI's key is reserved"),
-  uri_query: uriFault("The secret URI's query is wrong"),
-  uri_query_repeated: uriFault("The secret URI's version is repeated"),
-  uri_version: uriFault("The secret URI's version is wrong"),
-  uri_version_unsupported: uriFault("This provider has no versions"),
-  uri_version_not_allowed: uriFault("No version may be named here"),
+  uri_required: uriIssue("A secret URI is required"),
+  uri_type: uriIssue("A secret URI is text"),
+  uri_too_long: uriIssue("The secret URI is too long"),
+  uri_control: uriIssue("The secret URI holds a control character or stray space"),
+  uri_syntax: uriIssue("The secret URI is malformed"),
+  uri_scheme: uriIssue("The secret URI's scheme is unknown"),
+  uri_authority: uriIssue("The secret URI's mount is wrong"),
+  uri_path_empty: uriIssue("The secret URI has no path"),
+  uri_percent: uriIssue("The secret URI's path may not be percent-encoded"),
+  uri_empty_segment: uriIssue("The secret URI has an empty segment"),
+  uri_dot_segment: uriIssue("The secret URI has a dot segment"),
+  uri_segment: uriIssue("The secret URI has a character that a segment may not hold"),
+  uri_segment_reserved: uriIssue("The secret URI has a reserved segment"),
+  uri_key: uriIssue("The secret URI's key is malformed"),
+  uri_key_empty: uriIssue("The secret URI's key is empty"),
+  uri_key_encoding: uriIssue("The secret URI's key is not well encoded"),
+  uri_key_reserved: uriIssue("The secret URI's key is reserved"),
+  uri_query: uriIssue("The secret URI's query is wrong"),
+  uri_query_repeated: uriIssue("The secret URI's version is repeated"),
+  uri_version: uriIssue("The secret URI's version is wrong"),
+  uri_version_unsupported: uriIssue("This provider has no versions"),
+  uri_version_not_allowed: uriIssue("No version may be named here"),
 
   // 401, 403: who, and may they
   unauthenticated: row(401, "Sign in first"),
@@ -154,7 +154,7 @@ export const problemCodes = {
   target_exists: row(409, "There is something at the target"),
   source_changed: row(409, "The source changed meanwhile"),
   plan_stale: row(409, "The plan no longer fits"),
-  policy_invalid: row(409, "The policies have faults"),
+  policy_invalid: row(409, "The policies have issues"),
   cases_failed: row(409, "Cases of the policies fail"),
   matrix_not_acknowledged: row(409, "The difference of the matrix was not acknowledged"),
   not_a_draft: row(409, "Only a draft can be dropped"),
@@ -178,7 +178,7 @@ export const problemCodes = {
   mapping_error: row(422, "The tool's mapping gives nothing to decide on", -32602),
   unknown_parameter: row(422, "A parameter is unknown"),
   unknown_member: row(422, "A member is unknown"),
-  routes_invalid: row(422, "The route table has faults; the one in force stays"),
+  routes_invalid: row(422, "The route table has issues; the one in force stays"),
   too_old: row(422, "The log does not go back so far"),
   unprocessable: row(422, "Well-formed, but wrong"),
   invalid_denial_binding: row(422, "The request does not fit the denial that it names"),
@@ -186,7 +186,7 @@ export const problemCodes = {
   edge_not_allowed: row(422, "An edge of this kind cannot join these two"),
   label_mismatch: row(422, "The label is not the actor's"),
   digest_mismatch: row(422, "The digest is not the definition's"),
-  import_refused: row(422, "The file has faults"),
+  import_refused: row(422, "The file has issues"),
   schema_refused: row(422, "The schema is not taken"),
   cross_tenant: row(422, "It would cross tenants"),
   too_many: row(422, "Too many"),
@@ -250,8 +250,8 @@ export const problemCodes = {
 
 export type ProblemCode = keyof typeof problemCodes;
 
-/** One fault of the input. `path` is a JSON Pointer into the body, or `query.<name>`, `header.<name>`, a variable. */
-export interface Fault {
+/** One issue of the input. `path` is a JSON Pointer into the body, or `query.<name>`, `header.<name>`, a variable. */
+export interface Issue {
   readonly path: string;
   readonly message: string;
   readonly code?: string;
@@ -269,7 +269,7 @@ export interface ProblemOptions {
   /** May be shown to the caller: never a secret, a token or the text that was refused. */
   readonly detail?: string;
   /** All of them, in their order; the first 50 are kept. */
-  readonly errors?: readonly Fault[];
+  readonly errors?: readonly Issue[];
   /** Further members of the body, e.g. `decision_id`, `reason`, `step_up`. Wire names; never a standard one. */
   readonly members?: Readonly<Record<string, unknown>> & { readonly [name in StandardMember]?: never };
   /** URI of the kind of problem, where a profile of a standard names its own. */
@@ -285,22 +285,22 @@ export interface ProblemOptions {
   readonly cause?: unknown;
 }
 
-/** Most faults that a problem lists, and most characters of a place that it names: what is refused is not answered at greater length than it was sent. */
-export const MAX_FAULTS = 50;
+/** Most issues that a problem lists, and most characters of a place that it names: what is refused is not answered at greater length than it was sent. */
+export const MAX_ISSUES = 50;
 const MAX_PATH = 512;
 
-const listed = (errors: readonly Fault[]): readonly Fault[] =>
+const listed = (errors: readonly Issue[]): readonly Issue[] =>
   errors
-    .slice(0, MAX_FAULTS)
-    .map((fault) => (fault.path.length > MAX_PATH ? { ...fault, path: `${fault.path.slice(0, MAX_PATH)}…` } : fault));
+    .slice(0, MAX_ISSUES)
+    .map((issue) => (issue.path.length > MAX_PATH ? { ...issue, path: `${issue.path.slice(0, MAX_PATH)}…` } : issue));
 
-/** Options as they are kept: at most so many faults, and how many more there were. */
+/** Options as they are kept: at most so many issues, and how many more there were. */
 const bounded = (options: ProblemOptions): ProblemOptions => {
   if (options.errors === undefined) return options;
-  const more = options.errors.length - MAX_FAULTS;
+  const more = options.errors.length - MAX_ISSUES;
   const errors = listed(options.errors);
   if (more <= 0) return { ...options, errors };
-  return { ...options, errors, detail: `${options.detail === undefined ? "" : `${options.detail} `}${more} more faults are not listed.` };
+  return { ...options, errors, detail: `${options.detail === undefined ? "" : `${options.detail} `}${more} more issues are not listed.` };
 };
 
 /** Thrown where the fact is known, translated once at the edge. */
@@ -343,6 +343,6 @@ export interface ProblemBody {
   readonly detail?: string;
   readonly code: string;
   readonly correlation_id: string;
-  readonly errors?: readonly Fault[];
+  readonly errors?: readonly Issue[];
   readonly [member: string]: unknown;
 }

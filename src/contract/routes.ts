@@ -34,7 +34,7 @@ export const explainRequest = z.strictObject({
 });
 export type ExplainRequest = z.infer<typeof explainRequest>;
 
-const fault = z.looseObject({ path: z.string(), message: z.string() });
+const issue = z.looseObject({ path: z.string(), message: z.string() });
 
 export const explainCandidate = z.object({
   id: z.string(),
@@ -116,7 +116,7 @@ export const explanation = z.object({
     outcome: z.enum(["forwarded", "handled", "answered", "refused"]),
     status: z.int().optional(),
     code: z.string().optional(),
-    errors: z.array(fault).optional(),
+    errors: z.array(issue).optional(),
   }),
 });
 export type Explanation = z.infer<typeof explanation>;
@@ -147,5 +147,5 @@ export const reloadRoutes = endpoint("gateway", "POST", "/api/v1/routes/reload",
   agents: "never",
   decision: "gateway.routes/reload",
   problems: ["access_denied", "routes_invalid", "csrf_failed", "audit_unavailable", "decision_unavailable"],
-  summary: "Take up the changed route table of this process; one with a fault changes nothing.",
+  summary: "Take up the changed route table of this process; one with an issue changes nothing.",
 });

@@ -32,7 +32,7 @@ export const writtenUri = z
 export const soughtUri = z.string().optional().meta(uriForm("(?:\\?version=[1-9][0-9]{0,9})?"));
 export const readUri = soughtUri.meta({ ...soughtUri.meta(), needed: true });
 
-/** What may be wrong with a secret URI; the first fault by this rule wins. */
+/** What may be wrong with a secret URI; the first issue by this rule wins. */
 const uriProblems = [
   "uri_required",
   "uri_type",

@@ -11,16 +11,16 @@ const table = {
 };
 
 test("defaults hold where the environment is silent or empty", () => {
-  const { values, faults } = readSettings(table, { SIZE: "" });
-  assert.deepEqual(faults, []);
+  const { values, issues } = readSettings(table, { SIZE: "" });
+  assert.deepEqual(issues, []);
   assert.deepEqual(values, { on: true, size: 5, names: [], url: undefined });
 });
 
-test("every fault is named with its variable", () => {
-  const { faults } = readSettings(table, { ON: "yes", SIZE: "11", URL: "nowhere" });
-  assert.deepEqual(faults.map((fault) => fault.path).sort(), ["ON", "SIZE", "URL"]);
+test("every issue is named with its variable", () => {
+  const { issues } = readSettings(table, { ON: "yes", SIZE: "11", URL: "nowhere" });
+  assert.deepEqual(issues.map((issue) => issue.path).sort(), ["ON", "SIZE", "URL"]);
 });
 
 for (const text of ["1.5", "1e3", " 5", "0x5", "-1", "99999999999999999999"]) {
-  test(`"${text}" is no whole number of 1 to 10`, () => assert.equal(readSettings(table, { SIZE: text }).faults.length, 1));
+  test(`"${text}" is no whole number of 1 to 10`, () => assert.equal(readSettings(table, { SIZE: text }).issues.length, 1));
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { isTlsOrLoopback } from "./loopback.ts";
-import type { Fault } from "./problem.ts";
+import type { Issue } from "./problem.ts";
 
 /**
  * One setting of Sallyport: its environment name, schema, unit, default and description. The configuration manual,
@@ -54,28 +54,28 @@ const isOrigin = (text: string): boolean => /^https?:\/\/[^*]+$/.test(text) && U
 export const originList = (example: string): z.ZodType<readonly string[]> =>
   commaList().refine((items) => items.every(isOrigin), `must be origins, e.g. ${example}, without wildcards`);
 
-/** Reads every setting of a table and collects **every** fault with the variable's name. An empty variable is unset. */
+/** Reads every setting of a table and collects **every** issue with the variable's name. An empty variable is unset. */
 export const readSettings = <T extends SettingTable>(
   table: T,
   environment: Readonly<Record<string, string | undefined>>,
-): { readonly values: SettingsOf<T>; readonly faults: readonly Fault[] } => {
+): { readonly values: SettingsOf<T>; readonly issues: readonly Issue[] } => {
   const values: Record<string, unknown> = {};
-  const faults: Fault[] = [];
+  const issues: Issue[] = [];
   for (const [name, row] of Object.entries(table)) {
     const given = environment[row.env];
     const text = given === undefined || given === "" ? row.default : given;
     const read = row.schema.safeParse(text);
     if (read.success) values[name] = read.data;
-    else faults.push({ path: row.env, message: read.error.issues.map((issue) => issue.message).join("; ") });
+    else issues.push({ path: row.env, message: read.error.issues.map((issue) => issue.message).join("; ") });
   }
-  return { values: values as SettingsOf<T>, faults };
+  return { values: values as SettingsOf<T>, issues };
 };
 
 /** Where the program runs; what is not dev or test is production. */
 export type Environment = "dev" | "test" | "production";
 
 /** Addresses, by setting, that production may not have: what goes to another machine goes over TLS. */
-export const plainAddresses = (addresses: Readonly<Record<string, string | undefined>>, environment: Environment): readonly Fault[] =>
+export const plainAddresses = (addresses: Readonly<Record<string, string | undefined>>, environment: Environment): readonly Issue[] =>
   Object.entries(addresses).flatMap(([path, address]) =>
     environment !== "production" || address === undefined || isTlsOrLoopback(address)
       ? []
@@ -88,7 +88,7 @@ export const weakSecret = <T>(
   secret: T | undefined,
   weakness: (secret: T) => string | undefined,
   environment: Environment,
-): readonly Fault[] => {
+): readonly Issue[] => {
   const why = environment !== "production" || secret === undefined ? undefined : weakness(secret);
   return why === undefined ? [] : [{ path, message: `${why}; make another (openssl rand -base64 32)` }];
 };

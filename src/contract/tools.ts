@@ -57,7 +57,7 @@ const decided = [
 const listProblems = ["invalid_limit", "invalid_cursor", "kill_switch_unknown", ...decided] as const;
 /** What a client calls one call by, so that it is done once. */
 export const callKey = z.string().regex(/^[\x21-\x7e]{1,128}$/);
-/** Faults of the envelope are answered as JSON-RPC, so the handler reads the body. Scopes depend on the method. */
+/** Issues of the envelope are answered as JSON-RPC, so the handler reads the body. Scopes depend on the method. */
 const call = {
   body: rpcRequest,
   reply: rpcResponse,

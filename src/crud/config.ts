@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Fault } from "#contract/problem.ts";
+import type { Issue } from "#contract/problem.ts";
 import { readNetwork } from "#http/addresses.ts";
 import { readCeiling, type NetworkCeiling } from "./upstream/network-rules.ts";
 import {
@@ -106,7 +106,7 @@ export const ceilingOf = ({ networkCeiling }: Pick<CrudConfig, "networkCeiling">
   readCeiling(networkCeiling ?? (environment === "production" ? [] : ["127.0.0.0/8", "::1/128"]));
 
 /** What no single row can say. */
-export const crudFaults = (config: CrudConfig, environment: Environment): readonly Fault[] => {
+export const crudIssues = (config: CrudConfig, environment: Environment): readonly Issue[] => {
   if (environment !== "production") return [];
   const sandbox =
     "must not be none where ENVIRONMENT is production: what a server of a tenant's system runs would read what this program reads";

@@ -78,7 +78,7 @@ export const secretStandings = async (
   return all.map((uri, at) => ({ uri, ...(places[at] ?? { place: "unknown" }), isUsable: answers[at]?.decision === true }));
 };
 
-/** What is in the way, for who publishes a system: no fault, for a secret may be written after the system that needs it. */
+/** What is in the way, for who publishes a system: no issue, for a secret may be written after the system that needs it. */
 export const secretWarnings = (system: string, standings: readonly SecretStanding[]): readonly string[] =>
   standings.flatMap(({ uri, place, code, isUsable }) => [
     ...(place === "missing" ? [`${uri} is not there (${code}): calls are refused until it is written.`] : []),

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { test, type TestContext } from "node:test";
-import type { StartFaults } from "#contract/start-faults.ts";
+import type { StartIssues } from "#contract/start-issues.ts";
 import { readSettings } from "#contract/setting.ts";
 import { crudSettings } from "./config.ts";
 import { loadToolsDocument } from "./documents/tools-document.ts";
@@ -578,16 +578,16 @@ test("faulty documents stop the start with every fault, its place and the word t
     "tools.yaml": "apiVersion: tools/v1\nviews: [{ name: jsonrpc }]\noverides: {}\n",
     "ui.yaml": "apiVersion: ui/v1\nmodules: { agnts: { groups: [group:x] } }\n",
   });
-  const faultsOf = (load: Promise<unknown>): Promise<readonly string[]> =>
+  const issuesOf = (load: Promise<unknown>): Promise<readonly string[]> =>
     load.then(
       () => [],
-      (error: StartFaults) => error.message.replaceAll(configFolder, "").split("\n"),
+      (error: StartIssues) => error.message.replaceAll(configFolder, "").split("\n"),
     );
-  assert.deepEqual(await faultsOf(loadToolsDocument([configFolder])), [
+  assert.deepEqual(await issuesOf(loadToolsDocument([configFolder])), [
     "/tools.yaml:2:17 /views/0/name: must be [a-z][a-z0-9-]{0,30} and not jsonrpc, tools, mcp or config",
     "/tools.yaml:3:1 /overides: is not known here (did you mean overrides?)",
   ]);
-  assert.deepEqual(await faultsOf(loadUiDocument([configFolder])), [
+  assert.deepEqual(await issuesOf(loadUiDocument([configFolder])), [
     "/ui.yaml:2:12 /modules/agnts: is not known here (did you mean agents?)",
   ]);
 });
@@ -606,21 +606,21 @@ test("what the demo says is added to what Sallyport says, and taken away with it
 });
 
 test("settings out of range are refused", () => {
-  const { faults } = readSettings(crudSettings, {
+  const { issues } = readSettings(crudSettings, {
     MCP_MAX_TOOLS: "0",
     MCP_ENABLE_ROUTER: "sometimes",
     MCP_CALL_TIMEOUT_MS: "soon",
     MCP_LOOPBACK_ONLY_HEALTH: "yes",
     MCP_PUBLIC_URL: "localhost",
   });
-  assert.deepEqual(faults.map((fault) => fault.path).toSorted(), [
+  assert.deepEqual(issues.map((issue) => issue.path).toSorted(), [
     "MCP_CALL_TIMEOUT_MS",
     "MCP_ENABLE_ROUTER",
     "MCP_LOOPBACK_ONLY_HEALTH",
     "MCP_MAX_TOOLS",
     "MCP_PUBLIC_URL",
   ]);
-  assert.deepEqual(readSettings(crudSettings, {}).faults, []);
+  assert.deepEqual(readSettings(crudSettings, {}).issues, []);
 });
 
 test("every endpoint of the tool server that the contract declares is served, and refuses strangers", async (t) => {

@@ -114,7 +114,7 @@ export interface CrudService extends Service {
 
 const SWEEP_MS = 600_000;
 
-/** Systems, tools, the tool protocol in both dialects, live streams of configuration and activity. Throws `StartFaults`. */
+/** Systems, tools, the tool protocol in both dialects, live streams of configuration and activity. Throws `StartIssues`. */
 export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   const { config, log, metrics, now, change, database, pdpClient, tenants, peers, audiences } = parts;
   const stop = new AbortController();
@@ -165,7 +165,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     kinds: openConfigKinds({
       sources,
       catalogue,
-      ownerFaults: createOwnerCheck(findNode),
+      ownerIssues: createOwnerCheck(findNode),
       secretOwner: parts.secretOwner ?? (() => undefined),
       layer,
       hold: (document) => (toolsDocument = document),

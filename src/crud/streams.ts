@@ -43,10 +43,10 @@ const MAX_CHARACTERS = 256;
 
 /** Every parameter that is none is refused: a misspelt filter would show all, or nothing. */
 const guardNames = (url: URL, names: readonly string[]): void => {
-  const faults = [...new Set(url.searchParams.keys())]
+  const issues = [...new Set(url.searchParams.keys())]
     .filter((name) => name !== "last_event_id" && !names.includes(name))
     .map((name) => ({ path: `query.${name}`, message: "is not known here", code: "unknown" }));
-  if (faults.length > 0) throw new Problem("unknown_parameter", { errors: faults });
+  if (issues.length > 0) throw new Problem("unknown_parameter", { errors: issues });
 };
 
 /** Values of the named parameters, which mean the same, each at most 20 times; of a closed list where there is one. */

@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
 import { Problem } from "#contract/problem.ts";
 import { correlationIdOf } from "#http/correlation-id.ts";
-import { faultsOf, queryFaultsOf } from "#contract/shape-faults.ts";
+import { issuesOf, queryIssuesOf } from "#contract/shape-issues.ts";
 import { listenService, loopbackHosts, type Listening } from "#http/listen.ts";
 import { asProblem, problemResponse } from "#http/problem-body.ts";
 import { readBytes } from "#http/read-bytes.ts";
@@ -64,14 +64,14 @@ const parseQuery = (url: URL): z.output<typeof listQuery> => {
     given[name] = value;
   }
   const read = listQuery.safeParse(given);
-  if (!read.success) throw new Problem("invalid_query", { errors: queryFaultsOf(read.error) });
+  if (!read.success) throw new Problem("invalid_query", { errors: queryIssuesOf(read.error) });
   return read.data;
 };
 
 const parseSalary = async (request: Request): Promise<number> => {
   if (!/^application\/json\b/i.test(request.headers.get("content-type") ?? "")) throw new Problem("unsupported_media_type");
   const read = salaryBody.safeParse(parseStrictJson(await readBytes(request, MAX_BODY_BYTES)));
-  if (!read.success) throw new Problem("invalid_body", { errors: faultsOf(read.error) });
+  if (!read.success) throw new Problem("invalid_body", { errors: issuesOf(read.error) });
   return read.data.salary;
 };
 

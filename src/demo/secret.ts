@@ -3,7 +3,7 @@ import { Problem } from "#contract/problem.ts";
 import { deriveKey } from "#authn/seal.ts";
 import type { SecretProvider } from "#secrets/providers/secret-provider.ts";
 import { parseSecretUri } from "#secrets/secret-uri.ts";
-import { StartFaults } from "#contract/start-faults.ts";
+import { StartIssues } from "#contract/start-issues.ts";
 import { SecretValue } from "#secrets/secret-value.ts";
 import type { SecretRef } from "#secrets/tenant-guard.ts";
 import { parseSchemeAliases } from "#secrets/uri-schemes.ts";
@@ -26,7 +26,7 @@ export const demoTenantSalt = (instanceSecret: Uint8Array): string =>
 const demoRef = (): SecretRef =>
   Object.freeze({ ...parseSecretUri(demoSecretUri, parseSchemeAliases([], "SECRETS_SCHEME_ALIASES").schemes), tenant: "tenant:acme" });
 
-/** Makes the demo's key, 32 random bytes, if there is none yet. Throws `StartFaults` where the file is read-only. */
+/** Makes the demo's key, 32 random bytes, if there is none yet. Throws `StartIssues` where the file is read-only. */
 export const seedDemoSecret = async (provider: SecretProvider): Promise<void> => {
   const ref = demoRef();
   try {
@@ -37,7 +37,7 @@ export const seedDemoSecret = async (provider: SecretProvider): Promise<void> =>
     const decided = new Set((await provider.nodes(ref, change)).map((node) => node.id));
     await provider.write(ref, change, { decided }).catch((cause: unknown) => {
       if (!(cause instanceof Problem) || cause.code !== "provider_readonly") throw cause;
-      throw new StartFaults([
+      throw new StartIssues([
         {
           path: "ENVIRONMENT",
           message: `the secrets file is written in dev and test only, and ${demoSecretUri} is missing; start with --no-demo`,

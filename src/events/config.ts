@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { isLoopbackHost } from "#contract/loopback.ts";
-import type { Fault } from "#contract/problem.ts";
+import type { Issue } from "#contract/problem.ts";
 import { commaList, flag, integer, setting, type Environment, type SettingsOf, type SettingTable } from "#contract/setting.ts";
 
 const ADDRESS = /^(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]{1,253}):[0-9]{1,5}$/;
@@ -100,16 +100,16 @@ export const eventsSettings = {
 } satisfies SettingTable;
 
 /** What no single row can say. */
-export const eventsFaults = (config: SettingsOf<typeof eventsSettings>, environment: Environment): readonly Fault[] => {
-  const faults: Fault[] = [];
+export const eventsIssues = (config: SettingsOf<typeof eventsSettings>, environment: Environment): readonly Issue[] => {
+  const issues: Issue[] = [];
   const isFar = config.kafkaBrokers.some((broker) => !isLoopbackHost(broker.slice(0, broker.lastIndexOf(":"))));
   if (environment === "production" && !config.kafkaTls && isFar)
-    faults.push({ path: "KAFKA_TLS", message: "must be true unless on loopback, where ENVIRONMENT is production" });
+    issues.push({ path: "KAFKA_TLS", message: "must be true unless on loopback, where ENVIRONMENT is production" });
   const sasl = [config.kafkaSaslMechanism, config.kafkaSaslUsername, config.kafkaSaslPasswordFile];
   if (sasl.some((value) => value === undefined) && sasl.some((value) => value !== undefined))
-    faults.push({
+    issues.push({
       path: "KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME, KAFKA_SASL_PASSWORD_FILE",
       message: "are needed together",
     });
-  return faults;
+  return issues;
 };

@@ -63,7 +63,7 @@ export const createLiveBus = async (parts: LiveBusParts): Promise<LiveBus> => {
   const apart = AsyncLocalStorage.snapshot();
 
   const isFresh = (): boolean => performance.now() - confirmedAt <= (parts.freshMs ?? FRESH_MS);
-  const fault = (error: unknown): void => log.warn("bus_read_failed", { cause: error });
+  const issue = (error: unknown): void => log.warn("bus_read_failed", { cause: error });
 
   const moved = (heads: readonly StreamHead[]): void => {
     for (const { tenant, stream, version } of heads) apart(() => hubs.get(keyOf(tenant, stream))?.hub.reached(version));
@@ -76,7 +76,7 @@ export const createLiveBus = async (parts: LiveBusParts): Promise<LiveBus> => {
   };
   const round = (): void => {
     polling = poll()
-      .catch(fault)
+      .catch(issue)
       .finally(() => {
         metrics.set("events_bus_fresh", {}, isFresh() ? 1 : 0);
         if (stale === isFresh()) {
@@ -103,7 +103,7 @@ export const createLiveBus = async (parts: LiveBusParts): Promise<LiveBus> => {
       tenant,
       stream,
       source,
-      onFault: fault,
+      onIssue: issue,
       onResync: (reason) => metrics.count("events_stream_resyncs_total", { stream, reason }),
       onEmpty: () => {
         if (hubs.get(key)?.hub === hub) hubs.delete(key);

@@ -26,7 +26,7 @@ export interface HubParts {
   readonly tenant: string;
   readonly stream: string;
   readonly source: StreamSource;
-  readonly onFault: (error: unknown) => void;
+  readonly onIssue: (error: unknown) => void;
   readonly onResync: (reason: string) => void;
   /** The last subscriber left. */
   readonly onEmpty: () => void;
@@ -91,7 +91,7 @@ export const createStreamHub = (parts: HubParts) => {
 
   /** The stream has reached this version: reads what is new, if it is. */
   const reached = (version: bigint): void => {
-    if (read !== undefined) pullTo(version).catch(parts.onFault);
+    if (read !== undefined) pullTo(version).catch(parts.onIssue);
   };
 
   /** The next events of a subscriber: from the ring, else from the table; none = it is at the end. */

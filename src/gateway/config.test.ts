@@ -3,8 +3,8 @@ import { test } from "node:test";
 import { readSettings } from "#contract/setting.ts";
 import { createNetworks, gatewaySettings } from "./config.ts";
 
-const faultsOf = (environment: Readonly<Record<string, string>>): readonly string[] =>
-  readSettings(gatewaySettings, environment).faults.map(({ path }) => path);
+const issuesOf = (environment: Readonly<Record<string, string>>): readonly string[] =>
+  readSettings(gatewaySettings, environment).issues.map(({ path }) => path);
 
 /** Whoever stands in one of these lists is believed: nobody means the whole internet. */
 const tooWide = [
@@ -40,7 +40,7 @@ const noRange = [
 
 for (const name of ["TRUSTED_PROXIES", "METRICS_ALLOW"])
   for (const value of [...tooWide, ...noRange, `10.0.0.0/8,${tooWide[0]}`])
-    test(`${name}=${value} is refused`, () => assert.deepEqual(faultsOf({ [name]: value }), [name]));
+    test(`${name}=${value} is refused`, () => assert.deepEqual(issuesOf({ [name]: value }), [name]));
 
 for (const [value, inside, outside] of [
   ["10.0.0.0/8", ["10.0.0.1", "10.255.255.255", "::ffff:10.1.1.1"], ["11.0.0.1", "9.255.255.255", "::1"]],
@@ -52,8 +52,8 @@ for (const [value, inside, outside] of [
   ["", [], ["127.0.0.1", "10.0.0.1", "::1"]],
 ] as const)
   test(`TRUSTED_PROXIES=${value} is those and no others`, () => {
-    const { values, faults } = readSettings(gatewaySettings, { TRUSTED_PROXIES: value });
-    assert.deepEqual(faults, []);
+    const { values, issues } = readSettings(gatewaySettings, { TRUSTED_PROXIES: value });
+    assert.deepEqual(issues, []);
     const isTrusted = createNetworks(values.trustedProxies);
     for (const address of inside) assert.equal(isTrusted(address), true, address);
     for (const address of outside) assert.equal(isTrusted(address), false, address);
@@ -67,4 +67,4 @@ for (const [name, value] of [
   ["SESSION_ABSOLUTE_S", "0"],
   ["SESSION_ABSOLUTE_S", "8h"],
 ] as const)
-  test(`${name}=${value} is refused`, () => assert.deepEqual(faultsOf({ [name]: value }), [name]));
+  test(`${name}=${value} is refused`, () => assert.deepEqual(issuesOf({ [name]: value }), [name]));

@@ -3,7 +3,7 @@ import { LRUCache } from "lru-cache";
 import { z } from "zod";
 import { personScopes } from "#authn/scopes.ts";
 import { isLoopbackHost } from "#contract/loopback.ts";
-import type { Fault } from "#contract/problem.ts";
+import type { Issue } from "#contract/problem.ts";
 import { commaList, flag, integer, originList, setting, weakSecret, type SettingsOf, type SettingTable } from "#contract/setting.ts";
 import { exampleWeakness } from "#contract/weak-secret.ts";
 import { isIn, listOf, networkList, readNetwork } from "#http/addresses.ts";
@@ -176,33 +176,33 @@ export const gatewaySettings = {
 export type GatewayConfig = SettingsOf<typeof gatewaySettings>;
 
 /** What no single row can say. */
-export const gatewayFaults = (config: GatewayConfig, environment: "dev" | "test" | "production"): readonly Fault[] => {
-  const faults: Fault[] = [];
+export const gatewayIssues = (config: GatewayConfig, environment: "dev" | "test" | "production"): readonly Issue[] => {
+  const issues: Issue[] = [];
   if (config.sessionIdleSeconds > config.sessionAbsoluteSeconds)
-    faults.push({ path: "SESSION_IDLE_S", message: "must not be longer than SESSION_ABSOLUTE_S" });
+    issues.push({ path: "SESSION_IDLE_S", message: "must not be longer than SESSION_ABSOLUTE_S" });
   const plain = config.publicOrigins.filter((origin) => origin.startsWith("http:"));
   if (plain.some((origin) => !isLoopbackHost(new URL(origin).host)) && environment === "production")
-    faults.push({ path: "PUBLIC_ORIGINS", message: "must be https unless on loopback: cookies are sent over TLS alone" });
+    issues.push({ path: "PUBLIC_ORIGINS", message: "must be https unless on loopback: cookies are sent over TLS alone" });
   if (plain.length > 0 && plain.length < config.publicOrigins.length)
-    faults.push({ path: "PUBLIC_ORIGINS", message: "must all be https, or all http" });
+    issues.push({ path: "PUBLIC_ORIGINS", message: "must all be https, or all http" });
   if (environment === "production" && plain.length > 0 && plain.every((origin) => isLoopbackHost(new URL(origin).host)))
-    faults.push({ path: "PUBLIC_ORIGINS", message: "http on loopback alone is for ENVIRONMENT dev and test" });
-  if (environment === "production" && config.publicOrigins.length === 0) faults.push({ path: "PUBLIC_ORIGINS", message: "must be set" });
-  return faults;
+    issues.push({ path: "PUBLIC_ORIGINS", message: "http on loopback alone is for ENVIRONMENT dev and test" });
+  if (environment === "production" && config.publicOrigins.length === 0) issues.push({ path: "PUBLIC_ORIGINS", message: "must be set" });
+  return issues;
 };
 
 /** Whoever can write to Redis, or read along, could make sessions: in production it is reached over TLS and asks for a password. */
 export const redisFaults = (
   given: { readonly sessionStore: "database" | "redis"; readonly redisUrl: string | undefined },
   environment: "dev" | "test" | "production",
-): readonly Fault[] => {
+): readonly Issue[] => {
   if (given.redisUrl === undefined)
     return given.sessionStore === "redis" ? [{ path: "REDIS_URL", message: "must be set with SESSION_STORE=redis" }] : [];
   const url = new URL(given.redisUrl);
   if (environment !== "production" || isLoopbackHost(url.host)) return [];
-  const faults: Fault[] = [];
-  if (url.protocol !== "rediss:") faults.push({ path: "REDIS_URL", message: "must be rediss:// (TLS) unless on loopback" });
-  if (url.password === "") faults.push({ path: "REDIS_URL", message: "must hold a password unless on loopback" });
-  else faults.push(...weakSecret("REDIS_URL", decodeURIComponent(url.password), exampleWeakness, environment));
-  return faults;
+  const issues: Issue[] = [];
+  if (url.protocol !== "rediss:") issues.push({ path: "REDIS_URL", message: "must be rediss:// (TLS) unless on loopback" });
+  if (url.password === "") issues.push({ path: "REDIS_URL", message: "must hold a password unless on loopback" });
+  else issues.push(...weakSecret("REDIS_URL", decodeURIComponent(url.password), exampleWeakness, environment));
+  return issues;
 };

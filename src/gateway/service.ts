@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import type { z } from "zod";
 import type { Endpoint } from "#contract/endpoint.ts";
 import { isLoopbackHost } from "#contract/loopback.ts";
-import type { Fault } from "#contract/problem.ts";
-import { StartFaults } from "#contract/start-faults.ts";
+import type { Issue } from "#contract/problem.ts";
+import { StartIssues } from "#contract/start-issues.ts";
 import { health, healthLive, healthReady, healthRedis, ingestMetrics, streamHealth } from "#contract/health.ts";
 import { dropOutbox, listOutbox, retryOutbox } from "#contract/outbox.ts";
 import { explainRoute, reloadRoutes, type RoutesReloaded } from "#contract/routes.ts";
@@ -46,7 +46,7 @@ const served = [
 ];
 
 /** Cookies without `Secure` are only for a developer's own machine: what is wrong with these origins and these listeners. */
-export const profileFaults = (parts: Pick<GatewayParts, "publicOrigins" | "environment">, hosts: readonly string[]): readonly Fault[] => {
+export const profileIssues = (parts: Pick<GatewayParts, "publicOrigins" | "environment">, hosts: readonly string[]): readonly Issue[] => {
   const origins = createPublicOrigins(parts.publicOrigins);
   if (!origins.areLoopbackHttp) return [];
   const isLocal = hosts.every((host) => isLoopbackHost(host.includes(":") ? `[${host}]` : host));
@@ -55,12 +55,12 @@ export const profileFaults = (parts: Pick<GatewayParts, "publicOrigins" | "envir
 };
 
 const guardProfile = (parts: GatewayParts, hosts: readonly string[]): void => {
-  const faults = profileFaults(parts, hosts);
-  if (faults.length > 0) throw new StartFaults(faults);
+  const issues = profileIssues(parts, hosts);
+  if (issues.length > 0) throw new StartIssues(issues);
 };
 
 /**
- * The gateway. Throws `StartFaults` with every fault of the route table and the decision point's mappings.
+ * The gateway. Throws `StartIssues` with every fault of the route table and the decision point's mappings.
  * Closing it: not ready; a while for load balancers to notice; streams end with `bye` `drain`; no new connections; answers
  * under way finish, or are 503 at the deadline; then it frees what it holds.
  */

@@ -55,6 +55,6 @@ test("a peer that never answers is given up in time and hears of it, and what it
 });
 
 test("a fault of the peer stays what it is", async () => {
-  const fault = new Problem("store_unavailable");
-  await assert.rejects(boundPeer(() => Promise.reject(fault), bounds)(request()), (error) => error === fault);
+  const issue = new Problem("store_unavailable");
+  await assert.rejects(boundPeer(() => Promise.reject(issue), bounds)(request()), (error) => error === issue);
 });

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Fault } from "#contract/problem.ts";
+import type { Issue } from "#contract/problem.ts";
 import { setting, type SettingsOf, type SettingTable } from "#contract/setting.ts";
 
 /** How this process is reached, and how it knows Sallyport's others. */
@@ -18,7 +18,7 @@ export const httpSettings = {
 export type HttpConfig = SettingsOf<typeof httpSettings>;
 
 /** What no single row can say. */
-export const httpFaults = (config: HttpConfig): readonly Fault[] =>
+export const httpIssues = (config: HttpConfig): readonly Issue[] =>
   (config.tlsCertFile === undefined) === (config.tlsKeyFile === undefined)
     ? []
     : [{ path: "TLS_CERT_FILE, TLS_KEY_FILE", message: "go together" }];

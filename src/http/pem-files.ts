@@ -2,21 +2,21 @@ import { createPrivateKey, X509Certificate, type KeyObject } from "node:crypto";
 import { readFile } from "node:fs/promises";
 
 /** What a file holds, or what is wrong with it. */
-export type PemRead<T> = { readonly text: string; readonly value: T } | { readonly fault: string };
+export type PemRead<T> = { readonly text: string; readonly value: T } | { readonly issue: string };
 
-export const faultOf = (read: PemRead<unknown>): string | undefined => ("fault" in read ? read.fault : undefined);
+export const issueOf = (read: PemRead<unknown>): string | undefined => ("issue" in read ? read.issue : undefined);
 
 const readPem = async <T>(file: string, what: string, parse: (text: string) => T): Promise<PemRead<T>> => {
   let text: string;
   try {
     text = await readFile(file, "utf8");
   } catch (error) {
-    return { fault: `${file} cannot be read (${(error as NodeJS.ErrnoException).code ?? "unknown"})` };
+    return { issue: `${file} cannot be read (${(error as NodeJS.ErrnoException).code ?? "unknown"})` };
   }
   try {
     return { text, value: parse(text) };
   } catch {
-    return { fault: `${file} is no ${what} in PEM` };
+    return { issue: `${file} is no ${what} in PEM` };
   }
 };
 
@@ -34,9 +34,9 @@ export const readPrivateKey = (file: string): Promise<PemRead<KeyObject>> => rea
 export const readKeyPair = async (
   certFile: string,
   keyFile: string,
-): Promise<{ readonly cert: string; readonly key: string } | { readonly faults: Readonly<Partial<Record<"cert" | "key", string>>> }> => {
+): Promise<{ readonly cert: string; readonly key: string } | { readonly issues: Readonly<Partial<Record<"cert" | "key", string>>> }> => {
   const [cert, key] = await Promise.all([readCertificates(certFile), readPrivateKey(keyFile)]);
-  if ("fault" in cert || "fault" in key) return { faults: { cert: faultOf(cert), key: faultOf(key) } };
-  if (cert.value[0]?.checkPrivateKey(key.value) !== true) return { faults: { key: `${keyFile} is not the key of ${certFile}` } };
+  if ("issue" in cert || "issue" in key) return { issues: { cert: issueOf(cert), key: issueOf(key) } };
+  if (cert.value[0]?.checkPrivateKey(key.value) !== true) return { issues: { key: `${keyFile} is not the key of ${certFile}` } };
   return { cert: cert.text, key: key.text };
 };

@@ -97,7 +97,7 @@ for (const [name, request, status, code] of table) {
 
 test("all faults of a body are named at once", async () => {
   const body = (await (await send("PUT", "/things/a", '{"size":"x"}')).json()) as { errors: { path: string }[] };
-  assert.deepEqual(body.errors.map((fault) => fault.path).sort(), ["/name", "/size"]);
+  assert.deepEqual(body.errors.map((issue) => issue.path).sort(), ["/name", "/size"]);
 });
 
 test("a well-formed correlation id is kept, another replaced", async () => {

@@ -2,8 +2,8 @@ import { Hono } from "hono";
 import type { z } from "zod";
 import type { BodyOf, Endpoint, ParamsOf, QueryOf, ReplyOf } from "#contract/endpoint.ts";
 import { inputCodes, problemsOf } from "#contract/endpoint-problems.ts";
-import { Problem, type Fault } from "#contract/problem.ts";
-import { faultsOf, queryFaultsOf } from "#contract/shape-faults.ts";
+import { Problem, type Issue } from "#contract/problem.ts";
+import { issuesOf, queryIssuesOf } from "#contract/shape-issues.ts";
 import type { Log } from "#telemetry/log.ts";
 import { noTracing, type Tracing } from "#telemetry/tracing.ts";
 import { createBodyShares, withShare, type BodyShare } from "./body-shares.ts";
@@ -90,12 +90,12 @@ export interface Router<C> {
 const readQuery = (url: URL, { service }: Pick<Endpoint, "service">): Record<string, string> => {
   // Without a prototype, or a parameter __proto__ would be none.
   const seen = Object.create(null) as Record<string, string>;
-  const faults: Fault[] = [];
+  const issues: Issue[] = [];
   for (const [name, value] of url.searchParams) {
-    if (Object.hasOwn(seen, name)) faults.push({ path: `query.${name}`, message: "is given twice" });
+    if (Object.hasOwn(seen, name)) issues.push({ path: `query.${name}`, message: "is given twice" });
     seen[name] = value;
   }
-  if (faults.length > 0) throw new Problem(inputCodes[service].repeatedParameter, { errors: faults });
+  if (issues.length > 0) throw new Problem(inputCodes[service].repeatedParameter, { errors: issues });
   return { ...seen };
 };
 
@@ -124,9 +124,9 @@ export const createRouter = <C>(options: RouterOptions<C>): Router<C> => {
       });
     const read = endpoint.body.safeParse(bytes.byteLength === 0 ? undefined : parseJson(bytes, endpoint));
     if (read.success) return read.data;
-    const faults = faultsOf(read.error);
-    const onlyUnknown = faults.every((fault) => fault.code === "unknown");
-    throw new Problem(onlyUnknown ? codes.unknownMember : codes.wrongBody, { errors: faults });
+    const issues = issuesOf(read.error);
+    const onlyUnknown = issues.every((issue) => issue.code === "unknown");
+    throw new Problem(onlyUnknown ? codes.unknownMember : codes.wrongBody, { errors: issues });
   };
 
   const readParameters = (
@@ -141,14 +141,14 @@ export const createRouter = <C>(options: RouterOptions<C>): Router<C> => {
     const codes = inputCodes[endpoint.service];
     const given = request.url.includes("?") ? (options.readQuery ?? readQuery)(new URL(request.url), endpoint) : {};
     if (endpoint.query === undefined) {
-      const faults = Object.keys(given).map((name) => ({ path: `query.${name}`, message: "is not known here", code: "unknown" }));
-      if (faults.length > 0) throw new Problem(codes.unknownParameter, { errors: faults });
+      const issues = Object.keys(given).map((name) => ({ path: `query.${name}`, message: "is not known here", code: "unknown" }));
+      if (issues.length > 0) throw new Problem(codes.unknownParameter, { errors: issues });
       return { params: params?.data, query: undefined };
     }
     const query = endpoint.query.safeParse(given);
     if (query.success) return { params: params?.data, query: query.data };
-    const faults = queryFaultsOf(query.error);
-    throw new Problem(faults.some((fault) => fault.code === "unknown") ? codes.unknownParameter : codes.wrongParameter, { errors: faults });
+    const issues = queryIssuesOf(query.error);
+    throw new Problem(issues.some((issue) => issue.code === "unknown") ? codes.unknownParameter : codes.wrongParameter, { errors: issues });
   };
 
   const respond = (endpoint: AnyEndpoint, result: unknown, correlationId: string): Response => {

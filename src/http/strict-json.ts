@@ -1,7 +1,7 @@
 import { isHeld, parseExactJson, rawNumberPaths } from "#contract/exact-numbers.ts";
-import { faultOfJson } from "#contract/json-members.ts";
-import { MAX_FAULTS, Problem, type ProblemCode } from "#contract/problem.ts";
-import { placeOf } from "#contract/shape-faults.ts";
+import { issueOfJson } from "#contract/json-members.ts";
+import { MAX_ISSUES, Problem, type ProblemCode } from "#contract/problem.ts";
+import { placeOf } from "#contract/shape-issues.ts";
 import { atOnce } from "./yielding.ts";
 
 /**
@@ -67,9 +67,9 @@ export const strictJsonSteps = function* (bytes: Uint8Array | string, limits: St
     throw new Problem("body_unreadable", { detail: "The body is not JSON.", cause });
   }
   yield;
-  const unfit = limits.keepsUnfit === true ? undefined : faultOfJson(value, limits.keepsDigits);
+  const unfit = limits.keepsUnfit === true ? undefined : issueOfJson(value, limits.keepsDigits);
   if (unfit === undefined) return value;
-  const raw = limits.keepsDigits === true ? [] : rawNumberPaths(value).slice(0, MAX_FAULTS);
+  const raw = limits.keepsDigits === true ? [] : rawNumberPaths(value).slice(0, MAX_ISSUES);
   const errors = raw.map((path) => ({ path: placeOf(path), message: "is a number that no double holds" }));
   throw new Problem("body_unreadable", { detail: `The body ${unfit}.`, ...(errors.length === 0 ? {} : { errors }) });
 };

@@ -3,7 +3,7 @@ import { connect as connectTls } from "node:tls";
 import { connect } from "node:net";
 import { test, type TestContext } from "node:test";
 import { Problem } from "#contract/problem.ts";
-import { StartFaults } from "#contract/start-faults.ts";
+import { StartIssues } from "#contract/start-issues.ts";
 import { testCertificates, type Certificate, type TestCertificates } from "#testing/certificates.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { listenService } from "./listen.ts";
@@ -96,7 +96,7 @@ test("a listener over TLS speaks nothing else, and nothing older than TLS 1.2", 
 test("files that cannot be used are all named by their variables, and why", async (t) => {
   const { good, selfSigned, caFile } = await testCertificates(t);
   const none = "/nonexistent/file.pem";
-  const rows: readonly (readonly [given: Parameters<typeof readTls>[0], faults: readonly (readonly [string, RegExp])[]])[] = [
+  const rows: readonly (readonly [given: Parameters<typeof readTls>[0], issues: readonly (readonly [string, RegExp])[]])[] = [
     [
       { tlsCertFile: none, tlsKeyFile: good.certFile, tlsCaFile: good.keyFile },
       [
@@ -112,12 +112,12 @@ test("files that cannot be used are all named by their variables, and why", asyn
   ];
   for (const [given, expected] of rows)
     await assert.rejects(readTls(given), (error: unknown) => {
-      assert.ok(error instanceof StartFaults);
+      assert.ok(error instanceof StartIssues);
       assert.deepEqual(
-        error.faults.map(({ path }) => path),
+        error.issues.map(({ path }) => path),
         expected.map(([path]) => path),
       );
-      for (const [at, [, message]] of expected.entries()) assert.match(error.faults[at]?.message ?? "", message);
+      for (const [at, [, message]] of expected.entries()) assert.match(error.issues[at]?.message ?? "", message);
       return true;
     });
   assert.deepEqual(await readTls({ tlsCertFile: undefined, tlsKeyFile: undefined, tlsCaFile: undefined }), {});

@@ -5,7 +5,7 @@ import { wasNeverSent } from "./was-never-sent.ts";
 const coded = (code: string, cause?: unknown): Error => Object.assign(new Error(code, { cause }), { code });
 const circle = coded("EPIPE");
 circle.cause = circle;
-const rows: readonly (readonly [what: string, fault: unknown, isUnsent: boolean])[] = [
+const rows: readonly (readonly [what: string, issue: unknown, isUnsent: boolean])[] = [
   ["refused", coded("ECONNREFUSED"), true],
   ["refused, as fetch says it", new TypeError("fetch failed", { cause: coded("ECONNREFUSED") }), true],
   ["no route", coded("ENETUNREACH"), true],
@@ -24,5 +24,5 @@ const rows: readonly (readonly [what: string, fault: unknown, isUnsent: boolean]
   ["a cause that is its own", circle, false],
   ["no fault", "ECONNREFUSED", false],
 ];
-for (const [what, fault, isUnsent] of rows)
-  test(`${what}: ${isUnsent ? "never sent" : "may have been sent"}`, () => assert.equal(wasNeverSent(fault), isUnsent));
+for (const [what, issue, isUnsent] of rows)
+  test(`${what}: ${isUnsent ? "never sent" : "may have been sent"}`, () => assert.equal(wasNeverSent(issue), isUnsent));

@@ -13,8 +13,8 @@ const codes: ReadonlySet<unknown> = new Set([
 const MAX_CAUSES = 5;
 
 /** Whether a request that failed so had surely no effect: no connection was made, so nothing of it was sent. Looks through causes, and at every address that was tried. */
-export const wasNeverSent = (fault: unknown): boolean => {
-  for (let at: unknown = fault, depth = 0; at instanceof Error && depth < MAX_CAUSES; at = at.cause, depth++) {
+export const wasNeverSent = (issue: unknown): boolean => {
+  for (let at: unknown = issue, depth = 0; at instanceof Error && depth < MAX_CAUSES; at = at.cause, depth++) {
     if (at instanceof AggregateError && at.errors.length > 0) return at.errors.every(wasNeverSent);
     if (codes.has((at as { code?: unknown }).code)) return true;
   }

@@ -31,7 +31,7 @@ export const sendPage = (response: ServerResponse, page: Page): void => {
   response.writeHead(page.status ?? 200, pageHeaders(page)).end(renderPage(page));
 };
 
-const fault = (text: string | undefined): string =>
+const issue = (text: string | undefined): string =>
   text === undefined ? "" : `<p class="fault" id="fault" role="alert">${escape(text)}</p>`;
 const marks = (text: string | undefined): string => (text === undefined ? "" : ' aria-invalid="true" aria-describedby="fault"');
 
@@ -40,7 +40,7 @@ export interface PasswordPageParts {
   readonly login: string;
   /** A name that may not be changed: the person whose session is confirmed. */
   readonly why?: string;
-  readonly fault?: string;
+  readonly issue?: string;
   readonly persons: readonly Person[];
   readonly passwordHint?: string;
   readonly formTargets: readonly string[];
@@ -54,16 +54,16 @@ export const passwordPage = (parts: PasswordPageParts): Page => {
   const focusPassword = parts.login !== "";
   return {
     title: "Sign in",
-    status: parts.fault === undefined ? 200 : 400,
+    status: parts.issue === undefined ? 200 : 400,
     formTargets: parts.formTargets,
     body: `<h1>Sign in</h1>
 <p>${escape(parts.why ?? "The development sign-in of this deployment.")}</p>
-${fault(parts.fault)}
+${issue(parts.issue)}
 <form method="post" action="${escape(parts.action)}">
 <label for="login">Name</label>
-<input id="login" name="login" value="${escape(parts.login)}" autocomplete="username" autocapitalize="none" spellcheck="false" required maxlength="64"${marks(parts.fault)}${focusPassword ? "" : " autofocus"}>
+<input id="login" name="login" value="${escape(parts.login)}" autocomplete="username" autocapitalize="none" spellcheck="false" required maxlength="64"${marks(parts.issue)}${focusPassword ? "" : " autofocus"}>
 <label for="password">Password</label>
-<input id="password" name="password" type="password" autocomplete="current-password" required maxlength="256"${marks(parts.fault)}${focusPassword ? " autofocus" : ""}>
+<input id="password" name="password" type="password" autocomplete="current-password" required maxlength="256"${marks(parts.issue)}${focusPassword ? " autofocus" : ""}>
 <button type="submit">Sign in</button>
 </form>
 ${list === "" ? "<p>No demo sign-ins are loaded: Sallyport runs without its demo world.</p>" : `<h2>Demo sign-ins</h2>\n${hint}<ul>\n${list}\n</ul>`}`,
@@ -76,7 +76,7 @@ export interface CodePageParts {
   readonly login: string;
   /** Sealed proof that the first factor was shown; absent when the session shows it. */
   readonly proof?: string;
-  readonly fault?: string;
+  readonly issue?: string;
   /** Whether the demo's secret was printed where this person can read it. */
   readonly isDemo: boolean;
   readonly formTargets: readonly string[];
@@ -84,15 +84,15 @@ export interface CodePageParts {
 
 export const codePage = (parts: CodePageParts): Page => ({
   title: "One-time code",
-  status: parts.fault === undefined ? 200 : 400,
+  status: parts.issue === undefined ? 200 : 400,
   formTargets: parts.formTargets,
   body: `<h1>One-time code</h1>
 <p>This needs a stronger sign-in, ${escape(parts.login)}. Enter the six digits that your authenticator app shows.</p>
-${fault(parts.fault)}
+${issue(parts.issue)}
 <form method="post" action="${escape(parts.action)}">
 ${parts.proof === undefined ? "" : `<input type="hidden" name="proof" value="${escape(parts.proof)}">`}
 <label for="code">Code</label>
-<input id="code" name="code" inputmode="numeric" pattern="[0-9 ]*" autocomplete="one-time-code" required maxlength="9" autofocus${marks(parts.fault)}>
+<input id="code" name="code" inputmode="numeric" pattern="[0-9 ]*" autocomplete="one-time-code" required maxlength="9" autofocus${marks(parts.issue)}>
 <button type="submit">Confirm</button>
 </form>
 <form method="post" action="${escape(parts.abortAction)}"><button class="plain" type="submit">Cancel</button></form>

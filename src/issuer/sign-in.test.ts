@@ -8,7 +8,7 @@ import { demoPassword } from "#demo/sign-ins.ts";
 import { forEachDatabase, testDatabase } from "#testing/database.ts";
 import { formsOf } from "#testing/form-browser.ts";
 import { testIssuer } from "#testing/issuer.ts";
-import { demoCode, faultOf, signIn, visitor } from "#testing/sign-in.ts";
+import { demoCode, issueOf, signIn, visitor } from "#testing/sign-in.ts";
 
 const setUp = async (t: TestContext) => {
   const op = await testIssuer(t, await testDatabase(t, ["authn"]));
@@ -83,8 +83,8 @@ test("a wrong password and an unknown name get the same answer, and the password
   const wrong = await who.submit(page, { login: "ben", password: "hunter2" });
   const unknown = await who.submit(page, { login: "nobody", password: "hunter2" });
   assert.equal(wrong.status, 400);
-  assert.equal(faultOf(wrong), "The name or the password is wrong.");
-  assert.equal(faultOf(unknown), faultOf(wrong));
+  assert.equal(issueOf(wrong), "The name or the password is wrong.");
+  assert.equal(issueOf(unknown), issueOf(wrong));
   assert.doesNotMatch(wrong.html, /hunter2/);
 });
 
@@ -92,8 +92,8 @@ test("ten wrong passwords lock the account for five minutes, for the right one t
   t.mock.timers.enable({ apis: ["Date"], now: Date.now() });
   const { op, who } = await setUp(t);
   const { page } = await who.start();
-  for (let i = 0; i < 10; i++) assert.match(faultOf(await who.submit(page, { login: "ben", password: `wrong ${i}` })), /wrong\.$/);
-  assert.match(faultOf(await who.submit(page, { login: "ben", password: demoPassword })), /Wait five minutes/);
+  for (let i = 0; i < 10; i++) assert.match(issueOf(await who.submit(page, { login: "ben", password: `wrong ${i}` })), /wrong\.$/);
+  assert.match(issueOf(await who.submit(page, { login: "ben", password: demoPassword })), /Wait five minutes/);
   const cleo = await who.submit(page, { login: "cleo", password: demoPassword });
   assert.ok(cleo.stopped);
   t.mock.timers.tick(301_000);

@@ -27,7 +27,7 @@ export interface SignInParts {
   readonly log: Log;
 }
 
-const faultText = (why: Exclude<Checked<unknown>, { ok: true }>["why"], wrong: string): string => {
+const issueText = (why: Exclude<Checked<unknown>, { ok: true }>["why"], wrong: string): string => {
   if (why === "locked") return "Too many wrong tries. Wait five minutes, then try again.";
   if (why === "used") return "This code was used already. Wait for the next one.";
   if (why === "no_secret") return "No authenticator app is set up for this person.";
@@ -68,7 +68,7 @@ export const createSignIn = (parts: SignInParts): ((request: IncomingMessage, re
     return uri === null ? [] : [uri.origin];
   };
 
-  const showPassword = (response: ServerResponse, interaction: Interaction, login: string, fault?: string): void => {
+  const showPassword = (response: ServerResponse, interaction: Interaction, login: string, issue?: string): void => {
     const isStepUp = interaction.session?.accountId !== undefined;
     sendPage(
       response,
@@ -78,12 +78,12 @@ export const createSignIn = (parts: SignInParts): ((request: IncomingMessage, re
         persons: parts.signIns.persons,
         formTargets: targets(interaction),
         why: isStepUp ? "Confirm who you are." : undefined,
-        fault,
+        issue,
         passwordHint: parts.signIns.passwordHint,
       }),
     );
   };
-  const showCode = (response: ServerResponse, interaction: Interaction, person: Person, proof?: string, fault?: string): void =>
+  const showCode = (response: ServerResponse, interaction: Interaction, person: Person, proof?: string, issue?: string): void =>
     sendPage(
       response,
       codePage({
@@ -93,7 +93,7 @@ export const createSignIn = (parts: SignInParts): ((request: IncomingMessage, re
         isDemo: parts.signIns.passwordHint !== undefined,
         formTargets: targets(interaction),
         proof,
-        fault,
+        issue,
       }),
     );
 
@@ -112,7 +112,7 @@ export const createSignIn = (parts: SignInParts): ((request: IncomingMessage, re
     const found = await factors.password(login, form.get("password") ?? "");
     if (!found.ok) {
       parts.log.info("sign_in_refused", { factor: "password", why: found.why });
-      return showPassword(response, interaction, login, faultText(found.why, "The name or the password is wrong."));
+      return showPassword(response, interaction, login, issueText(found.why, "The name or the password is wrong."));
     }
     if (asksStrong(interaction.params["acr_values"]))
       return showCode(response, interaction, found.value, prove(interaction.uid, found.value));
@@ -127,7 +127,7 @@ export const createSignIn = (parts: SignInParts): ((request: IncomingMessage, re
     const shown = await factors.code(person, form.get("code") ?? "", true);
     if (shown.ok) return finish(request, response, person, true);
     parts.log.info("sign_in_refused", { factor: "code", why: shown.why });
-    return showCode(response, interaction, person, proof, faultText(shown.why, "The code is wrong. Enter the one your app shows now."));
+    return showCode(response, interaction, person, proof, issueText(shown.why, "The code is wrong. Enter the one your app shows now."));
   };
 
   const show = (response: ServerResponse, interaction: Interaction, url: URL): void => {

@@ -6,7 +6,7 @@ import { demoPassword } from "#demo/sign-ins.ts";
 import { testDatabase } from "#testing/database.ts";
 import { formsOf } from "#testing/form-browser.ts";
 import { testIssuer } from "#testing/issuer.ts";
-import { demoCode, faultOf, signIn, titleOf, visitor } from "#testing/sign-in.ts";
+import { demoCode, issueOf, signIn, titleOf, visitor } from "#testing/sign-in.ts";
 
 /** The clock stands until the test moves it; 10 s into a time step, so that steps change where the test says. */
 const setUp = async (t: TestContext) => {
@@ -36,7 +36,7 @@ test("a present session is asked for the second factor, and cannot get past it",
   assert.equal(titleOf(page), "One-time code");
   const wrong = await who.submit(page, { code: "000000" });
   assert.equal(wrong.stopped, false);
-  assert.match(faultOf(wrong), /The code is wrong/);
+  assert.match(issueOf(wrong), /The code is wrong/);
   const empty = await who.submit(wrong, { code: "" });
   assert.equal(empty.stopped, false);
   const done = await who.submit(empty, { code: demoCode() });
@@ -102,7 +102,7 @@ test("a code is accepted once, from nobody twice", async (t) => {
   const code = await other.submit(page, { login: "ben", password: demoPassword });
   const replayed = await other.submit(code, { code: demoCode() });
   assert.equal(replayed.stopped, false);
-  assert.match(faultOf(replayed), /used already/);
+  assert.match(issueOf(replayed), /used already/);
   const next = await other.submit(replayed, { code: demoCode(1) });
   assert.equal(next.stopped, true);
   const cleo = await signIn(visitor(op), "cleo", { acrValues: "strong" });
@@ -143,13 +143,13 @@ test("five wrong codes lock the second factor for five minutes, in every browser
   let at = await who.submit(page, { login: "ben", password: demoPassword });
   for (let i = 0; i < 5; i++) {
     at = await who.submit(at, { code: String(100_000 + i) });
-    assert.match(faultOf(at), /The code is wrong/);
+    assert.match(issueOf(at), /The code is wrong/);
   }
-  assert.match(faultOf(await who.submit(at, { code: demoCode() })), /Wait five minutes/);
+  assert.match(issueOf(await who.submit(at, { code: demoCode() })), /Wait five minutes/);
   const other = visitor(op);
   const second = await other.start({ acrValues: "strong" });
   const code = await other.submit(second.page, { login: "ben", password: demoPassword });
-  assert.match(faultOf(await other.submit(code, { code: demoCode() })), /Wait five minutes/);
+  assert.match(issueOf(await other.submit(code, { code: demoCode() })), /Wait five minutes/);
   forward(301);
   assert.equal((await signIn(visitor(op), "ben", { acrValues: "strong" })).acr, "strong");
 });
@@ -170,7 +170,7 @@ test("the first factor holds for five minutes, in its own sign-in alone", async 
   assert.match(await stolen.text(), /Enter your password again/);
   forward(301);
   const late = await who.submit(code, { code: demoCode() });
-  assert.match(faultOf(late), /took too long/);
+  assert.match(issueOf(late), /took too long/);
 });
 
 test("a plain sign-in after a strong one is a plain one", async (t) => {

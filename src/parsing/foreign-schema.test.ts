@@ -51,15 +51,15 @@ test("a schema is prepared once, whoever brings it again, and a refused one is r
   for (const _time of [1, 2]) assert.throws(() => prepareSchema({ pattern: "(?=a)" }), /unsupported/);
 });
 
-test("all faults are found at once, each at its place, without the value", () => {
-  const faults = prepareSchema(employee)({ id: "secret-value", salary: -4, tags: ["a", 5], more: 1 });
-  assert.deepEqual(faults.map((fault) => `${fault.path} ${fault.message}`).toSorted(), [
+test("all issues are found at once, each at its place, without the value", () => {
+  const issues = prepareSchema(employee)({ id: "secret-value", salary: -4, tags: ["a", 5], more: 1 });
+  assert.deepEqual(issues.map((issue) => `${issue.path} ${issue.message}`).toSorted(), [
     "/id must match ^e[0-9]{1,9}$",
     "/more is not known here",
     "/salary must be at least 0",
     "/tags/1 must be a string",
   ]);
-  assert.ok(!JSON.stringify(faults).includes("secret-value"));
+  assert.ok(!JSON.stringify(issues).includes("secret-value"));
 });
 
 /** Schema and value as texts, for their numbers are more than doubles; and how many issues there are. */
@@ -153,7 +153,7 @@ test("what numbers of many digits cost is counted", () => {
     assert.equal(prepareSchema(schema)(long), TOO_MUCH_WORK, JSON.stringify(schema));
 });
 
-test("a fault says what was wanted, in the schema's own words as far as they are short, and never what came", () => {
+test("an issue says what was wanted, in the schema's own words as far as they are short, and never what came", () => {
   const says = (schema: object, value: unknown): string =>
     prepareSchema(schema)(value)
       .map(({ message }) => message)
@@ -263,7 +263,7 @@ test("a schema that refers to itself deeper in the value is taken, and so is one
   assert.deepEqual(prepareSchema(branching)(chain(6)), []);
 });
 
-test("work that doubles with each reference ends with a fault", () => {
+test("work that doubles with each reference ends with an issue", () => {
   assert.match(prepareSchema(doubling)("x")[0]?.message ?? "", /takes too much work/);
   assert.match(prepareSchema(branching)(chain(40))[0]?.message ?? "", /takes too much work/);
 });

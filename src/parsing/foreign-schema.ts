@@ -1,7 +1,7 @@
 import { LRUCache } from "lru-cache";
 import { isObject } from "#contract/is-object.ts";
 import { parsePointer, shownPointer } from "#contract/json-pointer.ts";
-import type { Fault } from "#contract/problem.ts";
+import type { Issue } from "#contract/problem.ts";
 import { checkSteps } from "./pattern.ts";
 import { along, makers, MAX_ISSUES, newSeen, nothing, spend, TooMuchWork, type Check, type Place, type Run } from "./schema-rules.ts";
 
@@ -12,7 +12,7 @@ import { along, makers, MAX_ISSUES, newSeen, nothing, spend, TooMuchWork, type C
  * asks for; equal items, `enum` and `const` are looked up, not compared.
  */
 export interface SchemaCheck {
-  (value: unknown, steps?: number, integers?: Place[]): readonly Fault[];
+  (value: unknown, steps?: number, integers?: Place[]): readonly Issue[];
   /** JSON of the schema. */
   readonly text: string;
 }
@@ -21,7 +21,7 @@ export interface SchemaCheck {
 const MAX_STEPS_HERE = 100_000;
 /** Where places of texts are looked for, too. */
 const MAX_PLACED_ISSUES = 10_000;
-export const TOO_MUCH_WORK: readonly Fault[] = [{ path: "", message: "takes too much work to be checked against the schema" }];
+export const TOO_MUCH_WORK: readonly Issue[] = [{ path: "", message: "takes too much work to be checked against the schema" }];
 
 /** What the schemas of one list may cost to be prepared together. */
 export interface ListBudget {
@@ -152,8 +152,8 @@ const compile = (root: unknown): Check => {
 };
 
 /** The issues that are shown, each once. */
-const shownIssues = (run: Run): readonly Fault[] => {
-  const shown = new Map<string, Fault>();
+const shownIssues = (run: Run): readonly Issue[] => {
+  const shown = new Map<string, Issue>();
   for (const { place, message } of run.issues) {
     if (shown.size === MAX_ISSUES) break;
     const keys: PropertyKey[] = [];
@@ -180,7 +180,7 @@ const integerPlaces = (run: Run): readonly Place[] => {
 
 const issuesBy =
   (check: Check) =>
-  (value: unknown, steps = MAX_STEPS_HERE, integers?: Place[]): readonly Fault[] => {
+  (value: unknown, steps = MAX_STEPS_HERE, integers?: Place[]): readonly Issue[] => {
     const run: Run = { left: steps, place: undefined, issues: [], maxIssues: integers === undefined ? MAX_ISSUES : MAX_PLACED_ISSUES };
     try {
       if (check(value, run, undefined)) return [];

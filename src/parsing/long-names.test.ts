@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { z } from "zod";
 import { longNames } from "./long-names.ts";
 import { nearestWord } from "./nearest-word.ts";
-import { shapeFaults } from "./shape-faults.ts";
+import { shapeIssues } from "./shape-issues.ts";
 import { packYaml, readYaml, unpackYaml, type YamlDocument } from "./yaml-document.ts";
 
 const documentOf = (value: unknown): YamlDocument => {
@@ -30,14 +30,14 @@ test("issues below a long name have its beginning, and there are a thousand at m
   const document = documentOf({ operations: { [LONG]: members(9000, 1) } });
   const { error } = shape.safeParse(document.value);
   assert.ok(error !== undefined);
-  const issues = shapeFaults(document, error, { shape });
+  const issues = shapeIssues(document, error, { shape });
   assert.equal(issues.length, 1000);
   assert.equal(issues[7]?.path, `/operations/${"K".repeat(200)}…/u7`);
   assert.ok(JSON.stringify(issues).length < 1_000_000);
 });
 
 test("an issue below many names has a path of two thousand characters, and a message of one thousand", () => {
-  const { path, message } = documentOf({}).fault(
+  const { path, message } = documentOf({}).issue(
     Array.from({ length: 40 }, () => LONG),
     LONG,
   );

@@ -1,4 +1,4 @@
-import type { Fault } from "#contract/problem.ts";
+import type { Issue } from "#contract/problem.ts";
 import type { YamlDocument } from "./yaml-document.ts";
 
 /** Longest name of a member that a configuration document may have, characters. */
@@ -13,8 +13,8 @@ export function* longNamePaths(value: unknown, at: readonly string[] = []): Gene
 }
 
 /** One issue for each member whose name is too long, at most `most`. */
-export const longNames = (document: YamlDocument, value: unknown, max: number): readonly Fault[] =>
+export const longNames = (document: YamlDocument, value: unknown, max: number): readonly Issue[] =>
   longNamePaths(value)
     .take(max)
-    .map((path) => document.fault(path, `has a name of more than ${MAX_MEMBER_NAME} characters`, { code: "too_long", onKey: true }))
+    .map((path) => document.issue(path, `has a name of more than ${MAX_MEMBER_NAME} characters`, { code: "too_long", onKey: true }))
     .toArray();

@@ -1,4 +1,4 @@
-import { Problem, type Fault } from "#contract/problem.ts";
+import { Problem, type Issue } from "#contract/problem.ts";
 import { TOO_MUCH_WORK, type SchemaCheck } from "./foreign-schema.ts";
 import type { Place } from "./schema-rules.ts";
 import { createWorkThread, type WorkCaller } from "./work-thread.ts";
@@ -10,7 +10,7 @@ export interface SchemaQuestion {
   readonly isPlaced: boolean;
 }
 export interface SchemaAnswer {
-  readonly issues: readonly Fault[];
+  readonly issues: readonly Issue[];
   readonly integers: readonly Place[] | undefined;
 }
 
@@ -43,7 +43,7 @@ const thread = createWorkThread<SchemaQuestion, SchemaAnswer>({
  * which a tenant has one at a time; what takes more than about a second there, too, is `TOO_MUCH_WORK`. Throws
  * `overloaded` where too many of the tenant wait.
  */
-export const schemaIssues = async (check: SchemaCheck, value: unknown, caller: SchemaCaller = {}): Promise<readonly Fault[]> => {
+export const schemaIssues = async (check: SchemaCheck, value: unknown, caller: SchemaCaller = {}): Promise<readonly Issue[]> => {
   const { integers } = caller;
   const found = check(value, undefined, integers);
   if (found !== TOO_MUCH_WORK) return found;

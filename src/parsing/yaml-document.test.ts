@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { shapeFaults } from "./shape-faults.ts";
+import { shapeIssues } from "./shape-issues.ts";
 import { readYaml, type YamlDocument, type YamlLimits } from "./yaml-document.ts";
 
 const many = 20_000;
@@ -58,15 +58,15 @@ const refused: readonly (readonly [name: string, text: string, says: RegExp, lin
 ];
 for (const [name, text, says, line, column, limits] of refused)
   test(`refused with its place: ${name}`, () => {
-    const { document, faults } = readYaml(text, "x.yaml", limits);
+    const { document, issues } = readYaml(text, "x.yaml", limits);
     assert.equal(document, undefined);
-    const [fault] = faults;
-    assert.match(fault?.message ?? "", says);
-    assert.equal(fault?.file, "x.yaml");
-    assert.ok((fault.line ?? 0) >= 1 && (fault.column ?? 0) >= 1);
-    if (line !== undefined) assert.equal(fault.line, line);
-    if (column !== undefined) assert.equal(fault.column, column);
-    assert.ok(faults.length <= 60, `${faults.length} faults`);
+    const [issue] = issues;
+    assert.match(issue?.message ?? "", says);
+    assert.equal(issue?.file, "x.yaml");
+    assert.ok((issue.line ?? 0) >= 1 && (issue.column ?? 0) >= 1);
+    if (line !== undefined) assert.equal(issue.line, line);
+    if (column !== undefined) assert.equal(issue.column, column);
+    assert.ok(issues.length <= 60, `${issues.length} issues`);
   });
 
 const read: readonly (readonly [text: string, value: unknown, limits?: YamlLimits])[] = [
@@ -96,7 +96,7 @@ test("keys cost what they are in number, however many one map has", () => {
   const cpu = (text: string): number => {
     const { user } = process.threadCpuUsage();
     const read = readYaml(text, "x");
-    assert.deepEqual(read.faults, []);
+    assert.deepEqual(read.issues, []);
     return process.threadCpuUsage().user - user;
   };
   cpu(keys(2000, ""));
@@ -104,7 +104,7 @@ test("keys cost what they are in number, however many one map has", () => {
   const inOne = cpu(keys(60_000, ""));
   // Each with each would be thirty times as much.
   assert.ok(inOne < spread * 6, `${inOne} µs and ${spread} µs`);
-  const twice = readYaml(`${keys(20_000, "")}k7: 2\nb: {a: 1, a: 2}\n`, "x").faults;
+  const twice = readYaml(`${keys(20_000, "")}k7: 2\nb: {a: 1, a: 2}\n`, "x").issues;
   assert.deepEqual(
     twice.map(({ line, column }) => [line, column]),
     [
@@ -138,13 +138,13 @@ test("a missed shape is told at its place: an unknown member with the nearest kn
   const { error } = shape.safeParse((document.value as { readonly rows: readonly unknown[] }).rows[0]);
   assert.ok(error);
   const file = "x.yaml";
-  assert.deepEqual(shapeFaults(document, error, { under: ["rows", 0], shape }), [
+  assert.deepEqual(shapeIssues(document, error, { under: ["rows", 0], shape }), [
     { path: "/rows/0/colour", message: "Invalid input: expected string, received number", file, line: 2, column: 13 },
     { path: "/rows/0/size/width", message: "Invalid input: expected number, received string", file, line: 3, column: 20 },
     { path: "/rows/0/coulor", message: "is not known here", code: "unknown", hint: "did you mean colour?", file, line: 4, column: 5 },
   ]);
 });
 
-test("a document of nothing but faults is told some of them", () => {
-  assert.equal(readYaml(`a: ${"[]".repeat(1000)}`, "a.yaml").faults.length, 50);
+test("a document of nothing but issues is told some of them", () => {
+  assert.equal(readYaml(`a: ${"[]".repeat(1000)}`, "a.yaml").issues.length, 50);
 });

@@ -1,7 +1,7 @@
 import { isMap, isNode, isPair, isScalar, isSeq, LineCounter, parseDocument, visit, type Document } from "yaml";
 import { isHeld, isJsonNumber } from "#contract/exact-numbers.ts";
-import { MAX_FAULTS, type Fault } from "#contract/problem.ts";
-import { placeOf as placeInValue } from "#contract/shape-faults.ts";
+import { MAX_ISSUES, type Issue } from "#contract/problem.ts";
+import { placeOf as placeInValue } from "#contract/shape-issues.ts";
 import { repeatedKeys } from "./repeated-keys.ts";
 import { refusedTokens, type Place } from "./yaml-tokens.ts";
 
@@ -9,7 +9,7 @@ type Path = readonly PropertyKey[];
 
 /** A document as it was read: its value, and where each part stands. */
 export interface YamlDocument {
-  /** As it is shown in faults. */
+  /** As it is shown in issues. */
   readonly file: string;
   readonly value: unknown;
   /** Where a member's value stands; the nearest holder's place if it is absent. */
@@ -17,7 +17,7 @@ export interface YamlDocument {
   /** Where a member's name stands. */
   keyPlaceOf(path: Path): Place;
   /** Something wrong with the value at a path, or with the name of it. */
-  fault(path: Path, message: string, more?: { readonly code?: string; readonly hint?: string; readonly onKey?: boolean }): Fault;
+  issue(path: Path, message: string, more?: { readonly code?: string; readonly hint?: string; readonly onKey?: boolean }): Issue;
 }
 
 export interface YamlLimits {
@@ -29,33 +29,33 @@ export interface YamlLimits {
   readonly depth?: number;
   /** How many values aliases and merge keys may stand for; none unless said. */
   readonly aliases?: number;
-  /** A number that no double holds becomes the nearest one. Unless said it is a fault, but as a bound of a schema. */
+  /** A number that no double holds becomes the nearest one. Unless said it is an issue, but as a bound of a schema. */
   readonly rounds?: boolean;
 }
 
 export type ReadYaml =
-  | { readonly document: YamlDocument; readonly faults: readonly [] }
-  | { readonly document?: undefined; readonly faults: readonly Fault[] };
+  | { readonly document: YamlDocument; readonly issues: readonly [] }
+  | { readonly document?: undefined; readonly issues: readonly Issue[] };
 
 /**
  * Reads YAML 1.2 that has one reading, and JSON, which is YAML: no anchor, alias, tag, directive or repeated key, every key a text, of
- * bounded size and depth. Answers the document, or every fault with file, line and column.
+ * bounded size and depth. Answers the document, or every issue with file, line and column.
  */
 export const readYaml = (text: string, file: string, limits: YamlLimits = {}): ReadYaml => {
   const { mebibytes = 1, depth = 40, aliases = 0 } = limits;
   const isLarge = Buffer.byteLength(text) > mebibytes * 1_048_576;
   const printed = isLarge && text.length <= (limits.printedMebibytes ?? 0) * 1_048_576 ? asPrinted(text, depth) : undefined;
-  if (printed !== undefined) return { faults: [], document: withPlaces(file, printed, () => START) };
+  if (printed !== undefined) return { issues: [], document: withPlaces(file, printed, () => START) };
   if (isLarge) {
     const printable = limits.printedMebibytes === undefined ? "" : ` (${limits.printedMebibytes} MiB as JSON with one blank a level)`;
     return {
-      faults: [
+      issues: [
         { path: "", message: `is larger than ${mebibytes} MiB${printable}: it has ${mebibytesOf(text)} MiB`, file, line: 1, column: 1 },
       ],
     };
   }
   const refused = refusedTokens(text, { depth, aliases: aliases > 0 });
-  if (refused.length > 0) return { faults: refused.map((fault) => ({ path: "", file, ...fault })) };
+  if (refused.length > 0) return { issues: refused.map((issue) => ({ path: "", file, ...issue })) };
   const lineCounter = new LineCounter();
   const document = parseDocument(text, {
     version: "1.2",
@@ -70,35 +70,35 @@ export const readYaml = (text: string, file: string, limits: YamlLimits = {}): R
     return { line: Math.max(line, 1), column: Math.max(col, 1) };
   };
   const repeated = repeatedKeys(document).map(({ range }) => ({ message: "Map keys must be unique", pos: range ?? [0] }));
-  const problems = [...document.errors, ...document.warnings, ...repeated].slice(0, MAX_FAULTS);
+  const problems = [...document.errors, ...document.warnings, ...repeated].slice(0, MAX_ISSUES);
   if (problems.length > 0)
-    return { faults: problems.map(({ message, pos }) => ({ path: "", message, code: "yaml", file, ...place(pos[0]) })) };
+    return { issues: problems.map(({ message, pos }) => ({ path: "", message, code: "yaml", file, ...place(pos[0]) })) };
   const shared = findShared(document);
   if (shared !== undefined) {
     const message = `names a member ${SHARED}, which would be left out: no member is called so`;
-    return { faults: [{ path: "", message, code: "unrecognized_keys", file, ...place(shared) }] };
+    return { issues: [{ path: "", message, code: "unrecognized_keys", file, ...place(shared) }] };
   }
   const inexact = limits.rounds === true ? [] : findInexact(document, text);
   if (inexact.length > 0) {
     const message = "is a number that no double holds: write it in quotes";
-    return { faults: inexact.map((at) => ({ path: "", message, code: "yaml", file, ...place(at) })) };
+    return { issues: inexact.map((at) => ({ path: "", message, code: "yaml", file, ...place(at) })) };
   }
   const circular = aliases > 0 ? findAlias(document, "circular") : undefined;
   if (circular !== undefined)
-    return { faults: [{ path: "", message: "an alias stands within what it stands for", code: "yaml", file, ...place(circular) }] };
+    return { issues: [{ path: "", message: "an alias stands within what it stands for", code: "yaml", file, ...place(circular) }] };
   let value: unknown;
   try {
     value = document.toJS({ maxAliasCount: aliases });
   } catch (error) {
     const message = error instanceof Error ? error.message : "cannot be read";
-    return { faults: [{ path: "", message, code: "yaml", file, ...place(findAlias(document, "any")) }] };
+    return { issues: [{ path: "", message, code: "yaml", file, ...place(findAlias(document, "any")) }] };
   }
-  return { faults: [], document: withPlaces(file, value, () => placesOf(document, lineCounter)) };
+  return { issues: [], document: withPlaces(file, value, () => placesOf(document, lineCounter)) };
 };
 
 /**
  * A text that is exactly what `printJson` makes of its value has one reading, and needs no reader of YAML, which takes a hundred times
- * as long; its faults have a path and no line.
+ * as long; its issues have a path and no line.
  */
 const asPrinted = (text: string, depth: number): unknown => {
   if (!text.startsWith("{")) return undefined;
@@ -157,14 +157,14 @@ const withPlaces = (file: string, value: unknown, look: () => Places): YamlDocum
   };
   const placeOf = (path: Path): Place => ({ line: at(path)[0], column: at(path)[1] });
   const keyPlaceOf = (path: Path): Place => ({ line: at(path)[2], column: at(path)[3] });
-  const fault: YamlDocument["fault"] = (path, message, { onKey = false, ...more } = {}) => ({
+  const issue: YamlDocument["issue"] = (path, message, { onKey = false, ...more } = {}) => ({
     path: placeInValue(path),
     message: message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE)}…` : message,
     ...more,
     file,
     ...(onKey ? keyPlaceOf(path) : placeOf(path)),
   });
-  return { file, value, placeOf, keyPlaceOf, fault, places };
+  return { file, value, placeOf, keyPlaceOf, issue, places };
 };
 
 /** For another thread, which unpacks it. */
@@ -225,7 +225,7 @@ const findInexact = (document: Document, text: string): readonly number[] => {
       if (isJsonNumber(literal) ? !isHeld(literal) : Number.isInteger(value)) found.push(range?.[0] ?? 0);
     },
   });
-  return found.slice(0, MAX_FAULTS);
+  return found.slice(0, MAX_ISSUES);
 };
 
 /** Where the first alias stands, of those that stand within what they stand for or of all. */

@@ -37,7 +37,7 @@ for (const [what, text] of readable)
     const whole = readYaml(text, "x", limits);
     const sliced = readYamlSlices(text, "x", limits);
     assert.ok("value" in sliced, JSON.stringify(sliced));
-    assert.deepEqual(sliced.value, whole.document?.value, JSON.stringify(whole.faults));
+    assert.deepEqual(sliced.value, whole.document?.value, JSON.stringify(whole.issues));
   });
 
 const refused: readonly (readonly [what: string, text: string, says: RegExp])[] = [
@@ -57,20 +57,20 @@ for (const [what, text, says] of refused)
   test(`a text in slices is refused as it is as a whole: ${what}`, () => {
     const whole = readYaml(text, "x", limits);
     const sliced = readYamlSlices(text, "x", limits);
-    assert.ok("faults" in sliced && whole.faults.length > 0, what);
-    assert.deepEqual(sliced.faults, whole.faults);
-    assert.match(sliced.faults[0]?.message ?? "", says);
+    assert.ok("issues" in sliced && whole.issues.length > 0, what);
+    assert.deepEqual(sliced.issues, whole.issues);
+    assert.match(sliced.issues[0]?.message ?? "", says);
     // Of one that is too large to be read at once.
     const part = readYamlSlices(text, "x", { ...limits, mebibytes: 0.3 });
-    assert.ok("faults" in part, what);
+    assert.ok("issues" in part, what);
     const lines = text.split("\n").length;
-    assert.ok(part.faults.every(({ line = 0 }) => line >= 1 && line <= lines));
+    assert.ok(part.issues.every(({ line = 0 }) => line >= 1 && line <= lines));
   });
 
 test("an issue of a text that is read in slices has its line in the whole text", () => {
   const sliced = readYamlSlices(`a: 1\nb:\n${body}  c: ]\n`, "x", { ...limits, mebibytes: 0.3 });
-  assert.ok("faults" in sliced);
-  assert.deepEqual([sliced.faults[0]?.line, sliced.faults[0]?.code], [4003, "yaml"]);
+  assert.ok("issues" in sliced);
+  assert.deepEqual([sliced.issues[0]?.line, sliced.issues[0]?.code], [4003, "yaml"]);
 });
 
 test("what is read at once is bounded, and larger texts are read where they have names", () => {
@@ -80,7 +80,7 @@ test("what is read at once is bounded, and larger texts are read where they have
   assert.ok("value" in read && Object.keys(read.value as object).length === 4);
   for (const text of [`a: 1\nb: [${"1, ".repeat(400_000)}]\n`, `a: &a 1\n${more}`, `a: 1\nb: |\n${many(() => `  ${FILLER}\n`, 14_000)}`]) {
     const found = readYamlSlices(text, "x", limits);
-    assert.ok("faults" in found);
-    assert.deepEqual([found.faults[0]?.code, (found.faults[0]?.line ?? 9) <= 2], ["yaml_part_too_large", true]);
+    assert.ok("issues" in found);
+    assert.deepEqual([found.issues[0]?.code, (found.issues[0]?.line ?? 9) <= 2], ["yaml_part_too_large", true]);
   }
 });

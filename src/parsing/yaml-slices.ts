@@ -1,5 +1,5 @@
 import { isObject } from "#contract/is-object.ts";
-import type { Fault } from "#contract/problem.ts";
+import type { Issue } from "#contract/problem.ts";
 import { mebibytesOf, readYaml, type YamlLimits } from "./yaml-document.ts";
 import { refusedTokens } from "./yaml-tokens.ts";
 
@@ -11,7 +11,7 @@ const NAME = String.raw`(?:[\w/$~^](?: ?[^\s:#"'\\]|:(?=\S))*|"[^"\\\n]+"|'[^'\n
 const ENTRY = new RegExp(`^${NAME}:(?:[ \\t]|\\r?$)`);
 const HEAD = new RegExp(`^ *${NAME}:[ \\t]*\\r?\\n`);
 
-type Value = { readonly value: unknown } | { readonly faults: readonly Fault[] };
+type Value = { readonly value: unknown } | { readonly issues: readonly Issue[] };
 
 /** Where each entry of a block map begins; none for what is no such map, or cannot be told from one without a reader. */
 const startsOf = (text: string): readonly number[] => {
@@ -44,10 +44,10 @@ export const readYamlSlices = (text: string, file: string, limits: YamlLimits & 
   const readWhole = (part: string, line: number): Value => {
     if (Buffer.byteLength(part) > limits.mebibytes * 1_048_576) {
       const message = `has a part of ${mebibytesOf(part)} MiB that is read at once, of which ${limits.mebibytes} MiB may be: write it without anchors and with a line for each name, or as JSON`;
-      return { faults: [{ path: "", message, code: "yaml_part_too_large", file, line: line + 1, column: 1 }] };
+      return { issues: [{ path: "", message, code: "yaml_part_too_large", file, line: line + 1, column: 1 }] };
     }
-    const { document, faults } = readYaml(part, file, limits);
-    return document === undefined ? { faults: faults.map((fault) => ({ ...fault, line: line + (fault.line ?? 1) })) } : document;
+    const { document, issues } = readYaml(part, file, limits);
+    return document === undefined ? { issues: issues.map((issue) => ({ ...issue, line: line + (issue.line ?? 1) })) } : document;
   };
   const read = (block: string, before: number): Value => {
     const starts = block.length <= SLICE ? [] : startsOf(block);
@@ -64,13 +64,13 @@ export const readYamlSlices = (text: string, file: string, limits: YamlLimits & 
       const skipped = slice.length - start.length;
       const bodyAt = skipped + (head?.length ?? 0);
       const found = readWhole(head === undefined ? slice : slice.slice(0, bodyAt), line);
-      if ("faults" in found) return found;
+      if ("issues" in found) return found;
       for (const [name, one] of Object.entries(isObject(found.value) ? found.value : {})) {
         const own = head === undefined ? { value: one } : read(slice.slice(bodyAt), line + linesOf(slice.slice(0, bodyAt)));
-        if ("faults" in own) return own;
+        if ("issues" in own) return own;
         if (Object.hasOwn(value, name)) {
           const message = `Map keys must be unique: ${name.slice(0, 100)}`;
-          return { faults: [{ path: "", message, code: "yaml", file, line: line + linesOf(slice.slice(0, skipped)) + 1, column: 1 }] };
+          return { issues: [{ path: "", message, code: "yaml", file, line: line + linesOf(slice.slice(0, skipped)) + 1, column: 1 }] };
         }
         value[name] = own.value;
       }

@@ -1,5 +1,5 @@
 import { CST, Lexer } from "yaml";
-import { MAX_FAULTS } from "#contract/problem.ts";
+import { MAX_ISSUES } from "#contract/problem.ts";
 
 /** A place in a text, both from 1. */
 export interface Place {
@@ -50,7 +50,7 @@ export const refusedTokens = (text: string, limits: { readonly depth: number; re
     isRaw = false;
     const message = type === null ? undefined : REFUSED[type];
     if (message !== undefined && !(limits.aliases === true && (type === "anchor" || type === "alias"))) found.push({ ...place, message });
-    if (found.length === MAX_FAULTS) return found;
+    if (found.length === MAX_ISSUES) return found;
     if (!BLANKS.has(type)) {
       if (flow === 0) {
         if (isOpening) enter(place.column);

@@ -1,5 +1,5 @@
 import { isObject } from "#contract/is-object.ts";
-import { Problem, type Fault } from "#contract/problem.ts";
+import { Problem, type Issue } from "#contract/problem.ts";
 
 /** What is said of every request and no policy reads: an enforcement point says it of its own. A person says none of it. */
 const circumstances = ["tenant", "session", "ip", "user_agent", "method", "correlation_id", "supported_obligations"] as const;
@@ -38,7 +38,7 @@ const members: ReadonlySet<string> = new Set([...circumstances, ...vouched]);
 export const isInternalMember = (name: string): boolean => members.has(name);
 
 /** Faults that one answer names. */
-const MAX_FAULTS = 50;
+const MAX_ISSUES = 50;
 
 /**
  * What an enforcement point of its own may not say, wherever in its request: a single question, the default of a batch, used or not,
@@ -46,16 +46,16 @@ const MAX_FAULTS = 50;
  */
 export const guardContexts = (body: unknown): void => {
   if (!isObject(body)) return;
-  const faults: Fault[] = [];
+  const issues: Issue[] = [];
   const guard = (path: string, holder: unknown): void => {
     const context = isObject(holder) && Object.hasOwn(holder, "context") ? holder["context"] : undefined;
     if (!isObject(context)) return;
     for (const name of vouched)
-      if (Object.hasOwn(context, name)) faults.push({ path: `${path}/context/${name}`, message: "may only be set by Sallyport" });
+      if (Object.hasOwn(context, name)) issues.push({ path: `${path}/context/${name}`, message: "may only be set by Sallyport" });
   };
   guard("", body);
   const { evaluations } = body;
   if (typeof evaluations === "object" && evaluations !== null)
     for (const [key, item] of Object.entries(evaluations)) guard(`/evaluations/${key}`, item);
-  if (faults.length > 0) throw new Problem("reserved_context_member", { errors: faults.slice(0, MAX_FAULTS) });
+  if (issues.length > 0) throw new Problem("reserved_context_member", { errors: issues.slice(0, MAX_ISSUES) });
 };

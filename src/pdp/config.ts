@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Fault } from "#contract/problem.ts";
+import type { Issue } from "#contract/problem.ts";
 import {
   commaList,
   flag,
@@ -116,7 +116,7 @@ export type PdpConfig = SettingsOf<typeof pdpSettings> & {
 };
 
 /** What no single row can say. */
-export const pdpFaults = (config: SettingsOf<typeof pdpSettings>, environment: Environment): readonly Fault[] => [
+export const pdpIssues = (config: SettingsOf<typeof pdpSettings>, environment: Environment): readonly Issue[] => [
   ...plainAddresses({ PDP_REMOTE_TOKEN_URL: config.remoteTokenUrl }, environment),
   ...weakSecret("PDP_REMOTE_TOKEN", config.remoteToken, secretWeakness, environment),
   ...weakSecret("PDP_REMOTE_CLIENT_SECRET", config.remoteClientSecret, secretWeakness, environment),

@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
-import { faultLine } from "#contract/start-faults.ts";
-import type { Fault } from "#contract/problem.ts";
-import { shapeFaults } from "#parsing/shape-faults.ts";
+import { issueLine } from "#contract/start-issues.ts";
+import type { Issue } from "#contract/problem.ts";
+import { shapeIssues } from "#parsing/shape-issues.ts";
 import { readYaml, type YamlLimits } from "#parsing/yaml-document.ts";
 import { remoteDecisionPoint } from "./remote/remote-config.ts";
 
@@ -35,20 +35,20 @@ export type PdpConfiguration = z.infer<typeof pdpConfiguration>;
 export class ConfigurationRefused extends Error {
   override readonly name = "ConfigurationRefused";
   readonly exitCode = 78;
-  readonly faults: readonly Fault[];
+  readonly issues: readonly Issue[];
 
-  constructor(faults: readonly Fault[]) {
-    super(faults.map((fault) => (fault.line === undefined ? `${fault.path}: ${fault.message}` : faultLine(fault))).join("\n"));
-    this.faults = faults;
+  constructor(issues: readonly Issue[]) {
+    super(issues.map((issue) => (issue.line === undefined ? `${issue.path}: ${issue.message}` : issueLine(issue))).join("\n"));
+    this.issues = issues;
   }
 }
 
 /** Reads YAML text as this shape; an empty one is an empty object. Throws `ConfigurationRefused` with every fault and its place. */
 export const parseYamlFile = <T>(text: string, file: string, shape: z.ZodType<T>, limits: YamlLimits = {}): T => {
-  const { document, faults } = readYaml(text, file, limits);
-  if (document === undefined) throw new ConfigurationRefused(faults);
+  const { document, issues } = readYaml(text, file, limits);
+  if (document === undefined) throw new ConfigurationRefused(issues);
   const read = shape.safeParse(document.value ?? {});
-  if (!read.success) throw new ConfigurationRefused(shapeFaults(document, read.error));
+  if (!read.success) throw new ConfigurationRefused(shapeIssues(document, read.error));
   return read.data;
 };
 

@@ -186,7 +186,7 @@ test("changed policies decide at once where they may, elsewhere they wait as a d
   await assert.rejects(importBundle(parts, broken, true), BundleRefused);
   const faulty = await importBundle(parts, broken, false);
   assert.equal(faulty.active, active.active);
-  assert.match(faulty.faults?.join("\n") ?? "", /policies\/pages\.cedar:\d+:\d+ .*unexpected end/);
+  assert.match(faulty.issues?.join("\n") ?? "", /policies\/pages\.cedar:\d+:\d+ .*unexpected end/);
   const stored = await findNewestDraft(database);
   assert.equal(stored?.version, faulty.draft);
   assert.equal((await readContent(database, stored?.version ?? ""))?.report.valid, false);

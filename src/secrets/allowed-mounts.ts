@@ -1,7 +1,7 @@
 import { tenantId } from "#contract/ids.ts";
 import { isObject } from "#contract/is-object.ts";
 import { PLATFORM } from "#contract/secret-schemes.ts";
-import { Problem, type Fault } from "#contract/problem.ts";
+import { Problem, type Issue } from "#contract/problem.ts";
 import { readJsonSetting } from "#http/json-setting.ts";
 import { formatPrefix, parseSecretPrefix, type SecretPrefix } from "./secret-uri.ts";
 import type { Scheme } from "#contract/secret-schemes.ts";
@@ -24,29 +24,29 @@ const VARIABLE = "TENANT_ALLOWED_MOUNTS";
 /** Paths of a KVv2 server that hold its own machinery; in any case of letters. */
 const ownMounts: ReadonlySet<string> = new Set(["sys", "auth", "identity", "cubbyhole", "root", "system"]);
 
-const readLists = (input: AllowedMountsInput, fault: (message: string) => void): [tenant: string, items: readonly string[]][] => {
+const readLists = (input: AllowedMountsInput, issue: (message: string) => void): [tenant: string, items: readonly string[]][] => {
   const text = (input.text ?? "").trim();
   if (text === "") return [];
   if (!text.startsWith("{")) {
     const items = text.split(",").map((item) => item.trim());
     if (input.tenantId !== undefined) return [[input.tenantId, items]];
-    fault('a list of mounts needs TENANT_ID; without it write JSON: {"tenant:a":["yaml://secret"]}');
+    issue('a list of mounts needs TENANT_ID; without it write JSON: {"tenant:a":["yaml://secret"]}');
     return [["", items]];
   }
-  if (input.tenantId !== undefined) fault("mounts by tenant (JSON) and TENANT_ID exclude each other");
+  if (input.tenantId !== undefined) issue("mounts by tenant (JSON) and TENANT_ID exclude each other");
   let value: unknown;
   try {
     value = readJsonSetting(text);
   } catch (error) {
-    fault(`begins like JSON and ${error instanceof RangeError ? error.message : "cannot be read"}`);
+    issue(`begins like JSON and ${error instanceof RangeError ? error.message : "cannot be read"}`);
     return [];
   }
   if (!isObject(value)) return [];
   return Object.entries(value).flatMap(([tenant, items]): [string, string[]][] => {
     if (tenant !== PLATFORM && !tenantId.safeParse(tenant).success)
-      fault(`"${tenant}" is neither a tenant id (tenant:name) nor ${PLATFORM}`);
+      issue(`"${tenant}" is neither a tenant id (tenant:name) nor ${PLATFORM}`);
     if (Array.isArray(items) && items.every((item): item is string => typeof item === "string")) return [[tenant, items]];
-    fault(`the mounts of "${tenant}" are not a list of text`);
+    issue(`the mounts of "${tenant}" are not a list of text`);
     return [];
   });
 };
@@ -76,16 +76,16 @@ const readItem = (item: string, input: AllowedMountsInput): SecretPrefix => {
 /** One secret must not have two names: a mount of one server under both schemes would be decided twice, differently. */
 const doubleNames = (places: readonly SecretPrefix[], servers: AllowedMountsInput["servers"]): string[] => {
   const named = new Map<string, Scheme>();
-  const faults: string[] = [];
+  const issues: string[] = [];
   for (const { scheme, mount } of places) {
     const server = servers.get(scheme);
     if (server === undefined) continue;
     const other = named.get(`${server} ${mount}`);
     if (other !== undefined && other !== scheme)
-      faults.push(`mount "${mount}" of one server is named by ${other} and by ${scheme}: one secret would have two names`);
+      issues.push(`mount "${mount}" of one server is named by ${other} and by ${scheme}: one secret would have two names`);
     named.set(`${server} ${mount}`, other ?? scheme);
   }
-  return faults;
+  return issues;
 };
 
 const isWithin = (one: readonly string[], other: readonly string[]): boolean => other.every((segment, at) => segment === one[at]);
@@ -109,25 +109,25 @@ const overlaps = (mounts: AllowedMounts, servers: AllowedMountsInput["servers"])
 };
 
 /** Reads TENANT_ALLOWED_MOUNTS with TENANT_ID; all faults at once. Empty or unset: no tenant has a mount. */
-export const parseAllowedMounts = (input: AllowedMountsInput): { readonly mounts: AllowedMounts; readonly faults: readonly Fault[] } => {
-  const faults: Fault[] = [];
-  const fault = (message: string): void => void faults.push({ path: VARIABLE, message });
+export const parseAllowedMounts = (input: AllowedMountsInput): { readonly mounts: AllowedMounts; readonly issues: readonly Issue[] } => {
+  const issues: Issue[] = [];
+  const issue = (message: string): void => void issues.push({ path: VARIABLE, message });
   const mounts = new Map<string, readonly SecretPrefix[]>();
-  for (const [tenant, items] of readLists(input, fault)) {
+  for (const [tenant, items] of readLists(input, issue)) {
     const places = new Map<string, SecretPrefix>();
     for (const item of items) {
       try {
         const place = readItem(item, input);
-        if (ownMounts.has(lowerAscii(place.mount))) fault(`"${item}": the mount "${place.mount}" is the server's own`);
-        if (places.has(formatPrefix(place))) fault(`"${item}" is given twice`);
+        if (ownMounts.has(lowerAscii(place.mount))) issue(`"${item}": the mount "${place.mount}" is the server's own`);
+        if (places.has(formatPrefix(place))) issue(`"${item}" is given twice`);
         places.set(formatPrefix(place), place);
       } catch (error) {
         if (!(error instanceof RangeError)) throw error;
-        fault(error.message);
+        issue(error.message);
       }
     }
     mounts.set(tenant, [...places.values()]);
   }
-  for (const message of [...doubleNames([...mounts.values()].flat(), input.servers), ...overlaps(mounts, input.servers)]) fault(message);
-  return { mounts, faults };
+  for (const message of [...doubleNames([...mounts.values()].flat(), input.servers), ...overlaps(mounts, input.servers)]) issue(message);
+  return { mounts, issues };
 };

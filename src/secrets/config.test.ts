@@ -5,18 +5,18 @@ import { kvServer } from "#testing/kv-provider.ts";
 import { placeOf } from "./providers/kvv2/kv-settings.ts";
 import { readSecretsPolicy, resourceRefOf, secretsSettings } from "./config.ts";
 
-const faultsOf = (variables: Record<string, string>, environment: Environment = "production"): string[] => {
-  const { values, faults } = readSettings(secretsSettings, variables);
-  if (faults.length > 0) return faults.map((fault) => fault.path);
-  return readSecretsPolicy(values, environment).faults.map((fault) => fault.path);
+const issuesOf = (variables: Record<string, string>, environment: Environment = "production"): string[] => {
+  const { values, issues } = readSettings(secretsSettings, variables);
+  if (issues.length > 0) return issues.map((issue) => issue.path);
+  return readSecretsPolicy(values, environment).issues.map((issue) => issue.path);
 };
 
 suite("settings of the secrets service", () => {
   test("the defaults start everywhere, and allow no mount", () => {
     const { values } = readSettings(secretsSettings, {});
     for (const environment of ["dev", "test", "production"] as const) {
-      const { policy, faults } = readSecretsPolicy(values, environment);
-      assert.deepEqual(faults, []);
+      const { policy, issues } = readSecretsPolicy(values, environment);
+      assert.deepEqual(issues, []);
       assert.deepEqual(
         [policy.anonymousTenant, policy.enforceScopes, policy.hasMounts, policy.agentsMayAsk],
         [undefined, true, false, false],
@@ -28,7 +28,7 @@ suite("settings of the secrets service", () => {
 
   const SALT = "0123456789abcdef0123456789abcdef";
   const open = { SECRETS_API_REQUIRE_AUTH: "false", SECRETS_ENFORCE_SCOPES: "false", TENANT_ID: "tenant:acme" };
-  const rows: readonly (readonly [what: string, variables: Record<string, string>, environment: Environment, faults: readonly string[]])[] =
+  const rows: readonly (readonly [what: string, variables: Record<string, string>, environment: Environment, issues: readonly string[]])[] =
     [
       ["no tokens in production", open, "production", ["SECRETS_API_REQUIRE_AUTH", "SECRETS_ENFORCE_SCOPES"]],
       ["no tokens in dev", open, "dev", []],
@@ -54,8 +54,8 @@ suite("settings of the secrets service", () => {
         ["SECRETS_API_REQUIRE_AUTH", "SECRETS_ENFORCE_SCOPES", "SECRETS_SCHEME_ALIASES", "TENANT_ALLOWED_MOUNTS", "TENANT_ALLOWED_MOUNTS"],
       ],
     ];
-  for (const [what, variables, environment, faults] of rows) {
-    test(`${what} in ${environment}: ${faults.join(", ") || "no fault"}`, () => assert.deepEqual(faultsOf(variables, environment), faults));
+  for (const [what, variables, environment, issues] of rows) {
+    test(`${what} in ${environment}: ${issues.join(", ") || "no fault"}`, () => assert.deepEqual(issuesOf(variables, environment), issues));
   }
 
   test("a server is one, by whatever name of this machine and with whatever slashes it is named", () => {

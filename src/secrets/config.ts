@@ -3,7 +3,7 @@ import { tenantId } from "#contract/ids.ts";
 import { commaList, flag, integer, setting, weakSecret, type Environment, type SettingsOf, type SettingTable } from "#contract/setting.ts";
 import { PLATFORM } from "#contract/secret-schemes.ts";
 import { secretWeakness } from "#contract/weak-secret.ts";
-import { Problem, type Fault } from "#contract/problem.ts";
+import { Problem, type Issue } from "#contract/problem.ts";
 import { createResourceRef, parseTenantSalt, type ResourceRef } from "#events/resource-ref.ts";
 import { parseAllowedMounts, type AllowedMounts } from "./allowed-mounts.ts";
 import { createNarrowPlaces, createTenantGuard, ownerOf, type NarrowPlaces, type TenantGuard } from "./tenant-guard.ts";
@@ -129,10 +129,10 @@ export const readSecretsPolicy = (
   /** The store of each scheme that has one, by its address or by what it reports of itself. */
   stores: ReadonlyMap<Scheme, string> = new Map(),
   operator: () => string | undefined = () => undefined,
-): { readonly policy: SecretsPolicy; readonly mounts: AllowedMounts; readonly faults: readonly Fault[] } => {
+): { readonly policy: SecretsPolicy; readonly mounts: AllowedMounts; readonly issues: readonly Issue[] } => {
   const isOpen = environment !== "production";
-  const faults: Fault[] = [];
-  const need = (holds: boolean, path: string, message: string): void => void (holds || faults.push({ path, message }));
+  const issues: Issue[] = [];
+  const need = (holds: boolean, path: string, message: string): void => void (holds || issues.push({ path, message }));
   need(isOpen || config.requireAuth, "SECRETS_API_REQUIRE_AUTH", "false is for ENVIRONMENT dev and test only");
   need(isOpen || config.enforceScopes, "SECRETS_ENFORCE_SCOPES", "false is for ENVIRONMENT dev and test only");
   need(
@@ -148,13 +148,13 @@ export const readSecretsPolicy = (
     "must name services (service:..) alone: whoever stands there reads values",
   );
   const salt = config.tenantSalt?.replace(/^(?:base64|hex):/, "");
-  faults.push(...weakSecret("TENANT_SALT", salt, secretWeakness, environment));
+  issues.push(...weakSecret("TENANT_SALT", salt, secretWeakness, environment));
   const kids = [config.tenantSaltKid, ...config.previousSalts.map(({ kid }) => kid)];
   need(new Set(kids).size === kids.length, "TENANT_SALT_PREVIOUS", "names each kid once, and not TENANT_SALT_KID");
   need(config.tenantSalt !== undefined || config.previousSalts.length === 0, "TENANT_SALT", "is needed with TENANT_SALT_PREVIOUS");
-  const { schemes, faults: aliasFaults } = parseSchemeAliases(config.schemeAliases, "SECRETS_SCHEME_ALIASES");
+  const { schemes, issues: aliasFaults } = parseSchemeAliases(config.schemeAliases, "SECRETS_SCHEME_ALIASES");
   const tenantId = config.tenantId;
-  const { mounts, faults: mountFaults } = parseAllowedMounts({ text: config.allowedMounts, tenantId, schemes, servers: stores });
+  const { mounts, issues: mountFaults } = parseAllowedMounts({ text: config.allowedMounts, tenantId, schemes, servers: stores });
   return {
     policy: {
       schemes,
@@ -170,7 +170,7 @@ export const readSecretsPolicy = (
       purposeRequired: (config.revealPurpose ?? (isOpen ? "optional" : "required")) === "required",
     },
     mounts,
-    faults: [...faults, ...aliasFaults, ...mountFaults],
+    issues: [...issues, ...aliasFaults, ...mountFaults],
   };
 };
 

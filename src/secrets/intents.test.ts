@@ -162,16 +162,16 @@ suite("what is about to be done to a store", () => {
     const { store, instance, inner, life, send, ended, rows, settle } = await open(t);
     const uri = "vaulta+kv2://kv-a/lost";
     assert.equal((await send("POST", "", { uri, value: { k: "old" } })).status, 201);
-    for (const [fault, expected] of [
+    for (const [issue, expected] of [
       ["cutAfter", "completed"],
       ["cutBefore", "failed"],
     ] as const) {
-      life.intended = () => void (store.faults[fault] = 1000);
+      life.intended = () => void (store.faults[issue] = 1000);
       const { status, reply } = await send("POST", "", { uri, value: { k: "new" } });
       life.intended = undefined;
       assert.equal(await settle(), 1);
       assert.match(await instance.metrics.text(), /^secrets_open_intents 1$/m);
-      store.faults[fault] = 0;
+      store.faults[issue] = 0;
       assert.deepEqual([status, reply["code"]], [504, "outcome_unknown"]);
       const base = expected === "completed" ? 1 : 2;
       assert.equal(reply["current_version"], base, "as it was before");

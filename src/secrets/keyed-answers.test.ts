@@ -45,7 +45,7 @@ const open = async (t: TestContext) => {
 };
 
 suite("what was sent with an Idempotency-Key and did not end well", () => {
-  const faults: readonly (readonly [what: string, fault: Error, first: string, again: string, writes: number])[] = [
+  const issues: readonly (readonly [what: string, issue: Error, first: string, again: string, writes: number])[] = [
     [
       "whose answer was lost",
       new Problem("outcome_unknown", { members: { current_version: 7 } }),
@@ -56,10 +56,10 @@ suite("what was sent with an Idempotency-Key and did not end well", () => {
     ["that met a fault nobody foresaw", new Error("unforeseen"), "500 internal", "504 outcome_unknown", 1],
     ["that is known to have failed", new Problem("provider_unavailable"), "503 provider_unavailable", "503 provider_unavailable", 2],
   ];
-  for (const [what, fault, first, again, writes] of faults)
+  for (const [what, issue, first, again, writes] of issues)
     test(`an act ${what} is done ${writes === 1 ? "once" : "again"}`, async (t) => {
       const { on, rotate } = await open(t);
-      on.fails = fault;
+      on.fails = issue;
       const { said, reply } = await rotate();
       assert.equal(said, first);
       const { correlation_id: _first, ...reported } = reply;

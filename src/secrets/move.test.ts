@@ -213,17 +213,17 @@ suite("moving a secret", () => {
     }
   });
 
-  for (const [fault, said, words, journal, isSettledAs] of [
+  for (const [issue, said, words, journal, isSettledAs] of [
     ["provider_redirect", "504 outcome_unknown", /written; .* not known/, "verified", "done"],
     ["provider_error", "504 outcome_unknown", /written; .* not known/, "verified", "done"],
     ["provider_unavailable", "504 outcome_unknown", /written; .* not known/, "verified", "done"],
     ["outcome_unknown", "504 outcome_unknown", /written; .* not known/, "verified", "done"],
     ["provider_denied", "403 provider_denied", /written, and the source stays/, "failed", "failed"],
   ] as const)
-    test(`a move whose target is written, and whose source is not deleted for ${fault}, says that it was written, and is settled`, async (t) => {
+    test(`a move whose target is written, and whose source is not deleted for ${issue}, says that it was written, and is settled`, async (t) => {
       const store = await startKvDouble(t, "openbao");
       const provider = kvProvider(kvServer({ URL: store.url, TOKEN: store.rootToken }));
-      const refusing: SecretProvider = { ...provider, remove: () => Promise.reject(new Problem(fault, { detail: "The store's own." })) };
+      const refusing: SecretProvider = { ...provider, remove: () => Promise.reject(new Problem(issue, { detail: "The store's own." })) };
       const instance = await testSecrets(t, { providers: [refusing] });
       place++;
       const [fromUri, toUri] = [`vaulta+kv2://kv-a/m${place}/a`, `vaulta+kv2://kv-a/m${place}/b`];

@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 
 /** What may be wrong with the key of a secret URI; `code` is the answer's, `at` counts UTF-16 units from the key's first. */
-export interface KeyFault {
+export interface KeyError {
   readonly code: "uri_key" | "uri_key_encoding" | "uri_too_long";
   readonly rule: string;
   readonly at: number;
@@ -15,7 +15,7 @@ const PLAIN = /^[A-Za-z0-9._~/@:!$&'()*+,;=-]*$/;
 const forbidden = /[\p{Cc}\p{Cf}\p{Cn}]/u;
 
 /** The key as it is stored and its one canonical spelling. Cost: O(n). */
-export const decodeKey = (raw: string): { readonly key: string; readonly canonical: string } | KeyFault => {
+export const decodeKey = (raw: string): { readonly key: string; readonly canonical: string } | KeyError => {
   if (PLAIN.test(raw)) {
     if (raw.length > MAX_KEY_BYTES) return { code: "uri_too_long", rule: `a key has at most ${MAX_KEY_BYTES} bytes`, at: MAX_KEY_BYTES };
     return { key: raw, canonical: raw };

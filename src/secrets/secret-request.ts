@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Endpoint } from "#contract/endpoint.ts";
 import { inputCodes } from "#contract/endpoint-problems.ts";
 import { isObject } from "#contract/is-object.ts";
-import { faultOfJson } from "#contract/json-members.ts";
+import { issueOfJson } from "#contract/json-members.ts";
 import { Problem } from "#contract/problem.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
 import { parseLosslessJson } from "#contract/exact-numbers.ts";
@@ -31,9 +31,9 @@ export const readSecretQuery = (url: URL, endpoint: Endpoint): Readonly<Record<s
     if (part === "") continue;
     const cut = part.indexOf("=");
     const name = decode(cut < 0 ? part : part.slice(0, cut));
-    const fault = (message: string) => ({ errors: [{ path: `query.${name}`, message }] });
-    if (!known.includes(name)) throw new Problem(codes.unknownParameter, fault("is not known here"));
-    if (read.has(name)) throw new Problem(codes.repeatedParameter, fault("is given twice"));
+    const issue = (message: string) => ({ errors: [{ path: `query.${name}`, message }] });
+    if (!known.includes(name)) throw new Problem(codes.unknownParameter, issue("is not known here"));
+    if (read.has(name)) throw new Problem(codes.repeatedParameter, issue("is given twice"));
     read.set(name, cut < 0 ? "" : decode(part.slice(cut + 1)));
   }
   return Object.fromEntries(read);
@@ -58,7 +58,7 @@ export const parseSecretBody = (bytes: Uint8Array): unknown => {
   // A number of a value may be larger than a double: what is unfit is looked for once the values are read.
   const read = parseStrictJson(bytes, { depth: MAX_DEPTH, tooDeep: codes.deepBody, repeated: codes.repeatedMember, keepsUnfit: true });
   const body = withValues(read, parseLosslessJson(new TextDecoder().decode(bytes)));
-  const unfit = faultOfJson(body, true);
+  const unfit = issueOfJson(body, true);
   if (unfit !== undefined) throw new Problem("body_unreadable", { detail: `The body ${unfit}.` });
   return body;
 };

@@ -356,13 +356,13 @@ suite("secret URI", () => {
 });
 
 suite("scheme aliases", () => {
-  const faultsOf = (pairs: readonly string[]) => parseSchemeAliases(pairs, "SECRETS_SCHEME_ALIASES").faults.map((fault) => fault.message);
+  const issuesOf = (pairs: readonly string[]) => parseSchemeAliases(pairs, "SECRETS_SCHEME_ALIASES").issues.map((issue) => issue.message);
   test("an alias of an alias, a scheme's own name, an unknown target and a repeat are start faults, all told at once", () => {
-    const faults = faultsOf(["a=b", "b=yaml", "yaml=vaultA+kv2", "c=nowhere", "b=yaml", "nothing"]);
-    assert.equal(faults.length, 5);
-    assert.match(faults[0] ?? "", /alias of the alias/);
+    const issues = issuesOf(["a=b", "b=yaml", "yaml=vaultA+kv2", "c=nowhere", "b=yaml", "nothing"]);
+    assert.equal(issues.length, 5);
+    assert.match(issues[0] ?? "", /alias of the alias/);
   });
   test("the defaults have no fault", () => {
-    assert.deepEqual(faultsOf(["openbao+kv2=vaultA+kv2", "vault+kv2=vaultB+kv2"]), []);
+    assert.deepEqual(issuesOf(["openbao+kv2=vaultA+kv2", "vault+kv2=vaultB+kv2"]), []);
   });
 });

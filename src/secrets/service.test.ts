@@ -8,7 +8,7 @@ import { testSecrets, type SendMore, type TestSecrets } from "#testing/secrets.t
 import { seedDemoSecret, readDemoSecret, demoAllowedMounts } from "#demo/secret.ts";
 import { parseAllowedMounts } from "./allowed-mounts.ts";
 import type { SecretProvider } from "./providers/secret-provider.ts";
-import type { StartFaults } from "#contract/start-faults.ts";
+import type { StartIssues } from "#contract/start-issues.ts";
 import { parseSchemeAliases } from "./uri-schemes.ts";
 
 const scopes = ["secrets.read", "secrets.write"];
@@ -88,7 +88,7 @@ suite("secrets service", () => {
     assert.ok(store.journal.some(({ line }) => line === "GET /v1/kv-a/data/team/sallyport-health-probe"));
     store.faults.deny = 1;
     assert.deepEqual(await degraded(good), ["vaulta+kv2:denied"]);
-    store.faults.faultStatus = 400;
+    store.faults.issueStatus = 400;
     store.faults.answer500 = 1;
     assert.deepEqual(await degraded(good), ["vaulta+kv2:error"]);
     assert.equal(await degraded(good), undefined);
@@ -616,11 +616,11 @@ suite("demo secret", () => {
         throw new Problem("provider_readonly");
       },
     } as unknown as SecretProvider;
-    await assert.rejects(seedDemoSecret(readOnly), (error: StartFaults) => error.exitCode === 78 && /--no-demo/.test(error.message));
+    await assert.rejects(seedDemoSecret(readOnly), (error: StartIssues) => error.exitCode === 78 && /--no-demo/.test(error.message));
   });
 
   test("the demo's mounts have no fault", () => {
     const { schemes } = parseSchemeAliases([], "X");
-    assert.deepEqual(parseAllowedMounts({ text: demoAllowedMounts, tenantId: undefined, schemes, servers: new Map() }).faults, []);
+    assert.deepEqual(parseAllowedMounts({ text: demoAllowedMounts, tenantId: undefined, schemes, servers: new Map() }).issues, []);
   });
 });

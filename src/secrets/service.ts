@@ -37,7 +37,7 @@ import { plainReply, valueReply } from "./reply.ts";
 import { parseSecretBody, readSecretQuery } from "./secret-request.ts";
 import { parseSecretUri, parseVersion, type SecretUri } from "./secret-uri.ts";
 import type { Scheme } from "#contract/secret-schemes.ts";
-import { StartFaults } from "#contract/start-faults.ts";
+import { StartIssues } from "#contract/start-issues.ts";
 import { settleIntents } from "./settle-intents.ts";
 import { serveActs } from "./serve-acts.ts";
 import { serveAudit } from "./serve-audit.ts";
@@ -103,11 +103,11 @@ const withVersion = (uri: SecretUri, text: string | undefined): SecretUri => {
   return Object.freeze({ ...uri, version, canonical: `${uri.id}?version=${version}` });
 };
 
-/** Throws `StartFaults` for settings that do not go together; `readSecretsPolicy` tells them before. */
+/** Throws `StartIssues` for settings that do not go together; `readSecretsPolicy` tells them before. */
 export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
   let operator: string | undefined;
-  const { policy, faults } = readSecretsPolicy(parts.config, parts.environment, parts.stores, () => operator);
-  if (faults.length > 0) throw new StartFaults(faults);
+  const { policy, issues } = readSecretsPolicy(parts.config, parts.environment, parts.stores, () => operator);
+  if (issues.length > 0) throw new StartIssues(issues);
   if (!policy.hasMounts) parts.log.warn("secrets_without_mounts", { hint: "TENANT_ALLOWED_MOUNTS is empty: every secret is refused" });
   if (policy.anonymousTenant !== undefined) parts.log.warn("secrets_without_auth", { hint: "SECRETS_API_REQUIRE_AUTH is false" });
   if (!policy.enforceScopes) parts.log.warn("secrets_without_scopes", { hint: "SECRETS_ENFORCE_SCOPES is false" });
@@ -251,8 +251,8 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
   /** Stores that cannot be used as they should be, and why: the others are, so that it is ready all the same. */
   const degraded = async (): Promise<readonly string[]> => {
     const states = parts.providers.map(async (provider) => {
-      const { fault } = await Promise.race([provider.state(), sleep(LOOK_FOR_MS, { fault: "unreachable" }, { ref: false })]);
-      return fault === undefined ? [] : [`${provider.name}:${fault}`];
+      const { issue } = await Promise.race([provider.state(), sleep(LOOK_FOR_MS, { issue: "unreachable" }, { ref: false })]);
+      return issue === undefined ? [] : [`${provider.name}:${issue}`];
     });
     return (await Promise.all(states)).flat();
   };
@@ -261,8 +261,8 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
     fetch: withOwnPages(router.fetch, {
       ready,
       more: async () => {
-        const faults = await degraded();
-        return faults.length === 0 ? {} : { status: "degraded", degraded: faults };
+        const issues = await degraded();
+        return issues.length === 0 ? {} : { status: "degraded", degraded: issues };
       },
       metrics: parts.metrics,
       isListed: parts.isScraperListed ?? (() => false),

@@ -20,8 +20,8 @@ const oneServer: ReadonlyMap<Scheme, string> = new Map([
 const read = (text: string | undefined, tenantId?: string, servers: ReadonlyMap<Scheme, string> = twoServers) =>
   parseAllowedMounts({ text, tenantId, schemes, servers });
 const guardOf = (text: string | undefined, tenantId?: string) => {
-  const { mounts, faults } = read(text, tenantId);
-  assert.deepEqual(faults, []);
+  const { mounts, issues } = read(text, tenantId);
+  assert.deepEqual(issues, []);
   const guard = createTenantGuard({ mounts, tenantId });
   return (tenant: string, uri: string): string => {
     try {
@@ -86,7 +86,7 @@ suite("tenant guard", () => {
 });
 
 suite("TENANT_ALLOWED_MOUNTS", () => {
-  const faulty: readonly (readonly [what: string, text: string, tenantId: string | undefined, fault: RegExp])[] = [
+  const faulty: readonly (readonly [what: string, text: string, tenantId: string | undefined, issue: RegExp])[] = [
     ["a list without TENANT_ID", "yaml://secret", undefined, /needs TENANT_ID/],
     ["JSON together with TENANT_ID", '{"tenant:a":["yaml://secret"]}', "tenant:a", /exclude each other/],
     ["a tenant that is named twice", '{"tenant:a":["yaml://secret/a"],"tenant:a":["yaml://secret/b"]}', undefined, /names a member twice/],
@@ -103,11 +103,11 @@ suite("TENANT_ALLOWED_MOUNTS", () => {
       (mount) => [`the server's own mount ${mount}`, `vaultA+kv2://${mount}/x`, "tenant:a", /server's own/] as const,
     ),
   ];
-  for (const [what, text, tenantId, fault] of faulty) {
+  for (const [what, text, tenantId, issue] of faulty) {
     test(`${what} is a start fault`, () => {
-      const messages = read(text, tenantId).faults.map((one) => `${one.path}: ${one.message}`);
+      const messages = read(text, tenantId).issues.map((one) => `${one.path}: ${one.message}`);
       assert.ok(
-        messages.some((message) => message.startsWith("TENANT_ALLOWED_MOUNTS: ") && fault.test(message)),
+        messages.some((message) => message.startsWith("TENANT_ALLOWED_MOUNTS: ") && issue.test(message)),
         messages.join("\n"),
       );
     });
@@ -134,23 +134,23 @@ suite("TENANT_ALLOWED_MOUNTS", () => {
     for (const [what, a, b, servers, isRefused] of places)
       for (const text of [two(a, b, other), two(b, a, other)])
         test(`${what}, of tenant:a and of ${other}, ${isRefused ? "is a start fault" : "is none"}: ${text}`, () => {
-          const { faults } = read(text, undefined, servers);
-          assert.equal(faults.length > 0, isRefused, JSON.stringify(faults));
-          for (const { path, message } of faults) {
+          const { issues } = read(text, undefined, servers);
+          assert.equal(issues.length > 0, isRefused, JSON.stringify(issues));
+          for (const { path, message } of issues) {
             assert.equal(path, "TENANT_ALLOWED_MOUNTS");
             assert.match(message, /lies in ".*" of .*: give each a place of its own|would have two names/);
           }
         });
 
   test("a percent-encoded place is none", () => {
-    assert.match(read(two("yaml://secret/x", "yaml://secret/%78")).faults[0]?.message ?? "", /uri_/);
+    assert.match(read(two("yaml://secret/x", "yaml://secret/%78")).issues[0]?.message ?? "", /uri_/);
   });
 
   test("what is the platform's is reached by the operator's tenant, and by the tool server for any tenant's call", () => {
-    const { mounts, faults } = read(
+    const { mounts, issues } = read(
       '{"tenant:acme":["yaml://secret/acme"],"tenant:globex":["yaml://secret/globex"],"platform":["yaml://secret/people"]}',
     );
-    assert.deepEqual(faults, []);
+    assert.deepEqual(issues, []);
     const guard = createTenantGuard({ mounts, tenantId: undefined, operator: () => "tenant:acme" });
     const narrow = createNarrowPlaces({ mounts, tenantId: undefined, operator: () => "tenant:acme" });
     const reach = (tenant: string, uses: boolean): string => {
@@ -172,12 +172,12 @@ suite("TENANT_ALLOWED_MOUNTS", () => {
   });
 
   test("all faults are told at once", () => {
-    assert.equal(read("http://a,sys,yaml://other,vaultA+kv2://auth", "tenant:a", oneServer).faults.length, 4);
+    assert.equal(read("http://a,sys,yaml://other,vaultA+kv2://auth", "tenant:a", oneServer).issues.length, 4);
   });
 
   test("a bare name is the file's mount, or a mount of the one KVv2 server", () => {
-    const { mounts, faults } = read("secret,secret/team,kv-a", "tenant:a", oneServer);
-    assert.deepEqual(faults, []);
+    const { mounts, issues } = read("secret,secret/team,kv-a", "tenant:a", oneServer);
+    assert.deepEqual(issues, []);
     assert.deepEqual(
       mounts.get("tenant:a")?.map((place) => [place.scheme, place.mount, ...place.segments]),
       [
@@ -189,15 +189,15 @@ suite("TENANT_ALLOWED_MOUNTS", () => {
   });
 
   test("a bare name with two servers names both full forms, with none it asks for one", () => {
-    assert.match(read("kv-a", "tenant:a").faults[0]?.message ?? "", /vaulta\+kv2:\/\/kv-a or vaultb\+kv2:\/\/kv-a/);
-    assert.match(read("kv-a", "tenant:a", new Map()).faults[0]?.message ?? "", /no KVv2 server/);
+    assert.match(read("kv-a", "tenant:a").issues[0]?.message ?? "", /vaulta\+kv2:\/\/kv-a or vaultb\+kv2:\/\/kv-a/);
+    assert.match(read("kv-a", "tenant:a", new Map()).issues[0]?.message ?? "", /no KVv2 server/);
   });
 
   test("a mount of one server under both schemes is refused, of two servers it is fine", () => {
     const text = "vaultA+kv2://kv-a,vaultB+kv2://kv-a/x";
-    assert.match(read(text, "tenant:a", oneServer).faults[0]?.message ?? "", /two names/);
-    assert.deepEqual(read(text, "tenant:a").faults, []);
+    assert.match(read(text, "tenant:a", oneServer).issues[0]?.message ?? "", /two names/);
+    assert.deepEqual(read(text, "tenant:a").issues, []);
     const byTenant = '{"tenant:a":["vaultA+kv2://kv-a"],"tenant:b":["vaultB+kv2://kv-a"]}';
-    assert.match(read(byTenant, undefined, oneServer).faults[0]?.message ?? "", /two names/);
+    assert.match(read(byTenant, undefined, oneServer).issues[0]?.message ?? "", /two names/);
   });
 });

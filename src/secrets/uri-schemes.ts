@@ -1,4 +1,4 @@
-import type { Fault } from "#contract/problem.ts";
+import type { Issue } from "#contract/problem.ts";
 import { secretSchemes, type Scheme } from "#contract/secret-schemes.ts";
 
 /** Lower-case name, alias or scheme itself, to the scheme it stands for. */
@@ -18,10 +18,10 @@ const aliasName = /^[a-z][a-z0-9+.-]{0,31}$/;
 export const parseSchemeAliases = (
   pairs: readonly string[],
   variable: string,
-): { readonly schemes: SchemeTable; readonly faults: readonly Fault[] } => {
+): { readonly schemes: SchemeTable; readonly issues: readonly Issue[] } => {
   const schemes = new Map<string, Scheme>(secretSchemes.map((name) => [name, name]));
-  const faults: Fault[] = [];
-  const fault = (message: string): void => void faults.push({ path: variable, message });
+  const issues: Issue[] = [];
+  const issue = (message: string): void => void issues.push({ path: variable, message });
   const isScheme = (name: string): boolean => (secretSchemes as readonly string[]).includes(name);
   const named = new Set(pairs.map((pair) => lowerAscii(pair.split("=", 1)[0] ?? "")).filter((name) => !isScheme(name)));
   for (const pair of pairs) {
@@ -29,12 +29,12 @@ export const parseSchemeAliases = (
     const name = lowerAscii(cut < 0 ? pair : pair.slice(0, cut));
     const target = cut < 0 ? "" : lowerAscii(pair.slice(cut + 1));
     const scheme = secretSchemes.find((known) => known === target);
-    if (cut < 0 || !aliasName.test(name)) fault(`"${pair}" is not name=scheme`);
-    else if (isScheme(name)) fault(`"${name}" is a scheme itself`);
-    else if (schemes.has(name)) fault(`"${name}" is given twice`);
-    else if (named.has(target)) fault(`"${name}" is an alias of the alias "${target}"`);
-    else if (scheme === undefined) fault(`"${name}" stands for the unknown scheme "${target}"`);
+    if (cut < 0 || !aliasName.test(name)) issue(`"${pair}" is not name=scheme`);
+    else if (isScheme(name)) issue(`"${name}" is a scheme itself`);
+    else if (schemes.has(name)) issue(`"${name}" is given twice`);
+    else if (named.has(target)) issue(`"${name}" is an alias of the alias "${target}"`);
+    else if (scheme === undefined) issue(`"${name}" stands for the unknown scheme "${target}"`);
     else schemes.set(name, scheme);
   }
-  return { schemes, faults };
+  return { schemes, issues };
 };

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { isLoopbackHost } from "#contract/loopback.ts";
-import type { Fault } from "#contract/problem.ts";
+import type { Issue } from "#contract/problem.ts";
 import { integer, setting, weakSecret, type Environment, type SettingsOf, type SettingTable } from "#contract/setting.ts";
 import { exampleWeakness } from "#contract/weak-secret.ts";
 
@@ -41,26 +41,26 @@ const partOf = (url: URL, name: string): string =>
   ({ host: url.hostname, port: url.port, user: url.username, password: url.password })[name] ?? "";
 
 /** What production asks of a PostgreSQL on another machine: TLS, and no example's password. */
-const serverFaults = (path: string, text: string | undefined, environment: Environment): readonly Fault[] => {
+const serverIssues = (path: string, text: string | undefined, environment: Environment): readonly Issue[] => {
   const url = text === undefined ? null : URL.parse(text);
   if (environment !== "production" || url === null) return [];
   const query = url.searchParams;
   const reported = [...new Set(query.keys())];
   // The driver goes by the last of them, and by a parameter rather than by the URL's own part: nobody should have to know that.
   const twice = reported.filter((name) => query.getAll(name).length > 1 || (inUrl.has(name) && partOf(url, name) !== ""));
-  if (twice.length > 0) return twice.map((name): Fault => ({ path, message: `says ${name} twice` }));
+  if (twice.length > 0) return twice.map((name): Issue => ({ path, message: `says ${name} twice` }));
   const host = query.get("host") ?? url.hostname;
   const isHere = host.startsWith("/") || (host !== "" && isLoopbackHost(host));
   if (isHere) return [];
-  const faults: Fault[] = [];
+  const issues: Issue[] = [];
   if (!withTls.has(query.get("sslmode") ?? ""))
-    faults.push({ path, message: "must say sslmode=verify-full (or require) unless on loopback, where ENVIRONMENT is production" });
+    issues.push({ path, message: "must say sslmode=verify-full (or require) unless on loopback, where ENVIRONMENT is production" });
   const password = url.password === "" ? (query.get("password") ?? undefined) : decodeURIComponent(url.password);
-  return [...faults, ...weakSecret(path, password, exampleWeakness, environment)];
+  return [...issues, ...weakSecret(path, password, exampleWeakness, environment)];
 };
 
 /** What no single row can say. */
-export const storeFaults = (config: SettingsOf<typeof storeSettings>, environment: Environment): readonly Fault[] => [
-  ...serverFaults("DATABASE_URL", config.databaseUrl, environment),
-  ...serverFaults("DATABASE_LISTEN_URL", config.databaseListenUrl, environment),
+export const storeIssues = (config: SettingsOf<typeof storeSettings>, environment: Environment): readonly Issue[] => [
+  ...serverIssues("DATABASE_URL", config.databaseUrl, environment),
+  ...serverIssues("DATABASE_LISTEN_URL", config.databaseListenUrl, environment),
 ];

@@ -59,7 +59,7 @@ export const folderHolder = async (folder: string): Promise<DataFolderLocked | u
 };
 
 /**
- * Takes the data folder for this process, made where it is not there, or throws `DataFolderLocked` or `FolderFault`. The lock is the operating system's, on
+ * Takes the data folder for this process, made where it is not there, or throws `DataFolderLocked` or `FolderError`. The lock is the operating system's, on
  * `<folder>/lock.db`, taken through SQLite, which does it alike on every system: it ends with the process however that
  * ends, so there is no stale lock to judge and to fight over. `<folder>/lock` only says who holds it.
  */

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Problem } from "#contract/problem.ts";
 import type { forEachDatabase } from "#testing/database.ts";
 import { statement, type Database, type SqlValue, type Transaction } from "./database.ts";
-import { SqlFault } from "./sql-fault.ts";
+import { SqlError } from "./sql-error.ts";
 
 const one = async <T>(database: Database, text: string, values: readonly SqlValue[] = []): Promise<T> => {
   const [row] = await database.run<{ value: T }>(statement(`t.${text}`.slice(0, 63), text), values);
@@ -99,7 +99,7 @@ export const databaseContract = (declare: typeof forEachDatabase): void => {
   declare("a fault of a statement says what and where, and quotes no value", [], async (_t, database) => {
     await withThings(database);
     await assert.rejects(database.run(INSERT, ["a", 1]), (error: unknown) => {
-      assert.ok(error instanceof SqlFault);
+      assert.ok(error instanceof SqlError);
       assert.equal(error.code, "23505");
       assert.equal(error.constraint, "thing_pkey");
       assert.equal(error.table, "thing");
@@ -107,7 +107,7 @@ export const databaseContract = (declare: typeof forEachDatabase): void => {
       return true;
     });
     await assert.rejects(database.run(INSERT, ["secret-id", -1]), (error: unknown) => {
-      assert.ok(error instanceof SqlFault && error.code === "23514");
+      assert.ok(error instanceof SqlError && error.code === "23514");
       assert.ok(!`${error.message} ${JSON.stringify(error)}`.includes("secret-id"));
       return true;
     });
@@ -178,7 +178,7 @@ export const databaseContract = (declare: typeof forEachDatabase): void => {
   declare("of what is posted the first that fails is what is said, and nothing is kept", [], async (_t, database) => {
     await withThings(database);
     const isFirst = (error: unknown): boolean => {
-      assert.ok(error instanceof SqlFault, String(error));
+      assert.ok(error instanceof SqlError, String(error));
       assert.deepEqual([error.code, error.constraint, error.statement], ["23505", "thing_pkey", "t.insert"]);
       return true;
     };

@@ -1,4 +1,4 @@
-import { ServerSilent } from "./sql-fault.ts";
+import { ServerSilent } from "./sql-error.ts";
 
 /** How long one piece of work waits for a server, over all that it asks of it. */
 export interface Deadline {

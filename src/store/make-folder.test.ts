@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { cleanUp } from "#testing/clean-up.ts";
 import { holdDataFolder } from "./data-folder-lock.ts";
-import { FolderFault, folderObstacle, makeFolder } from "./make-folder.ts";
+import { FolderError, folderObstacle, makeFolder } from "./make-folder.ts";
 
 const folderOf = async (t: TestContext): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), "sallyport-folder-"));
@@ -35,7 +35,7 @@ test("what stands in the way of a folder is said in one sentence with its path",
   ] as const) {
     assert.equal(await folderObstacle(path), why);
     const message = `The folder ${path} cannot be made: ${why}.`;
-    await assert.rejects(makeFolder(path), (error: unknown) => error instanceof FolderFault && error.message === message);
+    await assert.rejects(makeFolder(path), (error: unknown) => error instanceof FolderError && error.message === message);
   }
 });
 
@@ -56,7 +56,7 @@ test(
   async () => {
     for (const path of ["/proc/nope/x", "/sys/nope/x"]) {
       assert.match((await folderObstacle(path)) ?? "", /^the system keeps no files in \/(?:proc|sys)$/);
-      await assert.rejects(makeFolder(path), FolderFault);
+      await assert.rejects(makeFolder(path), FolderError);
     }
     await assert.rejects(holdDataFolder("/proc"), {
       message: "The data folder /proc cannot be used: the system keeps no files in /proc. Choose another one with --data.",

@@ -2,8 +2,8 @@ import { access, constants, mkdir, stat, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 
 /** A folder that cannot be made, entered or used: one sentence for a person. */
-export class FolderFault extends Error {
-  override readonly name = "FolderFault";
+export class FolderError extends Error {
+  override readonly name = "FolderError";
   /** sysexits.h: cannot create. */
   readonly exitCode = 73;
 }
@@ -56,14 +56,14 @@ export const folderObstacle = async (folder: string): Promise<string | undefined
   }
 };
 
-const cannotBeMade = (folder: string, why: string): FolderFault => new FolderFault(`The folder ${folder} cannot be made: ${why}.`);
+const cannotBeMade = (folder: string, why: string): FolderError => new FolderError(`The folder ${folder} cannot be made: ${why}.`);
 
 /** That nothing can be kept in a folder that is there. */
-export const unusable = (folder: string, why: string): FolderFault =>
-  new FolderFault(`The data folder ${folder} cannot be used: ${why}. Choose another one with --data.`);
+export const unusable = (folder: string, why: string): FolderError =>
+  new FolderError(`The data folder ${folder} cannot be used: ${why}. Choose another one with --data.`);
 
 /** What `makeFolder`, or whoever uses the folder then, would throw; undefined if nothing is seen to stand in the way. Changes nothing. */
-export const folderFault = async (folder: string): Promise<FolderFault | undefined> => {
+export const folderIssue = async (folder: string): Promise<FolderError | undefined> => {
   const obstacle = await folderObstacle(folder);
   if (obstacle === undefined) return undefined;
   const isThere = await stat(folder).then(
@@ -74,7 +74,7 @@ export const folderFault = async (folder: string): Promise<FolderFault | undefin
 };
 
 /**
- * Makes a folder and those above it, for its owner alone; one that is there stays as it is. Throws `FolderFault`. Step by
+ * Makes a folder and those above it, for its owner alone; one that is there stays as it is. Throws `FolderError`. Step by
  * step, for `mkdir` with `recursive` tries for ever where a parent is there and a child cannot be.
  */
 export const makeFolder = async (folder: string): Promise<void> => {

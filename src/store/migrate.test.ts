@@ -7,7 +7,7 @@ import type test from "node:test";
 import { cleanUp } from "#testing/clean-up.ts";
 import { forEachDatabase } from "#testing/database.ts";
 import { statement } from "./database.ts";
-import { migrate, MigrationFault, type MigrationFolder } from "./migrate.ts";
+import { migrate, MigrationError, type MigrationFolder } from "./migrate.ts";
 
 const moduleOf = async (t: test.TestContext, module: string, files: Readonly<Record<string, string>>): Promise<MigrationFolder> => {
   const folder = await mkdtemp(join(tmpdir(), "sallyport-migrate-"));
@@ -42,7 +42,7 @@ forEachDatabase("a migration that fails is named and leaves nothing behind", [],
     "002-broken.sql": "create table garden.leaf (id int); select nonsense",
   });
   await assert.rejects(migrate(database, [module]), (error: unknown) => {
-    assert.ok(error instanceof MigrationFault);
+    assert.ok(error instanceof MigrationError);
     assert.match(error.message, /^garden\/002-broken\.sql: .*nonsense/);
     return true;
   });

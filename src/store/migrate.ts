@@ -17,8 +17,8 @@ export interface Migration {
 }
 
 /** The database and the migrations of this program do not fit together. */
-export class MigrationFault extends Error {
-  override readonly name = "MigrationFault";
+export class MigrationError extends Error {
+  override readonly name = "MigrationError";
   /** sysexits.h: configuration. */
   readonly exitCode = 78;
 }
@@ -32,8 +32,8 @@ export const readMigrations = async (modules: readonly MigrationFolder[]): Promi
     const names = (await readdir(folder)).filter((name) => name.endsWith(".sql")).sort();
     const numbers = new Set<string>();
     for (const name of names) {
-      if (!FILE_NAME.test(name)) throw new MigrationFault(`${module}/${name}: a migration is named like 001-name.sql`);
-      if (numbers.has(name.slice(0, 3))) throw new MigrationFault(`${module}/${name}: the number is used twice`);
+      if (!FILE_NAME.test(name)) throw new MigrationError(`${module}/${name}: a migration is named like 001-name.sql`);
+      if (numbers.has(name.slice(0, 3))) throw new MigrationError(`${module}/${name}: the number is used twice`);
       numbers.add(name.slice(0, 3));
       const text = await readFile(new URL(name, folder), "utf8");
       found.push({ module, name, text, digest: createHash("sha256").update(text).digest("hex") });
@@ -64,7 +64,7 @@ const apply = async (sql: Transaction, migration: Migration): Promise<void> => {
     await sql.script(migration.text);
     await sql.run(RECORD, [migration.module, migration.name, migration.digest]);
   } catch (cause) {
-    throw new MigrationFault(`${migration.module}/${migration.name}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    throw new MigrationError(`${migration.module}/${migration.name}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
   }
 };
 
@@ -72,31 +72,31 @@ const compare = async (sql: Sql, migrations: readonly Migration[], modules: read
   const applied = new Map<string, string>();
   for (const row of await sql.run(APPLIED, [modules.map(({ module }) => module)])) applied.set(`${row.module}/${row.name}`, row.digest);
   const missing: Migration[] = [];
-  const faults: string[] = [];
+  const issues: string[] = [];
   for (const migration of migrations) {
     const path = `${migration.module}/${migration.name}`;
     const digest = applied.get(path);
     applied.delete(path);
     if (digest === undefined) missing.push(migration);
-    else if (digest !== migration.digest) faults.push(`${path} was changed after it had been applied; undo the change and add a new file`);
+    else if (digest !== migration.digest) issues.push(`${path} was changed after it had been applied; undo the change and add a new file`);
   }
   for (const path of applied.keys())
-    faults.push(
+    issues.push(
       `${path} was applied to this database but this program does not have it: the database is of a newer version. Start that one, or go back to a copy from before`,
     );
-  return { missing, faults };
+  return { missing, issues };
 };
 
 /** Whether a table, `schema.name`, is there. */
 export const hasTable = async (sql: Sql, name: string): Promise<boolean> => (await sql.run(THERE, [name]))[0]?.there === true;
 
 /** Why the database does not fit this program; empty where it does, or was never prepared. Changes nothing. */
-export const migrationFaults = async (sql: Sql, modules: readonly MigrationFolder[]): Promise<readonly string[]> =>
-  (await hasTable(sql, "store.migration")) ? (await compare(sql, await readMigrations(modules), modules)).faults : [];
+export const migrationIssues = async (sql: Sql, modules: readonly MigrationFolder[]): Promise<readonly string[]> =>
+  (await hasTable(sql, "store.migration")) ? (await compare(sql, await readMigrations(modules), modules)).issues : [];
 
 /**
  * Brings the database to what this program needs: every file once, all in one transaction, under a lock, so that several
- * processes may start at once. Files that were changed or removed after they had been applied are a `MigrationFault`.
+ * processes may start at once. Files that were changed or removed after they had been applied are a `MigrationError`.
  * Returns the names of the files applied now.
  */
 export const migrate = async (database: Database, modules: readonly MigrationFolder[]): Promise<readonly string[]> => {
@@ -104,8 +104,8 @@ export const migrate = async (database: Database, modules: readonly MigrationFol
   return database.transaction(async (sql) => {
     await sql.run(LOCK);
     await sql.script(TABLE);
-    const { missing, faults } = await compare(sql, migrations, modules);
-    if (faults.length > 0) throw new MigrationFault(faults.join("\n"));
+    const { missing, issues } = await compare(sql, migrations, modules);
+    if (issues.length > 0) throw new MigrationError(issues.join("\n"));
     for (const migration of missing) await apply(sql, migration);
     return missing.map(({ module, name }) => `${module}/${name}`);
   });

@@ -1,13 +1,13 @@
 import { readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { FolderFault, makeFolder } from "./make-folder.ts";
+import { FolderError, makeFolder } from "./make-folder.ts";
 
 /** Major version of the PostgreSQL that PGlite is. */
 const VERSION = "18";
 
 /** The embedded database cannot work on its folder: which one, why, and what to do about it. */
-export const brokenFolder = (folder: string, why: string): FolderFault =>
-  new FolderFault(
+export const brokenFolder = (folder: string, why: string): FolderError =>
+  new FolderError(
     `The embedded database in ${folder} cannot be opened: ${why}. Nothing of it was removed or repaired. ` +
       "Put a copy of the data folder back in its place, or choose another one with --data.",
   );
@@ -22,7 +22,7 @@ const setAside = async (folder: string): Promise<void> => {
 
 /**
  * Makes the folder ready to be opened; `opened` is to be called as soon as it was. PGlite takes whatever lacks a version
- * for a new place and writes over it: what is not empty and not a database is refused with `FolderFault`, untouched. A
+ * for a new place and writes over it: what is not empty and not a database is refused with `FolderError`, untouched. A
  * first opening that was cut short left a folder that never held a row: it is set aside as `pg.cut-short` and made anew. Not removed, for
  * somebody may have put a copy there since.
  */

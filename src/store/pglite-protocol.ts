@@ -1,6 +1,6 @@
 /** What is asked of the embedded database, on whichever thread it computes, and what it answers. */
 
-export interface WireFault {
+export interface WireError {
   readonly code: string;
   readonly message: string;
   readonly constraint?: string | undefined;
@@ -22,7 +22,7 @@ export type ServerReply =
       readonly tag: string;
     }
   | { readonly id: number; readonly dump: Blob }
-  | { readonly id: number; readonly fault: WireFault }
+  | { readonly id: number; readonly failure: WireError }
   | { readonly channel: string; readonly payload: string };
 
 /** What a thread of its own says besides. */

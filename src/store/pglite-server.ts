@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { PGlite, protocol } from "@electric-sql/pglite";
 import { pg_trgm } from "@electric-sql/pglite/contrib/pg_trgm";
-import type { Column, ServerReply, ServerRequest, ServerStart, WireFault } from "./pglite-protocol.ts";
+import type { Column, ServerReply, ServerRequest, ServerStart, WireError } from "./pglite-protocol.ts";
 
 const { serialize } = protocol;
 
@@ -12,8 +12,8 @@ interface Prepared {
   readonly wireName: string;
   readonly columns: readonly Column[];
 }
-const faultOf = (error: unknown): WireFault => {
-  const { code, message, constraint, table } = error as Partial<WireFault>;
+const issueOf = (error: unknown): WireError => {
+  const { code, message, constraint, table } = error as Partial<WireError>;
   return { code: code ?? "XX000", message: message ?? "unknown fault", constraint, table };
 };
 
@@ -126,14 +126,14 @@ export const servePglite = async (start: ServerStart, reply: (message: ServerRep
     for (let request = next(); request !== undefined; request = next()) {
       if (request.tx !== 0 && ended.has(request.tx)) {
         if (request.op === "end") ended.delete(request.tx);
-        reply({ id: request.id, fault: { code: "25P03", message: "the transaction idled for too long and was rolled back" } });
+        reply({ id: request.id, failure: { code: "25P03", message: "the transaction idled for too long and was rolled back" } });
         continue;
       }
       if (request.op === "begin") lane = request.tx;
       try {
         await serve(request);
       } catch (error) {
-        reply({ id: request.id, fault: faultOf(error) });
+        reply({ id: request.id, failure: issueOf(error) });
       }
       if (request.op === "end") lane = 0;
     }

@@ -26,7 +26,7 @@ export const rowsOf = <Row>(reply: ServerReply): readonly Row[] => {
 /** One transaction of the embedded database, which has begun. `ask` sends a request in its lane. */
 export const createPgliteTransaction = (ask: (request: Ask) => Promise<ServerReply>) => {
   // Replies come in the order of the requests: when a later one is there, so is the fault of what was posted.
-  let posted: { readonly fault: unknown } | undefined;
+  let posted: { readonly failure: unknown } | undefined;
   let isOver = false;
   const send = (request: Ask): Promise<ServerReply> => {
     if (isOver) throw transactionOver();
@@ -36,15 +36,15 @@ export const createPgliteTransaction = (ask: (request: Ask) => Promise<ServerRep
     const [reply] = await Promise.allSettled([send(request)]);
     const first = posted;
     posted = undefined;
-    if (first !== undefined) throw first.fault;
+    if (first !== undefined) throw first.failure;
     if (reply.status === "rejected") throw reply.reason;
     return reply.value;
   };
   const sql: Transaction = {
     run: async <Row>(statement: Statement<Row>, values?: readonly SqlValue[]) => rowsOf<Row>(await answer(askFor(statement, values))),
     post: (statement, values) => {
-      send(askFor(statement, values)).catch((fault: unknown) => {
-        posted ??= { fault };
+      send(askFor(statement, values)).catch((failure: unknown) => {
+        posted ??= { failure };
       });
     },
     script: async (text) => void (await answer({ op: "script", text })),

@@ -11,7 +11,7 @@ import { cleanUp } from "#testing/clean-up.ts";
 import { snapshotOf } from "#testing/database.ts";
 import { DataFolderLocked } from "./data-folder-lock.ts";
 import { statement, type StoreLog } from "./database.ts";
-import { FolderFault } from "./make-folder.ts";
+import { FolderError } from "./make-folder.ts";
 import { createPglite } from "./pglite.ts";
 
 const log: StoreLog = { info: () => {}, warn: () => {}, error: () => {} };
@@ -157,7 +157,7 @@ test("a folder that holds something else, or another version, is refused by name
     await mkdir(inside);
     for (const [name, text] of Object.entries(files)) await writeFile(join(inside, name), text);
     await assert.rejects(createPglite({ dataFolder: folder, log }), (error: unknown) => {
-      assert.ok(error instanceof FolderFault);
+      assert.ok(error instanceof FolderError);
       assert.match(error.message, says);
       assert.ok(error.message.startsWith(`The embedded database in ${inside} cannot be opened: `));
       return true;

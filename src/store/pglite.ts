@@ -6,7 +6,7 @@ import type { ServerReply, ServerStart } from "./pglite-protocol.ts";
 import { inThread, NotStarted, onThisThread, type ThreadClient } from "./pglite-threads.ts";
 import { askFor, createPgliteTransaction, rowsOf, type Ask } from "./pglite-transaction.ts";
 import { createUpkeep } from "./pglite-vacuum.ts";
-import { isUnavailable, SqlFault, storeUnavailable } from "./sql-fault.ts";
+import { isUnavailable, SqlError, storeUnavailable } from "./sql-error.ts";
 import { beginText, createNestingGuard, rolledBack, withFreshPlan, withRetries } from "./transaction.ts";
 
 export type PgliteOptions = {
@@ -40,7 +40,7 @@ interface Waiting {
 
 /**
  * PGlite in a thread of its own unless that is said otherwise. In memory, or in `<dataFolder>/pg` with `<dataFolder>/lock` held until it is closed (throws
- * `DataFolderLocked`, or `FolderFault` where nothing can be kept). It survives the death of the process but, having no fsync, not the loss of power.
+ * `DataFolderLocked`, or `FolderError` where nothing can be kept). It survives the death of the process but, having no fsync, not the loss of power.
  */
 export const createPglite = async (options: PgliteOptions): Promise<PgliteDatabase> => {
   const folder = "dataFolder" in options ? join(options.dataFolder, "pg") : undefined;
@@ -75,9 +75,9 @@ export const createPglite = async (options: PgliteOptions): Promise<PgliteDataba
     const held = waiting.get(reply.id);
     waiting.delete(reply.id);
     if (held === undefined) return;
-    if (!("fault" in reply)) return held.resolve(reply);
-    const fault = new SqlFault(reply.fault, held.statement);
-    held.reject(isUnavailable(fault.code) ? storeUnavailable(fault) : fault);
+    if (!("failure" in reply)) return held.resolve(reply);
+    const failure = new SqlError(reply.failure, held.statement);
+    held.reject(isUnavailable(failure.code) ? storeUnavailable(failure) : failure);
   };
 
   const requester: ThreadClient = {

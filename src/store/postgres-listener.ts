@@ -1,6 +1,6 @@
 import pg from "pg";
 import type { StoreLog } from "./database.ts";
-import { isLateAnswer, storeUnavailable } from "./sql-fault.ts";
+import { isLateAnswer, storeUnavailable } from "./sql-error.ts";
 
 interface Hearer {
   readonly received: (payload: string) => void;

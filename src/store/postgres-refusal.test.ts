@@ -6,7 +6,7 @@ import { Problem } from "#contract/problem.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { createPostgres } from "./postgres.ts";
 import { postgresRefusal } from "./postgres-refusal.ts";
-import { ServerSilent, SqlFault, storeUnavailable } from "./sql-fault.ts";
+import { ServerSilent, SqlError, storeUnavailable } from "./sql-error.ts";
 
 const url = "postgres://sally:canary-word@db.example:6432/sallyport";
 
@@ -21,9 +21,9 @@ test("why PostgreSQL cannot be had is one sentence with host, port and cause, an
     [storeUnavailable(Object.assign(new Error("getaddrinfo"), { code: "ENOTFOUND" })), 69, /no such host is known/],
     [storeUnavailable(new Error("timeout exceeded when trying to connect")), 69, /it did not answer in time/],
     [storeUnavailable(new ServerSilent("store.version", { cause: new Error("Query read timeout") })), 69, /it did not answer in time/],
-    [storeUnavailable(new SqlFault({ code: "53300", message: "too many clients already" })), 69, /too many clients already/],
-    [new SqlFault({ code: "28P01", message: "password authentication failed" }), 78, /does not let user sally into database sallyport/],
-    [new SqlFault({ code: "3D000", message: 'database "sallyport" does not exist' }), 78, /database "sallyport" does not exist/],
+    [storeUnavailable(new SqlError({ code: "53300", message: "too many clients already" })), 69, /too many clients already/],
+    [new SqlError({ code: "28P01", message: "password authentication failed" }), 78, /does not let user sally into database sallyport/],
+    [new SqlError({ code: "3D000", message: 'database "sallyport" does not exist' }), 78, /database "sallyport" does not exist/],
     [new Error("PostgreSQL 15 or newer is needed"), 78, /PostgreSQL 15 or newer is needed/],
   ] as const) {
     const refusal = postgresRefusal("DATABASE_URL", url, error);
@@ -43,7 +43,7 @@ test("a port where nothing listens is said as such by what the driver throws", a
   server.close();
   await once(server, "close");
   const at = `postgres://sally:canary-word@127.0.0.1:${port}/sallyport`;
-  const error: unknown = await createPostgres({ url: at, poolSize: 1, log: silentLog }).catch((fault: unknown) => fault);
+  const error: unknown = await createPostgres({ url: at, poolSize: 1, log: silentLog }).catch((failure: unknown) => failure);
   assert.deepEqual(postgresRefusal("DATABASE_URL", at, error), {
     exitCode: 69,
     message: `DATABASE_URL: PostgreSQL at 127.0.0.1:${port} is not available: nothing listens there. Start it, or correct the address.`,

@@ -1,5 +1,5 @@
 import { Problem } from "#contract/problem.ts";
-import { ServerSilent, SqlFault } from "./sql-fault.ts";
+import { ServerSilent, SqlError } from "./sql-error.ts";
 
 /** Why PostgreSQL cannot be had. sysexits.h: 69 unavailable, 78 configuration. */
 export interface PostgresRefusal {
@@ -30,14 +30,14 @@ export const postgresRefusal = (setting: string, url: string, error: unknown): P
   const { hostname, port, pathname, username } = new URL(url);
   const place = `PostgreSQL at ${hostname === "" ? "this machine's socket" : hostname}:${port === "" ? "5432" : port}`;
   const cause = causeOf(error);
-  if (cause instanceof SqlFault && /^(?:28|3D)/.test(cause.code))
+  if (cause instanceof SqlError && /^(?:28|3D)/.test(cause.code))
     return {
       exitCode: 78,
       message: `${setting}: ${place} does not let user ${decodeURIComponent(username)} into database ${decodeURIComponent(pathname.slice(1))} (${cause.message}). Correct user, password or database.`,
     };
   const isUnavailable = error instanceof Problem && error.code === "store_unavailable";
   if (!isUnavailable) {
-    if (!(cause instanceof Error) || cause instanceof TypeError || cause instanceof SqlFault || cause instanceof Problem) return undefined;
+    if (!(cause instanceof Error) || cause instanceof TypeError || cause instanceof SqlError || cause instanceof Problem) return undefined;
     return { exitCode: 78, message: `${setting}: ${place}: ${cause.message}.` };
   }
   const { code = "", message = "" } = (cause ?? {}) as { code?: string; message?: string };

@@ -6,7 +6,7 @@ import { decodeRows, encodeValue } from "./values.ts";
 /** A flight that ended, and why if it failed. */
 export interface Flown {
   readonly pipeline: Pipeline;
-  readonly fault?: unknown;
+  readonly failure?: unknown;
 }
 
 export interface PostgresTransaction {
@@ -52,7 +52,7 @@ export const createPostgresTransaction = (parts: {
     if (steps[0] !== opening) requireOpen();
     const sent = await parts.fly(steps);
     isOpen ||= sent.pipeline.done > 0;
-    if ("fault" in sent) throw sent.fault;
+    if ("failure" in sent) throw sent.failure;
     return sent.pipeline;
   };
   const takeHeld = (): readonly Step[] => {

@@ -8,7 +8,7 @@ import { cleanUp } from "#testing/clean-up.ts";
 import { forPostgres } from "#testing/database.ts";
 import { statement, type StoreLog, type Transaction } from "./database.ts";
 import { createPostgres } from "./postgres.ts";
-import { isTimedOut } from "./sql-fault.ts";
+import { isTimedOut } from "./sql-error.ts";
 
 const log: StoreLog = { info: () => {}, warn: () => {}, error: () => {} };
 const isUnavailable = (error: unknown): boolean => error instanceof Problem && error.code === "store_unavailable" && error.status === 503;

@@ -5,7 +5,7 @@ import { createPostgresListener } from "./postgres-listener.ts";
 import { createDeadline, type Deadline } from "./deadline.ts";
 import { Pipeline, type Step } from "./postgres-pipeline.ts";
 import { createPostgresTransaction, type Flown } from "./postgres-transaction.ts";
-import { isLateAnswer, isSilent, isStalePlan, isUnavailable, ServerSilent, SqlFault, storeUnavailable } from "./sql-fault.ts";
+import { isLateAnswer, isSilent, isStalePlan, isUnavailable, ServerSilent, SqlError, storeUnavailable } from "./sql-error.ts";
 import { beginText, createNestingGuard, withFreshPlan, withRetries } from "./transaction.ts";
 import { decodeRows, encodeValue } from "./values.ts";
 
@@ -32,14 +32,14 @@ const READY_MS = 2_000;
 /** Text form and UTC everywhere, whatever the server's defaults are. */
 const SESSION = "set timezone to 'UTC'; set datestyle to 'ISO'; set bytea_output to 'hex'; set extra_float_digits to 1";
 
-const faultOf = (error: unknown, statement?: string): unknown => {
+const issueOf = (error: unknown, statement?: string): unknown => {
   if (!(error instanceof pg.DatabaseError)) {
     if (error instanceof TypeError) return error;
     return storeUnavailable(isLateAnswer(error) ? new ServerSilent(statement ?? "script", { cause: error }) : error);
   }
   const { code = "XX000", message, constraint, table } = error;
-  const fault = new SqlFault({ code, message, constraint, table }, statement);
-  return isUnavailable(code) ? storeUnavailable(fault) : fault;
+  const failure = new SqlError({ code, message, constraint, table }, statement);
+  return isUnavailable(code) ? storeUnavailable(failure) : failure;
 };
 
 /** The connection is broken, or holds a statement that it cannot prepare anew. What the work itself threw says nothing of it. */
@@ -60,7 +60,7 @@ const setUp: TimedQuery = { text: SESSION, query_timeout: CONNECT_MS };
 
 /**
  * PostgreSQL 15 or newer behind a pool. Throws `store_unavailable` when it does not answer and an Error when it is too
- * old. Faults of the connection are `store_unavailable`; what the server says of a statement is a `SqlFault`. A server
+ * old. Faults of the connection are `store_unavailable`; what the server says of a statement is a `SqlError`. A server
  * that is there and says nothing holds a connection no longer than the statement may take: it is broken off then, and
  * its place in the pool is free.
  */
@@ -88,9 +88,9 @@ export const createPostgres = async (options: PostgresOptions): Promise<Database
   });
   const guard = createNestingGuard();
 
-  const received = (client: pg.PoolClient, fault: unknown): unknown => {
-    if (isSilent(fault)) silent.add(client);
-    return fault;
+  const received = (client: pg.PoolClient, failure: unknown): unknown => {
+    if (isSilent(failure)) silent.add(client);
+    return failure;
   };
   /** Together the steps may take as long as one statement. */
   const fly = async (client: pg.PoolClient, steps: readonly Step[], patience: Deadline): Promise<Flown> => {
@@ -104,7 +104,7 @@ export const createPostgres = async (options: PostgresOptions): Promise<Database
       await promise;
       return { pipeline };
     } catch (error) {
-      return { pipeline, fault: received(client, faultOf(error, pipeline.name)) };
+      return { pipeline, failure: received(client, issueOf(error, pipeline.name)) };
     }
   };
   const scriptOn = async (client: pg.PoolClient, text: string, longest?: number): Promise<string> => {
@@ -113,7 +113,7 @@ export const createPostgres = async (options: PostgresOptions): Promise<Database
       const results = (await client.query(query)) as pg.QueryResult | readonly pg.QueryResult[];
       return (Array.isArray(results) ? results.at(-1)?.command : (results as pg.QueryResult).command) ?? "";
     } catch (error) {
-      throw received(client, faultOf(error));
+      throw received(client, issueOf(error));
     }
   };
 
@@ -122,7 +122,7 @@ export const createPostgres = async (options: PostgresOptions): Promise<Database
     if (closing !== undefined) throw storeUnavailable(new Error("the database is closed"));
     const lent = pool.connect();
     const client = await (patience === undefined ? lent : patience.waitFor(lent, (late) => late.release())).catch((error: unknown) => {
-      throw faultOf(error);
+      throw issueOf(error);
     });
     let worn = false;
     // A connection lent out reports its loss to whoever uses it; unheard it would end the process.
@@ -164,7 +164,7 @@ export const createPostgres = async (options: PostgresOptions): Promise<Database
   const runAlone = async <Row>(step: Step, patience: Deadline): Promise<readonly Row[]> => {
     const pipeline = await withClient(async (client) => {
       const sent = await fly(client, [step], patience);
-      if ("fault" in sent) throw sent.fault;
+      if ("failure" in sent) throw sent.failure;
       return sent.pipeline;
     }, patience);
     return decodeRows<Row>(pipeline.columns, pipeline.rows);

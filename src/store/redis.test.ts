@@ -49,7 +49,7 @@ test("commands and scripts run, and each is measured by its name", async (t) => 
   assert.equal(await redis.script(add, ["a"], [2]), 5, "known to the server by now");
   await redis.run("flush", ["SCRIPT", "FLUSH"]);
   assert.equal(await redis.script(add, ["a"], [2]), 7, "and loaded again when it has forgotten");
-  await assert.rejects(redis.run("bad", ["INCR"]), { name: "RedisFault" });
+  await assert.rejects(redis.run("bad", ["INCR"]), { name: "RedisError" });
   assert.deepEqual(made.seen, ["put ok", "add ok", "add ok", "flush ok", "add ok", "bad error"]);
 });
 
@@ -82,7 +82,7 @@ test("a killed server fails at once and comes back by itself, its subscriptions 
   await redis.run("put", ["SET", "kept", "1"]);
   await made.server.kill();
   await until(async () => !(await isUp(redis)));
-  await assert.rejects(redis.run("get", ["GET", "kept"]), { name: "RedisFault" });
+  await assert.rejects(redis.run("get", ["GET", "kept"]), { name: "RedisError" });
   await made.server.start();
   await until(() => isUp(redis));
   assert.equal(await redis.run("get", ["GET", "kept"]), "1");

@@ -35,7 +35,7 @@ export const redisScript = (name: string, text: string): RedisScript => ({
 
 /** One connection for commands and one for what is published; both come back by themselves when they are lost. */
 export interface Redis {
-  /** Runs one command. Throws `RedisFault`: what was sent may have happened. */
+  /** Runs one command. Throws `RedisError`: what was sent may have happened. */
   run(operation: string, command: readonly string[]): Promise<RedisReply>;
   /** Runs a script; loads it where the server does not know it yet. */
   script(script: RedisScript, keys: readonly string[], values: readonly (string | number)[]): Promise<RedisReply>;
@@ -47,14 +47,14 @@ export interface Redis {
   /** Whether what is published is heard now; true before anybody listens. */
   isListening(): boolean;
   publish(channel: string, message: string): Promise<void>;
-  /** Throws `RedisFault` when the server does not answer. */
+  /** Throws `RedisError` when the server does not answer. */
   ready(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 /** Redis did not answer, or answered with a fault. Its text never holds the address with the password, a key or a value. */
-export class RedisFault extends Error {
-  override readonly name = "RedisFault";
+export class RedisError extends Error {
+  override readonly name = "RedisError";
 }
 
 /** Host and port of a Redis address, without user and password: for messages. */
@@ -68,7 +68,7 @@ const MAX_PAUSE_MS = 1000;
 const textOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause));
 
 /**
- * Connects to a Redis server. Throws `RedisFault` when it does not let us in within the opening time. Afterwards a lost
+ * Connects to a Redis server. Throws `RedisError` when it does not let us in within the opening time. Afterwards a lost
  * connection fails what is under way at once, refuses commands while it is away, and is made again with a growing pause.
  */
 export const openRedis = async (options: RedisOptions): Promise<Redis> => {
@@ -122,7 +122,7 @@ export const openRedis = async (options: RedisOptions): Promise<Redis> => {
       await Promise.race([client.connect(), late]);
     } catch (cause) {
       client.destroy();
-      throw new RedisFault(`Redis at ${place} does not let us in: ${textOf(cause)}`);
+      throw new RedisError(`Redis at ${place} does not let us in: ${textOf(cause)}`);
     } finally {
       clearTimeout(timer);
       client.off("error", note);
@@ -137,10 +137,10 @@ export const openRedis = async (options: RedisOptions): Promise<Redis> => {
   /** A command once written cannot be taken back; its answer is waited for no longer than the answer time. */
   const send = (command: readonly string[]): Promise<RedisReply> =>
     new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(new RedisFault(`Redis at ${place} did not answer in ${answerMs} ms`)), answerMs);
+      const timer = setTimeout(() => reject(new RedisError(`Redis at ${place} did not answer in ${answerMs} ms`)), answerMs);
       client.sendCommand<RedisReply>([...command]).then(
         (reply) => (clearTimeout(timer), resolve(reply)),
-        (cause: unknown) => (clearTimeout(timer), reject(new RedisFault(textOf(cause)))),
+        (cause: unknown) => (clearTimeout(timer), reject(new RedisError(textOf(cause)))),
       );
     });
   const measured = async (operation: string, work: () => Promise<RedisReply>): Promise<RedisReply> => {
@@ -190,7 +190,7 @@ export const openRedis = async (options: RedisOptions): Promise<Redis> => {
       const back = (): void => regained?.();
       const listening = await openListener();
       await listening.subscribe(channel, listener).catch((cause: unknown) => {
-        throw new RedisFault(textOf(cause));
+        throw new RedisError(textOf(cause));
       });
       regain.add(back);
       return async () => {

@@ -1,12 +1,12 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
-import { isStalePlan, SqlFault } from "./sql-fault.ts";
+import { isStalePlan, SqlError } from "./sql-error.ts";
 import type { TransactionOptions } from "./database.ts";
 
 const MAX_RETRIES = 3;
 
 /** Serialization failure and deadlock: the same work may well succeed when tried again. */
-const isRetriable = (error: unknown): boolean => error instanceof SqlFault && (error.code === "40001" || error.code === "40P01");
+const isRetriable = (error: unknown): boolean => error instanceof SqlError && (error.code === "40001" || error.code === "40P01");
 
 /** Tries work again, up to 3 times, with growing jitter, when the database asked for it. */
 export const withRetries = async <T>(work: () => Promise<T>): Promise<T> => {
@@ -34,8 +34,8 @@ export const beginText = (options: TransactionOptions = {}): string =>
   `begin isolation level ${options.isolation ?? "read committed"} ${options.readOnly === true ? "read only" : "read write"}`;
 
 /** A transaction whose commit did not commit: a statement in it failed and its fault was swallowed. */
-export const rolledBack = (): SqlFault =>
-  new SqlFault({ code: "25P02", message: "the transaction was rolled back: a statement in it had failed" });
+export const rolledBack = (): SqlError =>
+  new SqlError({ code: "25P02", message: "the transaction was rolled back: a statement in it had failed" });
 
 /** Of work that goes on after its transaction was committed or rolled back. */
 export const transactionOver = (): Error => new Error("the transaction has ended");

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Fault } from "#contract/problem.ts";
+import type { Issue } from "#contract/problem.ts";
 import { flag, plainAddresses, setting, type Environment, type SettingsOf, type SettingTable } from "#contract/setting.ts";
 
 const isCollector = (text: string): boolean => {
@@ -33,5 +33,5 @@ export const telemetrySettings = {
 } satisfies SettingTable;
 
 /** What no single row can say: in production telemetry leaves the machine over TLS alone. */
-export const telemetryFaults = (config: SettingsOf<typeof telemetrySettings>, environment: Environment): readonly Fault[] =>
+export const telemetryIssues = (config: SettingsOf<typeof telemetrySettings>, environment: Environment): readonly Issue[] =>
   plainAddresses({ OTLP_ENDPOINT: config.telemetryEnabled ? config.otlpEndpoint : undefined }, environment);

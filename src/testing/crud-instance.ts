@@ -11,7 +11,7 @@ import type { replayTools } from "#contract/replay-tools.ts";
 import { Problem, type ProblemCode } from "#contract/problem.ts";
 import { readSettings } from "#contract/setting.ts";
 import { crudSettings } from "#crud/config.ts";
-import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
+import { UpstreamError } from "#crud/mcp/call/upstream-error.ts";
 import { noServers, type AllowedServers } from "#crud/servers/allowed-servers.ts";
 import { openServers } from "#crud/servers/open-servers.ts";
 import { createCrud, type CrudParts, type CrudService } from "#crud/service.ts";
@@ -270,7 +270,7 @@ export const crudInstance = async (
   const away: AllowedServers = {
     check: () => [],
     launch: () => {
-      throw new UpstreamFault(new Problem("upstream_error"), "not_sent");
+      throw new UpstreamError(new Problem("upstream_error"), "not_sent");
     },
   };
   const serversOf = {

@@ -1,6 +1,6 @@
 import type { Database } from "#store/database.ts";
 import type { PgliteDatabase } from "#store/pglite.ts";
-import { storeUnavailable } from "#store/sql-fault.ts";
+import { storeUnavailable } from "#store/sql-error.ts";
 import { noteLent, readFirstState, restoreFirstState, type FirstState, type Lent } from "./first-state.ts";
 import { atEndOfProcess } from "./shared.ts";
 

@@ -3,7 +3,7 @@ import type { TestContext } from "node:test";
 import { cleanUp } from "./clean-up.ts";
 
 /** What a network or a dying server does to an exchange. */
-export type NetworkFault =
+export type NetworkFailure =
   | { readonly kind: "pass" }
   /** Takes everything, says nothing. */
   | { readonly kind: "hang" }
@@ -21,7 +21,7 @@ export type NetworkFault =
 /** A raw TCP proxy before a real server: it passes bytes on, or does to them what `fault` says from the next request on. */
 export interface FaultProxy {
   readonly url: string;
-  fault: NetworkFault;
+  fault: NetworkFailure;
   /** Connections taken so far. */
   readonly taken: () => number;
   /** Breaks every connection and refuses new ones, as a process that is killed. */

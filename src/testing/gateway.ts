@@ -178,13 +178,13 @@ export const testGateway = async (t: TestContext, options: TestGatewayOptions = 
     await writeFile(join(folder, name), text);
     return join(folder, name);
   };
-  const { values: config, faults } = readSettings(gatewaySettings, {
+  const { values: config, issues } = readSettings(gatewaySettings, {
     SHUTDOWN_DEADLINE_MS: "1000",
     RATE_LIMITS: wideRates,
     ...wideShares,
     ...options.settings,
   });
-  if (faults.length > 0) throw new Error(JSON.stringify(faults));
+  if (issues.length > 0) throw new Error(JSON.stringify(issues));
   const pdp = options.peers?.pdp ?? decidingPeer(() => true).peer;
   const publicOrigins = options.parts?.publicOrigins ?? ["http://localhost:8080", "http://127.0.0.1:8080", "http://[::1]:8080"];
   const [origin = ""] = publicOrigins;

@@ -10,12 +10,12 @@ export interface KvDoubleFaults {
   cutAfter: number;
   quota429: number;
   answer412: number;
-  /** Answered as `faultStatus`, 500 unless another is set, with the words of `faultBody`. */
+  /** Answered as `issueStatus`, 500 unless another is set, with the words of `issueBody`. */
   answer500: number;
   /** 500 after it was done. */
   fail500: number;
-  faultStatus: number;
-  faultBody: string | undefined;
+  issueStatus: number;
+  issueBody: string | undefined;
   /** A standby that is behind: 412 (OpenBao: 429) to requests that name an index; OpenBao forwards those that say so. */
   behind: number;
   /** 400 to `X-Vault-Inconsistent`, as Vault answers where its operator has not allowed it. */
@@ -114,8 +114,8 @@ export const startKvDouble = async (t: { after(end: () => unknown): void }, flav
     answer412: 0,
     answer500: 0,
     fail500: 0,
-    faultStatus: 500,
-    faultBody: undefined,
+    issueStatus: 500,
+    issueBody: undefined,
     behind: 0,
     refusesInconsistent: false,
     deny: 0,
@@ -310,7 +310,7 @@ export const startKvDouble = async (t: { after(end: () => unknown): void }, flav
     const isForwarded = flavour === "openbao" && inconsistent === "forward-active-node";
     if (index !== undefined && !isForwarded && takes("behind"))
       return flavour === "openbao" ? [429, { errors: [] }] : [412, { errors: ["required index state not present"] }];
-    if (takes("answer500")) return [faults.faultStatus, faults.faultBody ?? { errors: ["1 error occurred:\n\t* internal error\n\n"] }];
+    if (takes("answer500")) return [faults.issueStatus, faults.issueBody ?? { errors: ["1 error occurred:\n\t* internal error\n\n"] }];
     if (takes("deny")) return [403, { errors: [say.denied] }];
     const said = inMount(request.method ?? "", url, body);
     if (takes("fail500")) return [500, { errors: ["leadership lost while committing log"] }];

@@ -28,8 +28,8 @@ export const sharedOpenBao = (
 /** A server's settings as the environment would give them, `VAULT_` left out of the names. */
 export const kvServer = (given: Readonly<Record<string, string>>): KvServer => {
   const variables = Object.fromEntries(Object.entries(given).map(([name, value]) => [`VAULT_${name}`, value]));
-  const { values, faults } = readSettings(kvSettings("VAULT"), variables);
-  if (faults.length > 0 || values.url === undefined) throw new Error(JSON.stringify(faults));
+  const { values, issues } = readSettings(kvSettings("VAULT"), variables);
+  if (issues.length > 0 || values.url === undefined) throw new Error(JSON.stringify(issues));
   return { ...values, url: values.url, prefix: "VAULT" };
 };
 

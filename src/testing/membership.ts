@@ -174,8 +174,8 @@ export interface Reply {
 
 const settings = (environment: Record<string, string>): SettingsOf<typeof membershipSettings> => {
   // Tests write rows behind the change log's back, where the graph in memory does not look.
-  const { values, faults } = readSettings(membershipSettings, { DELEGATION_SWEEP_MS: "3600000", MEMBERSHIP_READER: "sql", ...environment });
-  if (faults.length > 0) throw new Error(JSON.stringify(faults));
+  const { values, issues } = readSettings(membershipSettings, { DELEGATION_SWEEP_MS: "3600000", MEMBERSHIP_READER: "sql", ...environment });
+  if (issues.length > 0) throw new Error(JSON.stringify(issues));
   return values;
 };
 

@@ -63,13 +63,13 @@ export interface PdpWorld {
 
 const demoPolicies = fileURLToPath(new URL("../../config/demo/policies/", import.meta.url));
 export const pdpConfig = (environment: Readonly<Record<string, string>> = {}): SettingsOf<typeof pdpSettings> => {
-  const { values, faults } = readSettings(pdpSettings, {
+  const { values, issues } = readSettings(pdpSettings, {
     PDP_CONFIG_FILE: "/nonexistent/pdp.yaml",
     PDP_MORE_POLICIES: demoPolicies,
     PDP_RECORD_WINDOW_MS: "0",
     ...environment,
   });
-  if (faults.length > 0) throw new Error(JSON.stringify(faults));
+  if (issues.length > 0) throw new Error(JSON.stringify(issues));
   return values;
 };
 

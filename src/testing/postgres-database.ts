@@ -22,18 +22,18 @@ export interface TestServer {
 export const testServer = (): TestServer => {
   const given = process.env["TEST_POSTGRES_URL"];
   let starting: Promise<PostgresServer | undefined> | undefined;
-  let fault = "";
+  let issue = "";
   if (given === undefined) atEndOfProcess(async () => (await starting)?.stop());
   return {
     url: async () => {
       if (given !== undefined) return given;
       starting ??= startPostgresServer().catch((error: unknown) => {
-        fault = error instanceof Error ? error.message : String(error);
+        issue = error instanceof Error ? error.message : String(error);
         return undefined;
       });
       return (await starting)?.url;
     },
-    why: () => fault,
+    why: () => issue,
   };
 };
 

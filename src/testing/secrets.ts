@@ -205,12 +205,12 @@ export const testSecrets = async (
       return inner.write(ref, change, expect);
     },
   };
-  const { values, faults } = readSettings(secretsSettings, {
+  const { values, issues } = readSettings(secretsSettings, {
     TENANT_ALLOWED_MOUNTS:
       '{"tenant:acme":["yaml://secret","vaultA+kv2://kv-a","vaultB+kv2://kv-b"],"tenant:globex":["vaultA+kv2://kv-globex"]}',
     ...options.settings,
   });
-  if (faults.length > 0) throw new Error(JSON.stringify(faults));
+  if (issues.length > 0) throw new Error(JSON.stringify(issues));
   const service = await createSecrets({
     config: values,
     database: options.wrap?.(database) ?? database,

@@ -10,7 +10,7 @@ import { testOidcClient } from "./oidc-client.ts";
 export const demoCode = (steps = 0): string =>
   new TOTP({ secret: Secret.fromBase32(demoTotpSecret) }).generate({ timestamp: Date.now() + steps * 30_000 });
 
-export const faultOf = (page: Visited): string => /role="alert">([^<]*)/.exec(page.html)?.[1] ?? "";
+export const issueOf = (page: Visited): string => /role="alert">([^<]*)/.exec(page.html)?.[1] ?? "";
 export const titleOf = (page: Visited): string => /<h1>([^<]*)/.exec(page.html)?.[1] ?? "";
 
 export interface Visitor {
@@ -46,6 +46,6 @@ export const signIn = async (who: Visitor, login: string, more: Partial<BeginSig
   let at = page;
   if (!at.stopped && titleOf(at) === "Sign in") at = await who.submit(at, { login, password: demoPassword });
   if (!at.stopped && titleOf(at) === "One-time code") at = await who.submit(at, { code: demoCode(codeSteps) });
-  assert.ok(at.stopped, `${at.status} ${titleOf(at)} ${faultOf(at)}`);
+  assert.ok(at.stopped, `${at.status} ${titleOf(at)} ${issueOf(at)}`);
   return who.finish(at, checks);
 };

@@ -12,16 +12,16 @@ const SECONDS_AFTER = 4;
 interface Tally {
   answered: number;
   /** 5xx, by `<status> <code>`. */
-  readonly faults: Map<string, number>;
+  readonly issues: Map<string, number>;
 }
 
 /** Statuses that the retry budget and the outcome rule allow of a POST that was in flight when its upstream died. */
-const isOutcomeUnknown = (fault: string): boolean => fault.startsWith("502 ");
+const isOutcomeUnknown = (issue: string): boolean => issue.startsWith("502 ");
 
 /** One of a service's two instances is killed under load: who only reads must not notice, who writes is told the truth. */
 export const measureDying = async (world: GatewayWorld): Promise<readonly Figure[]> => {
   const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS });
-  const tallies: Record<"GET" | "POST", Tally> = { GET: { answered: 0, faults: new Map() }, POST: { answered: 0, faults: new Map() } };
+  const tallies: Record<"GET" | "POST", Tally> = { GET: { answered: 0, issues: new Map() }, POST: { answered: 0, issues: new Map() } };
   let isOver = false;
   const ask = async (method: "GET" | "POST", index: number): Promise<void> => {
     const session = world.sessions[index % world.sessions.length];
@@ -40,8 +40,8 @@ export const measureDying = async (world: GatewayWorld): Promise<readonly Figure
     for await (const part of response) text += String(part);
     tallies[method].answered += 1;
     if ((response.statusCode ?? 0) < 500) return;
-    const fault = `${response.statusCode} ${/"code":"([a-z_]+)"/.exec(text)?.[1] ?? "?"}`;
-    tallies[method].faults.set(fault, (tallies[method].faults.get(fault) ?? 0) + 1);
+    const issue = `${response.statusCode} ${/"code":"([a-z_]+)"/.exec(text)?.[1] ?? "?"}`;
+    tallies[method].issues.set(issue, (tallies[method].issues.get(issue) ?? 0) + 1);
   };
   const client = async (_: unknown, index: number): Promise<void> => {
     for (let round = 0; !isOver; round++) await ask(round % 2 === 0 ? "GET" : "POST", index + round * CLIENTS);
@@ -54,11 +54,11 @@ export const measureDying = async (world: GatewayWorld): Promise<readonly Figure
   await running;
   agent.destroy();
 
-  const sum = ({ faults }: Tally): number => [...faults.values()].reduce((total, count) => total + count, 0);
-  const reported = ({ faults }: Tally): string => [...faults].map(([fault, count]) => `${count} x ${fault}`).join(", ") || "none";
+  const sum = ({ issues }: Tally): number => [...issues.values()].reduce((total, count) => total + count, 0);
+  const reported = ({ issues }: Tally): string => [...issues].map(([issue, count]) => `${count} x ${issue}`).join(", ") || "none";
   const { GET: gets, POST: posts } = tallies;
-  const isTruthful = [...posts.faults.keys()].every(isOutcomeUnknown) && sum(posts) <= CLIENTS;
-  say(`dying: GET ${gets.answered}, faults ${reported(gets)}; POST ${posts.answered}, faults ${reported(posts)}`);
+  const isTruthful = [...posts.issues.keys()].every(isOutcomeUnknown) && sum(posts) <= CLIENTS;
+  say(`dying: GET ${gets.answered}, issues ${reported(gets)}; POST ${posts.answered}, issues ${reported(posts)}`);
   return [
     {
       what: `one of two instances killed under ${CLIENTS} clients: 5xx answers to ${gets.answered} GETs`,

@@ -1,4 +1,4 @@
-import { StartFaults } from "#contract/start-faults.ts";
+import { StartIssues } from "#contract/start-issues.ts";
 import { openServers } from "#crud/servers/open-servers.ts";
 import { createCrud } from "#crud/service.ts";
 import { readTenantIds } from "#membership/graph/tenant-ids.ts";
@@ -10,8 +10,8 @@ export const openCrud = async (opening: Opening): Promise<void> => {
   const { common, plan } = opening;
   const { addresses, commandLine } = plan;
   const { database, log, secrets } = common;
-  const { servers, faults } = await openServers({ ...plan, config: plan.settings.crud, environment: plan.settings.instance.environment });
-  if (faults.length > 0) throw new StartFaults(faults);
+  const { servers, issues } = await openServers({ ...plan, config: plan.settings.crud, environment: plan.settings.instance.environment });
+  if (issues.length > 0) throw new StartIssues(issues);
   const crud = opening.stack.use(
     await createCrud({
       ...common,

@@ -4,14 +4,14 @@ import { loadRoutes } from "#gateway/routes/load-routes.ts";
 import { routeVariables } from "#gateway/routes/active/open-table.ts";
 import type { RouteTable } from "#gateway/routes/route-table.ts";
 import { schemaActions } from "#pdp/bundle/schema-actions.ts";
-import type { Fault } from "#contract/problem.ts";
+import type { Issue } from "#contract/problem.ts";
 import type { StartPlan } from "./start-plan.ts";
 
 /**
- * Reads the route table as a start would, without starting. Throws `StartFaults` with every fault of the table and of the
+ * Reads the route table as a start would, without starting. Throws `StartIssues` with every issue of the table and of the
  * decision point's mappings.
  */
-export const checkRoutes = async (plan: StartPlan): Promise<{ readonly table: RouteTable; readonly warnings: readonly Fault[] }> => {
+export const checkRoutes = async (plan: StartPlan): Promise<{ readonly table: RouteTable; readonly warnings: readonly Issue[] }> => {
   const { settings, addresses } = plan;
   const { services } = addresses;
   return loadRoutes({

@@ -126,7 +126,7 @@ const broken: Readonly<Record<string, () => Broken>> = {
 };
 
 /** Both ways to learn of it: what the doctor says, and what a start is refused with. */
-const ask = async (rows: readonly Broken[], name: string): Promise<{ faults: readonly string[]; refused: StartRefused }> => {
+const ask = async (rows: readonly Broken[], name: string): Promise<{ issues: readonly string[]; refused: StartRefused }> => {
   const config = join(home, `config-${name.replaceAll(/\W/g, "-")}`);
   await cp(shipped, config, { recursive: true });
   for (const [file, text] of Object.entries(Object.assign({}, ...rows.map(({ files }) => files)) as Record<string, string>)) {
@@ -156,7 +156,7 @@ const ask = async (rows: readonly Broken[], name: string): Promise<{ faults: rea
   };
   const before = await readdir(home);
   await using examined = await examineStart({ ...options, from: home, nodeVersion: process.versions.node, logOf: () => silentLog });
-  const faults = examined.findings.filter(({ status }) => status === "fault").map(({ text }) => text);
+  const issues = examined.findings.filter(({ status }) => status === "fault").map(({ text }) => text);
   await examined[Symbol.asyncDispose]();
   const refused = await startInstance({ ...options, say: () => undefined }).then(
     () => assert.fail(`${name}: it started`),
@@ -164,7 +164,7 @@ const ask = async (rows: readonly Broken[], name: string): Promise<{ faults: rea
   );
   assert.ok(refused instanceof StartRefused, String(refused instanceof Error ? refused.stack : refused));
   assert.deepEqual(await readdir(home), before, "nothing is made");
-  return { faults, refused };
+  return { issues, refused };
 };
 
 /** Every way to ask for the demo: by itself, by name, and by any part alone. */
@@ -195,11 +195,11 @@ suite("a start is examined before it is made", () => {
   for (const [name, make] of Object.entries(broken))
     test(`${name}, alone: start and doctor say the same one thing`, async () => {
       const row = make();
-      const { faults, refused } = await ask([row], name);
-      const own = row.data === "kept" ? faults.filter((text) => row.says.test(text)) : faults;
-      assert.equal(own.length, 1, faults.join("\n"));
+      const { issues, refused } = await ask([row], name);
+      const own = row.data === "kept" ? issues.filter((text) => row.says.test(text)) : issues;
+      assert.equal(own.length, 1, issues.join("\n"));
       assert.match(own[0] ?? "", row.says);
-      assert.deepEqual(refused.lines.slice(faults.length === 1 ? 0 : 1), faults);
+      assert.deepEqual(refused.lines.slice(issues.length === 1 ? 0 : 1), issues);
       assert.equal(refused.exitCode, row.exitCode ?? 78);
     });
 
@@ -222,11 +222,11 @@ suite("a start is examined before it is made", () => {
       const asked = createServer(() => assert.fail("the database is not asked"));
       asked.listen(port + 8, "127.0.0.1");
       await once(asked, "listening");
-      const { faults, refused } = await ask([{ environment, arguments: given, says: /./ }], "production").finally(() => asked.close());
-      assert.deepEqual(faults, [
+      const { issues, refused } = await ask([{ environment, arguments: given, says: /./ }], "production").finally(() => asked.close());
+      assert.deepEqual(issues, [
         "ENVIRONMENT is production, and the demo world (its people, passwords and systems) is for dev and test: start with --no-demo.",
       ]);
-      assert.deepEqual([refused.lines, refused.exitCode], [faults, 78]);
+      assert.deepEqual([refused.lines, refused.exitCode], [issues, 78]);
     });
 
   for (const [nodeEnv, environment, warned] of [
@@ -256,7 +256,7 @@ suite("a start is examined before it is made", () => {
     const rows = Object.values(broken)
       .map((make) => make())
       .filter(({ isAlone }) => isAlone !== true);
-    const { faults, refused } = await ask(rows, "together");
+    const { issues, refused } = await ask(rows, "together");
     const wanted = [
       ...rows.map(({ says }) => says),
       new RegExp(`^Port ${port} for gateway is in use`),
@@ -264,11 +264,11 @@ suite("a start is examined before it is made", () => {
     ];
     for (const says of wanted)
       assert.ok(
-        faults.some((text) => says.test(text)),
-        `${says} in\n${faults.join("\n")}`,
+        issues.some((text) => says.test(text)),
+        `${says} in\n${issues.join("\n")}`,
       );
-    assert.deepEqual(refused.lines, [`${faults.length} faults; nothing was started:`, ...faults]);
+    assert.deepEqual(refused.lines, [`${issues.length} issues; nothing was started:`, ...issues]);
     assert.equal(refused.exitCode, 78);
-    assert.doesNotMatch(faults.join("\n"), /canary/);
+    assert.doesNotMatch(issues.join("\n"), /canary/);
   });
 });

@@ -1,10 +1,10 @@
 import { folderHolder } from "#store/data-folder-lock.ts";
 import type { Database } from "#store/database.ts";
-import { faultLine } from "#contract/start-faults.ts";
+import { issueLine } from "#contract/start-issues.ts";
 import type { CommandLine } from "#app/command-line.ts";
 import { readInstanceSettings } from "#app/settings.ts";
 import type { Log } from "#telemetry/log.ts";
-import { fault, thrownFaults, guarded, ok, warn, type Finding } from "./finding.ts";
+import { fault, thrownIssues, guarded, ok, warn, type Finding } from "./finding.ts";
 import { lookAtConfig, lookAtParts } from "./look-at-config.ts";
 import { lookAtKeys, lookAtTables, openDatabase } from "./look-at-database.ts";
 import { lookAtDataFolder, lookAtProvider, lookAtKafka, lookAtRedis, lookAtTls, lookAtWebClient } from "./look-at-files.ts";
@@ -26,7 +26,7 @@ export interface ExamineOptions {
 
 /** A start before it is made: what stands in its way, and what it would go by. */
 export interface Examined {
-  /** Everything that was looked at. A start without any fault among them is made. */
+  /** Everything that was looked at. A start without any issue among them is made. */
   readonly findings: readonly Finding[];
   readonly plan: StartPlan;
   /** The database, where there is one already; open until this is disposed, or taken by the start. */
@@ -67,10 +67,10 @@ const withoutRepeats = (findings: readonly Finding[]): readonly Finding[] =>
  * and read. `npm start` and `npm run doctor` both go by it.
  */
 export const examineStart = async (options: ExamineOptions): Promise<Examined> => {
-  const { settings, faults, unread } = readInstanceSettings(options.environment);
+  const { settings, issues, unread } = readInstanceSettings(options.environment);
   const plan = planStart({ ...options, settings });
-  const findings: Finding[] = [lookAtNode(options.nodeVersion), ...faults.map((one) => fault("settings", faultLine(one)))];
-  if (faults.length === 0) findings.push(ok("settings", `ENVIRONMENT is ${settings.instance.environment}`));
+  const findings: Finding[] = [lookAtNode(options.nodeVersion), ...issues.map((one) => fault("settings", issueLine(one)))];
+  if (issues.length === 0) findings.push(ok("settings", `ENVIRONMENT is ${settings.instance.environment}`));
   // Other programs go by it: who sets it means production.
   if (options.environment["NODE_ENV"] === "production" && settings.instance.environment !== "production") {
     const found = `NODE_ENV is production, by which Sallyport does not go: ENVIRONMENT is ${settings.instance.environment}, with sign-ins and defaults for development`;
@@ -93,7 +93,7 @@ export const examineStart = async (options: ExamineOptions): Promise<Examined> =
       database = await openDatabase(plan, options.logOf(plan), options.say ?? (() => undefined));
     } catch (error) {
       isSeen = false;
-      findings.push(...thrownFaults("database", error));
+      findings.push(...thrownIssues("database", error));
     }
   }
   const looks = await Promise.all([
@@ -117,15 +117,15 @@ export const examineStart = async (options: ExamineOptions): Promise<Examined> =
   };
 };
 
-/** The lines of a refused start: every fault, and the exit code, which is the faults' own where they have one in common. */
+/** The lines of a refused start: every issue, and the exit code, which is the issues' own where they have one in common. */
 export const refusalOf = (findings: readonly Finding[]): { readonly exitCode: number; readonly lines: readonly string[] } | undefined => {
-  const faults = findings.filter(({ status }) => status === "fault");
-  const codes = new Set(faults.map(({ exitCode }) => exitCode));
+  const issues = findings.filter(({ status }) => status === "fault");
+  const codes = new Set(issues.map(({ exitCode }) => exitCode));
   const [code = 78] = codes;
-  if (faults.length === 0) return undefined;
-  const lines = faults.map(({ text }) => text);
+  if (issues.length === 0) return undefined;
+  const lines = issues.map(({ text }) => text);
   return {
     exitCode: codes.size === 1 ? code : 78,
-    lines: faults.length === 1 ? lines : [`${faults.length} faults; nothing was started:`, ...lines],
+    lines: issues.length === 1 ? lines : [`${issues.length} issues; nothing was started:`, ...lines],
   };
 };

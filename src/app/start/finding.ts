@@ -1,12 +1,12 @@
-import type { Fault } from "#contract/problem.ts";
-import { faultLine } from "#contract/start-faults.ts";
+import type { Issue } from "#contract/problem.ts";
+import { issueLine } from "#contract/start-issues.ts";
 
 /** One thing that was looked at. A note is worth knowing and stops no start; with a warning a start goes without what it names. */
 export interface Finding {
   readonly area: string;
   readonly status: "ok" | "note" | "warn" | "fault";
   readonly text: string;
-  /** Of a fault, as in sysexits.h: 78 configuration, 73 the data folder, 69 a server that is away. */
+  /** Of an issue, as in sysexits.h: 78 configuration, 73 the data folder, 69 a server that is away. */
   readonly exitCode: number;
 }
 
@@ -21,19 +21,19 @@ export const note = finding("note");
 export const warn = finding("warn");
 export const fault = finding("fault");
 
-/** What was thrown while an area was looked at, as faults: each that it holds, or its one sentence. */
-export const thrownFaults = (area: string, error: unknown): readonly Finding[] => {
-  const { faults, message, exitCode } = error as { faults?: readonly Fault[]; message?: string; exitCode?: unknown };
+/** What was thrown while an area was looked at, as issues: each that it holds, or its one sentence. */
+export const thrownIssues = (area: string, error: unknown): readonly Finding[] => {
+  const { issues, message, exitCode } = error as { issues?: readonly Issue[]; message?: string; exitCode?: unknown };
   const code = typeof exitCode === "number" ? exitCode : CONFIGURATION;
-  if (faults !== undefined) return faults.map((one) => fault(area, faultLine(one), code));
+  if (issues !== undefined) return issues.map((one) => fault(area, issueLine(one), code));
   return [fault(area, typeof exitCode === "number" && message !== undefined ? message : String(error), code)];
 };
 
-/** Looks, and turns what is thrown into faults of the area. */
+/** Looks, and turns what is thrown into issues of the area. */
 export const guarded = async (area: string, look: () => Promise<Finding | readonly Finding[]>): Promise<readonly Finding[]> => {
   try {
     return [await look()].flat();
   } catch (error) {
-    return thrownFaults(area, error);
+    return thrownIssues(area, error);
   }
 };

@@ -1,13 +1,13 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { faultLine } from "#contract/start-faults.ts";
+import { issueLine } from "#contract/start-issues.ts";
 import { degradedLines } from "#crud/documents/degraded-lines.ts";
 import { loadToolsDocument } from "#crud/documents/tools-document.ts";
 import { loadUiDocument } from "#crud/documents/ui-document.ts";
 import { ceilingOf } from "#crud/config.ts";
 import { openServers } from "#crud/servers/open-servers.ts";
 import { checkSystems } from "#crud/systems/check-systems.ts";
-import { profileFaults } from "#gateway/service.ts";
+import { profileIssues } from "#gateway/service.ts";
 import { readPdpConfiguration } from "#pdp/configuration-file.ts";
 import { loadGroupsDocument } from "#membership/sign-ins/groups-document.ts";
 import { checkPdpStart } from "#pdp/bootstrap/check-start.ts";
@@ -31,21 +31,21 @@ const lookAtFolder = async ({ configFolder, commandLine }: StartPlan): Promise<r
 
 const lookAtRoutes = async (plan: StartPlan): Promise<readonly Finding[]> => {
   const { table, warnings } = await checkRoutes(plan);
-  return [ok("config", `${plan.routesFile}: ${table.routes.length} routes`), ...warnings.map((one) => note("config", faultLine(one)))];
+  return [ok("config", `${plan.routesFile}: ${table.routes.length} routes`), ...warnings.map((one) => note("config", issueLine(one)))];
 };
 
 const lookAtOrigins = async ({ addresses, settings }: StartPlan): Promise<readonly Finding[]> => {
   const { environment, listenHosts } = settings.instance;
   // Production says it of the setting alone.
   if (environment === "production") return [];
-  return profileFaults({ publicOrigins: addresses.publicOrigins, environment }, listenHosts).map((one) =>
-    fault("settings", faultLine(one)),
+  return profileIssues({ publicOrigins: addresses.publicOrigins, environment }, listenHosts).map((one) =>
+    fault("settings", issueLine(one)),
   );
 };
 
 const lookAtSystems = async (plan: StartPlan): Promise<readonly Finding[]> => {
   const { settings, addresses, commandLine, configFolders } = plan;
-  const { servers, faults, warnings } = await openServers({
+  const { servers, issues, warnings } = await openServers({
     ...plan,
     config: settings.crud,
     environment: settings.instance.environment,
@@ -65,7 +65,7 @@ const lookAtSystems = async (plan: StartPlan): Promise<readonly Finding[]> => {
   const { maxTools = tools + 1 } = settings.crud;
   const cut = `MCP_MAX_TOOLS is ${maxTools}, and the systems here have ${tools} tools, those of external servers not counted: a tenant that sees more of them cannot call the last by name`;
   return [
-    ...faults.map((one) => fault("config", faultLine(one))),
+    ...issues.map((one) => fault("config", issueLine(one))),
     ...warnings.map((line) => warn("config", line)),
     ...loaded.map((file) => ok("config", file)),
     ...degraded.flatMap(degradedLines).map((line) => warn("config", line)),
@@ -74,11 +74,11 @@ const lookAtSystems = async (plan: StartPlan): Promise<readonly Finding[]> => {
 };
 
 const lookAtPolicies = async ({ pdp, settings }: StartPlan, database: Sql | undefined): Promise<readonly Finding[]> => {
-  const { faults, draftFaults } = await checkPdpStart({ config: pdp, environment: settings.instance.environment, database });
-  if (faults.length > 0) return faults.map((one) => fault("policies", faultLine(one)));
+  const { issues, draftIssues } = await checkPdpStart({ config: pdp, environment: settings.instance.environment, database });
+  if (issues.length > 0) return issues.map((one) => fault("policies", issueLine(one)));
   return [
     ok("policies", pdp.configFile),
-    ...draftFaults.map((one) => warn("policies", `${faultLine(one)}; the policies that decided before go on deciding`)),
+    ...draftIssues.map((one) => warn("policies", `${issueLine(one)}; the policies that decided before go on deciding`)),
   ];
 };
 

@@ -2,7 +2,7 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { Problem } from "#contract/problem.ts";
 import { weakSecret } from "#contract/setting.ts";
-import { faultLine } from "#contract/start-faults.ts";
+import { issueLine } from "#contract/start-issues.ts";
 import { keyWeakness } from "#contract/weak-secret.ts";
 import { hasServiceKeys, openServiceKeys } from "#authn/service-key-store.ts";
 import { findInstanceSecrets, foreignSecret } from "#authn/instance-secret.ts";
@@ -11,17 +11,17 @@ import { isWrappedBy } from "#events/audit/references.ts";
 import { migratedModules } from "#app/store.ts";
 import { StartRefused } from "#app/start-refused.ts";
 import type { Database } from "#store/database.ts";
-import { hasTable, migrationFaults } from "#store/migrate.ts";
+import { hasTable, migrationIssues } from "#store/migrate.ts";
 import { createPglite } from "#store/pglite.ts";
 import { createPostgres } from "#store/postgres.ts";
 import { postgresRefusal } from "#store/postgres-refusal.ts";
 import type { Log } from "#telemetry/log.ts";
-import { fault, thrownFaults, guarded, ok, type Finding } from "./finding.ts";
+import { fault, thrownIssues, guarded, ok, type Finding } from "./finding.ts";
 import type { StartPlan } from "./start-plan.ts";
 
 /**
  * Opens the database that is there, or none: an embedded one that was never made is not made here. What it throws is for a
- * person: `FolderFault`, `DataFolderLocked`, or a refusal with the setting's name and an exit code.
+ * person: `FolderError`, `DataFolderLocked`, or a refusal with the setting's name and an exit code.
  */
 export const openDatabase = async (plan: StartPlan, log: Log, say: (line: string) => void): Promise<Database | undefined> => {
   const { dataFolder, settings } = plan;
@@ -68,17 +68,17 @@ const lookAtSecret = async ({ settings, dataFolder }: StartPlan, database: Datab
   const secrets = await findInstanceSecrets(place);
   if (database === undefined || !(await hasTable(database, "authn.house_key"))) return [];
   const isKnown = secrets === undefined ? !(await hasServiceKeys(database)) : await openServiceKeys(database, secrets);
-  return isKnown ? [] : thrownFaults("keys", foreignSecret({ ...place, isMissing: secrets === undefined }));
+  return isKnown ? [] : thrownIssues("keys", foreignSecret({ ...place, isMissing: secrets === undefined }));
 };
 
 const lookAtAuditKey = async ({ settings, dataFolder }: StartPlan, database: Database | undefined): Promise<readonly Finding[]> => {
   const place = { file: settings.events.auditKekFile, dataFolder, mayMake: settings.instance.environment !== "production" };
   const key = await findAuditKey(place);
   const weak = weakSecret("AUDIT_KEK_FILE", key, keyWeakness, settings.instance.environment);
-  if (weak.length > 0) return weak.map((one) => fault("keys", faultLine(one)));
+  if (weak.length > 0) return weak.map((one) => fault("keys", issueLine(one)));
   if (database === undefined || !(await hasTable(database, "events.subject_key"))) return [];
   // One that would be made now wraps nothing of what is there.
-  return (await isWrappedBy(database, key ?? new Uint8Array(32))) ? [] : thrownFaults("keys", foreignAuditKey(place));
+  return (await isWrappedBy(database, key ?? new Uint8Array(32))) ? [] : thrownIssues("keys", foreignAuditKey(place));
 };
 
 /** The keys that are given or kept, and that the database, if there is one, is theirs. */
@@ -94,7 +94,7 @@ export const lookAtKeys = async (plan: StartPlan, database: Database | undefined
 export const lookAtTables = (plan: StartPlan, database: Database | undefined): Promise<readonly Finding[]> =>
   guardedStore(plan, "database", async () => {
     if (database === undefined) return [ok("database", "embedded, will be made in the data folder")];
-    const faults = await migrationFaults(database, migratedModules);
-    if (faults.length > 0) return faults.map((one) => fault("database", one));
+    const issues = await migrationIssues(database, migratedModules);
+    if (issues.length > 0) return issues.map((one) => fault("database", one));
     return [ok("database", database.kind === "pglite" ? "embedded, in the data folder" : "PostgreSQL answers")];
   });

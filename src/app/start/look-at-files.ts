@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { readTls } from "#http/tls-files.ts";
 import { openIssuerFetch } from "#authn/issuer-fetch.ts";
 import type { DataFolderLocked } from "#store/data-folder-lock.ts";
-import { folderFault } from "#store/make-folder.ts";
-import { openRedis, RedisFault } from "#store/redis.ts";
+import { folderIssue } from "#store/make-folder.ts";
+import { openRedis, RedisError } from "#store/redis.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { readKafkaOptions } from "#app/open-relay.ts";
 import { fault, note, ok, type Finding } from "./finding.ts";
@@ -14,7 +14,7 @@ const DATA_FOLDER = 73;
 const UNAVAILABLE = 69;
 
 export const lookAtDataFolder = async (folder: string, held: DataFolderLocked | undefined): Promise<readonly Finding[]> => {
-  const refused = await folderFault(folder);
+  const refused = await folderIssue(folder);
   if (refused !== undefined) return [fault("data", refused.message, DATA_FOLDER)];
   if (held !== undefined) return [fault("data", held.message, DATA_FOLDER)];
   const stats = await stat(folder).catch(() => undefined);
@@ -24,7 +24,7 @@ export const lookAtDataFolder = async (folder: string, held: DataFolderLocked | 
   ];
 };
 
-/** What this process shows and whom it believes: each file readable, a key that of its certificate. Throws `StartFaults`. */
+/** What this process shows and whom it believes: each file readable, a key that of its certificate. Throws `StartIssues`. */
 export const lookAtTls = async ({ settings }: StartPlan): Promise<readonly Finding[]> => {
   const { own } = await readTls(settings.http);
   return own === undefined ? [] : [ok("settings", `TLS_CERT_FILE: ${settings.http.tlsCertFile}`)];
@@ -44,7 +44,7 @@ export const lookAtWebClient = async ({ settings, commandLine }: StartPlan): Pro
   return [isThere ? ok("settings", `WEB_DIST_DIR: ${folder}`) : fault("settings", `WEB_DIST_DIR: ${page} is not there`)];
 };
 
-/** The files that Kafka is reached with; Kafka itself need not be there. Throws `StartFaults`. */
+/** The files that Kafka is reached with; Kafka itself need not be there. Throws `StartIssues`. */
 export const lookAtKafka = async ({ settings }: StartPlan): Promise<readonly Finding[]> => {
   const options = await readKafkaOptions(settings);
   return options === undefined ? [] : [ok("settings", `KAFKA_BROKERS: ${options.brokers.join(", ")}`)];
@@ -62,7 +62,7 @@ export const lookAtRedis = async ({ settings, commandLine }: StartPlan): Promise
     await (await openRedis({ url, log: silentLog, caFile }))[Symbol.asyncDispose]();
     return [ok("redis", "answers")];
   } catch (error) {
-    if (!(error instanceof RedisFault)) throw error;
+    if (!(error instanceof RedisError)) throw error;
     return [fault("redis", `REDIS_URL: ${error.message}`, UNAVAILABLE)];
   }
 };

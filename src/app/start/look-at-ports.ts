@@ -11,7 +11,7 @@ const obstacleAt = (port: number, host: string): Promise<string | undefined> =>
     server.listen({ port, host, exclusive: true, ipv6Only: host.includes(":") }, () => server.close(() => answer(undefined)));
   });
 
-/** A machine without IPv6 has no `::1`; that is no fault while another address is there. */
+/** A machine without IPv6 has no `::1`; that is no issue while another address is there. */
 const absent: ReadonlySet<string> = new Set(["EADDRNOTAVAIL", "EAFNOSUPPORT"]);
 
 const lookAtPort = async (port: number, part: string, hosts: readonly string[], holder: number | undefined): Promise<Finding> => {

@@ -14,8 +14,8 @@ import { planStart } from "./start-plan.ts";
 const openBao = sharedOpenBao((t) => requireProgram(t, "bao"), { storage: "memory" });
 
 const look = async (environment: Readonly<Record<string, string>>): Promise<readonly string[]> => {
-  const { settings, faults } = readInstanceSettings({ ENVIRONMENT: "test", TENANT_ID: "tenant:acme", ...environment });
-  assert.deepEqual(faults, []);
+  const { settings, issues } = readInstanceSettings({ ENVIRONMENT: "test", TENANT_ID: "tenant:acme", ...environment });
+  assert.deepEqual(issues, []);
   const found = await lookAtStores({ settings, commandLine: { serve: new Set(["secrets"] as const) } });
   return found.map(({ status, text }) => `${status} ${text}`);
 };
@@ -44,7 +44,7 @@ test("a place that is a child namespace of the store stops a start, and one stor
   const ok = `ok VAULT_URL: ${bao.url}`;
   assert.deepEqual(await look({ ...one, TENANT_ALLOWED_MOUNTS: "yaml://secret,vaultA+kv2://kv-a,vaultA+kv2://none/x" }), [ok, ok]);
   const child = (place: string, name: string): string =>
-    `fault TENANT_ALLOWED_MOUNTS: "vaulta+kv2://${place}": "${name}" is a namespace of ${bao.url} and no mount: name the namespace in VAULT_NAMESPACE, and here a mount of it`;
+    `issue TENANT_ALLOWED_MOUNTS: "vaulta+kv2://${place}": "${name}" is a namespace of ${bao.url} and no mount: name the namespace in VAULT_NAMESPACE, and here a mount of it`;
   assert.deepEqual(await look({ ...one, TENANT_ALLOWED_MOUNTS: "vaultA+kv2://team/kv-a,vaultA+kv2://team,vaultA+kv2://kv-a" }), [
     ok,
     ok,
@@ -90,13 +90,13 @@ test("a process that takes names of secrets, and does not serve secrets, must kn
   const look = (serve: readonly PartName[], mounts: string | undefined, more: { demo?: boolean; tenant?: string } = {}): string => {
     const { demo = false, tenant = "" } = more;
     const set = mounts === undefined ? {} : { TENANT_ALLOWED_MOUNTS: mounts };
-    const { settings, faults } = readInstanceSettings({ ENVIRONMENT: "test", TENANT_ID: tenant, ...set });
-    assert.deepEqual(faults, []);
+    const { settings, issues } = readInstanceSettings({ ENVIRONMENT: "test", TENANT_ID: tenant, ...set });
+    assert.deepEqual(issues, []);
     const commandLine = parseCommandLine(["--serve", serve.join(","), ...(demo ? [] : ["--no-demo"])]);
     const found = lookAtMounts(planStart({ commandLine, settings, environment: {}, from: "." }));
     return found.map(({ status, text }) => `${status} ${text.split(",")[0]}`).join();
   };
-  const without = (who: string): string => `fault TENANT_ALLOWED_MOUNTS is not set: ${who} must have it as secrets has`;
+  const without = (who: string): string => `issue TENANT_ALLOWED_MOUNTS is not set: ${who} must have it as secrets has`;
   assert.equal(look(["crud"], undefined), without("crud"));
   assert.equal(look(["gateway", "crud", "membership"], undefined), without("crud and membership"));
   assert.equal(look(["membership"], undefined, { demo: true, tenant: "tenant:acme" }), without("membership"));

@@ -1,4 +1,4 @@
-import { faultLine } from "#contract/start-faults.ts";
+import { issueLine } from "#contract/start-issues.ts";
 import { readSecretsPolicy } from "#secrets/config.ts";
 import { providerKinds, readStores, type providerSettings } from "#secrets/providers/provider-kinds.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
@@ -41,6 +41,6 @@ export const lookAtStores = async (
     return found.findings.map(({ area, status, text }) => ({ ok, warn, fault })[status](area, text));
   };
   const findings = await Promise.all(providerKinds.map((kind) => guarded("settings", () => look(kind))));
-  const twice = readSecretsPolicy(settings.secrets, environment, recognised).faults.map((one) => fault("settings", faultLine(one)));
+  const twice = readSecretsPolicy(settings.secrets, environment, recognised).issues.map((one) => fault("settings", issueLine(one)));
   return [...findings.flat(), ...(stores.size === 0 ? [] : twice)];
 };

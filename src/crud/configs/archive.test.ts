@@ -41,10 +41,10 @@ test("tar reads what is packed here, and what tar writes is read here", (t) => {
   }
   symlinkSync("/etc/passwd", join(folder, "config", "systems", "a.link.yaml"));
   const linked = execFileSync("tar", ["-C", join(folder, "config"), "-cf", "-", "systems/a.link.yaml"]);
-  assert.match(faultsOf(linked)[0] ?? "", /a\.link\.yaml: is no plain file/);
+  assert.match(issuesOf(linked)[0] ?? "", /a\.link\.yaml: is no plain file/);
 });
 
-const faultsOf = (archive: Buffer): readonly string[] => {
+const issuesOf = (archive: Buffer): readonly string[] => {
   try {
     unpackArchive(archive);
   } catch (error) {
@@ -82,7 +82,7 @@ const directory = altered((head) => {
 }).subarray(0, 512);
 const packed = packArchive(whole);
 
-const refused: readonly (readonly [what: string, archive: Buffer, fault: RegExp])[] = [
+const refused: readonly (readonly [what: string, archive: Buffer, issue: RegExp])[] = [
   ["nothing", Buffer.alloc(0), /is no tar archive$/],
   ["text", Buffer.from("title: x\n".repeat(200)), /is no tar archive: a head/],
   ["an archive cut in a head", packed.subarray(0, 1024 + 100), /was cut off/],
@@ -135,14 +135,14 @@ function packHead(records: string): Buffer {
   );
   return one;
 }
-for (const [what, archive, fault] of refused)
+for (const [what, archive, issue] of refused)
   test(`refused: ${what}`, () => {
-    const faults = faultsOf(archive);
-    assert.ok(faults.length > 0, "it was taken");
-    assert.match(faults.join("\n"), fault);
+    const issues = issuesOf(archive);
+    assert.ok(issues.length > 0, "it was taken");
+    assert.match(issues.join("\n"), issue);
   });
 test("refused: bytes that are no UTF-8", () => {
   const bytes = packArchive([{ path: SYSTEM, text: "xx" }]);
   bytes[512] = 0xff;
-  assert.match(faultsOf(bytes).join("\n"), /is no UTF-8 text/);
+  assert.match(issuesOf(bytes).join("\n"), /is no UTF-8 text/);
 });

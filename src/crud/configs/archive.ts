@@ -1,5 +1,5 @@
 import { configKinds, MAX_CONFIG_BYTES } from "#contract/configs.ts";
-import { MAX_FAULTS, Problem, type Fault } from "#contract/problem.ts";
+import { MAX_ISSUES, Problem, type Issue } from "#contract/problem.ts";
 import { atOnce, yielding, type Yield } from "#http/yielding.ts";
 import { plainText } from "#crud/documents/plain-text.ts";
 
@@ -114,7 +114,7 @@ const maxOf = (path: string, bytes: Uint8Array): number => {
 /** Reads member by member: between two of them it yields. */
 function* readMembers(archive: Buffer): Generator<void, readonly ArchivedFile[]> {
   const files = new Map<string, ArchivedFile>();
-  const faults: Fault[] = [];
+  const issues: Issue[] = [];
   for (let at = 0, members = 1; ; members++) {
     yield;
     const head = archive.subarray(at, at + BLOCK);
@@ -130,7 +130,7 @@ function* readMembers(archive: Buffer): Generator<void, readonly ArchivedFile[]>
     const prefix = textAt(head, PREFIX);
     const path = `${prefix === "" ? "" : `${prefix}/`}${textAt(head, NAME)}`.replace(/^\.\//, "");
     const type = String.fromCharCode(head[TYPE] ?? 0);
-    const tell = (message: string): void => void faults.push({ path: "", file: path.slice(0, 200), message, code: "archive" });
+    const tell = (message: string): void => void issues.push({ path: "", file: path.slice(0, 200), message, code: "archive" });
     if (type === "5") continue;
     if (type === "x" || type === "g") {
       if (!isHarmless(bytes.toString())) tell("has a name or size of its own form: write the archive with tar --format=ustar");
@@ -144,14 +144,14 @@ function* readMembers(archive: Buffer): Generator<void, readonly ArchivedFile[]>
     else if (size > maxOf(path, bytes)) tell(`has more than ${maxOf(path, bytes)} bytes`);
     else if (text === undefined) tell("is no UTF-8 text");
     else files.set(path, { path, text });
-    if (faults.length >= MAX_FAULTS) break;
+    if (issues.length >= MAX_ISSUES) break;
   }
-  if (faults.length > 0) throw new Problem("unprocessable", { errors: faults });
+  if (issues.length > 0) throw new Problem("unprocessable", { errors: issues });
   return [...files.values()];
 }
 
 /**
- * The files of an archive, in its order. Directories are passed over. Throws `unprocessable` for what is no archive, and with a fault for
+ * The files of an archive, in its order. Directories are passed over. Throws `unprocessable` for what is no archive, and with an issue for
  * each member that is no file of a configuration folder, a link, there twice, too large or no UTF-8 text. Nothing is written anywhere.
  */
 export const unpackArchive = (archive: Buffer): readonly ArchivedFile[] => atOnce(readMembers(archive));

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { configObjectKinds, type ConfigObjectKind } from "#contract/configs.ts";
-import type { Fault } from "#contract/problem.ts";
+import type { Issue } from "#contract/problem.ts";
 import { documentText, yamlNames } from "#crud/documents/read-folder.ts";
 import { referencesOf, type ReadReference } from "#crud/systems/load-systems.ts";
 import { folderOf } from "./config-kind.ts";
@@ -12,7 +12,7 @@ export interface ConfigFile {
   readonly text: string;
   readonly read: ReadReference;
   /** It counts for nothing: an earlier folder has one of its name. */
-  readonly fault?: Fault;
+  readonly issue?: Issue;
 }
 
 /** Documents of a kind by name: of two with one name the first counts. */
@@ -26,8 +26,8 @@ const readMany = async (kind: ConfigObjectKind, folders: readonly string[]): Pro
       const text = await documentText(join(folder, file));
       if (text === undefined) continue;
       const message = `is a ${kind} that another folder has under this name; that one counts`;
-      const fault = { path: "", message, file: join(folder, file), line: 1, column: 1 };
-      files.push({ kind, name, text, read: referencesOf(folder), ...(earlier.has(name) ? { fault } : {}) });
+      const issue = { path: "", message, file: join(folder, file), line: 1, column: 1 };
+      files.push({ kind, name, text, read: referencesOf(folder), ...(earlier.has(name) ? { issue } : {}) });
     }
   }
   return files;

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { configKinds, configObjectKinds, type ConfigObjectKind } from "#contract/configs.ts";
-import type { Fault } from "#contract/problem.ts";
+import type { Issue } from "#contract/problem.ts";
 import type { DeploymentAction } from "#pdp-client/deployment-acts.ts";
 import type { YamlDocument } from "#parsing/yaml-document.ts";
 import type { Snapshot } from "#crud/mcp/catalogue.ts";
@@ -34,7 +34,7 @@ export interface Prepared extends Place {
   /** Null: all. */
   readonly tenants: readonly string[] | null;
   /** Of operations that were left out; of a document that serves whole there are none. */
-  readonly faults: readonly Fault[];
+  readonly issues: readonly Issue[];
   /** Known, but without a value for one of its settings here. */
   readonly isOff: boolean;
   /** Where it leads to, and which secrets go there. */
@@ -45,13 +45,13 @@ export interface Prepared extends Place {
   /** Networks that it leads to and does not allow. */
   readonly unlisted?: readonly string[];
   /** What is asked of a document only as it is published; `cross_tenant`: it reaches beyond the tenant. */
-  check(by: PublishScope): Promise<readonly Fault[]>;
+  check(by: PublishScope): Promise<readonly Issue[]>;
   /** What its publisher is to know of the catalogue as it would be. */
   readonly warnings?: (next: Snapshot, tenant: string) => readonly string[];
   /** Its tests, operation by operation; a document without has none. */
   readonly tests?: readonly OperationTest[];
   /** What its upstream offers and is not served, as it is now. */
-  readonly refused?: () => readonly Fault[];
+  readonly refused?: () => readonly Issue[];
   /** It will not be placed. */
   discard(): void;
 }
@@ -59,14 +59,14 @@ export interface Prepared extends Place {
 /** What could not serve as it stands there. */
 export interface Refused {
   readonly name: string;
-  readonly faults: readonly Fault[];
+  readonly issues: readonly Issue[];
   /** What stands there, of a document that holds parts of several tenants. */
   readonly found?: unknown;
-  /** Faults besides, that are looked for only as it is published. */
-  check?(by: PublishScope): Promise<readonly Fault[]>;
+  /** Issues besides, that are looked for only as it is published. */
+  check?(by: PublishScope): Promise<readonly Issue[]>;
 }
 
-export const isPrepared = (found: Prepared | { readonly faults: readonly Fault[] }): found is Prepared => "place" in found;
+export const isPrepared = (found: Prepared | { readonly issues: readonly Issue[] }): found is Prepared => "place" in found;
 
 export interface Document {
   /** Undefined: what the document says of itself. */
@@ -80,7 +80,7 @@ export interface Document {
 /** A text up to the shape of its kind, or its issues with the name and the owner that it states, where these can be read. */
 export type ReadText<Value> =
   | { readonly value: Value; readonly yaml: YamlDocument }
-  | { readonly faults: readonly Fault[]; readonly found?: unknown; readonly name?: string; readonly owner?: OwnerAt };
+  | { readonly issues: readonly Issue[]; readonly found?: unknown; readonly name?: string; readonly owner?: OwnerAt };
 
 /** Reads a text, a large one in a thread. `without`: operations that are passed over. Throws `busy`. */
 export type ReadDocument<Value> = (
@@ -103,7 +103,7 @@ export interface TenantShare {
   /** The whole document with what the tenant wrote in place of what it saw. */
   join(whole: Parsed, mine: Parsed, tenant: string): string;
   /** What of a tenant's document stands where others have something. */
-  conflicts(whole: unknown, mine: YamlDocument, tenant: string): readonly Fault[];
+  conflicts(whole: unknown, mine: YamlDocument, tenant: string): readonly Issue[];
   /** Those of the tenants that see a difference between two documents; null: all of them. */
   changedFor(before: Parsed, after: Parsed, all: readonly string[]): readonly string[] | null;
 }
@@ -111,7 +111,7 @@ export interface TenantShare {
 /** How objects of a kind are prepared. */
 export interface Preparation {
   prepare(document: Document): Promise<Prepared | Refused>;
-  /** What of a faulty document can serve; where its faults cannot be told apart, as `prepare`. */
+  /** What of a faulty document can serve; where its issues cannot be told apart, as `prepare`. */
   prepareHealthy(document: Document): Promise<Prepared | Refused>;
   /** What is where there is no such object. */
   absent(name: string): Place;
@@ -155,8 +155,8 @@ export interface HeldObject {
   readonly prepared?: Prepared | undefined;
   readonly serving: number | null;
   /** Why the version in force, or the file on disk, is not what serves. */
-  readonly faults: readonly Fault[];
-  /** The document that the faults are of, if it holds parts of several tenants and could be read. */
+  readonly issues: readonly Issue[];
+  /** The document that the issues are of, if it holds parts of several tenants and could be read. */
   readonly found?: unknown;
 }
 

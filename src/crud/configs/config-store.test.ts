@@ -243,7 +243,7 @@ test("a document written by hand is tried, published, called at once, changed, r
   );
 });
 
-test("what does not fit is refused with every fault at its place, and changes nothing", async (t) => {
+test("what does not fit is refused with every issue at its place, and changes nothing", async (t) => {
   const instance = await crudInstance(t);
   const ask = client(instance);
   const good = document();
@@ -294,7 +294,7 @@ test("what does not fit is refused with every fault at its place, and changes no
     assert.match(body.errors.map(({ message }: { message: string }) => message).join("\n"), says, name);
     if (name.startsWith("a credential"))
       assert.deepEqual([body.errors[0].path, body.errors[0].code], ["/auth/value", "credential_literal"]);
-    for (const fault of body.errors) assert.ok(fault.line >= 1 && fault.column >= 1 && typeof fault.path === "string", name);
+    for (const issue of body.errors) assert.ok(issue.line >= 1 && issue.column >= 1 && typeof issue.path === "string", name);
     if (at !== undefined)
       assert.ok(
         body.errors.some(({ line }: { line: number }) => line === lineOf(text, at)),
@@ -845,9 +845,9 @@ test("a tenant's system names secrets of its tenant alone, one for several tenan
     const raw = document({ tenants: of }).replace("secret/people/demo", `secret/${place}/demo`);
     for (const query of ["?dryRun=true", ""]) {
       const { status, body } = await client(instance)("PUT", `/config/systems/staff.book${query}`, { raw });
-      const faults = ((body.errors ?? []) as { path: string; message: string; code: string }[]).filter(({ path }) => path.includes("auth"));
+      const issues = ((body.errors ?? []) as { path: string; message: string; code: string }[]).filter(({ path }) => path.includes("auth"));
       assert.deepEqual(
-        faults.map(({ message, code }) => [message.replace("lies at a place that is ", ""), code]),
+        issues.map(({ message, code }) => [message.replace("lies at a place that is ", ""), code]),
         refused === undefined ? [] : [[refused, "foreign_secret"]],
         `${of} ${place} ${query}: ${status} ${JSON.stringify(body)}`,
       );
@@ -856,11 +856,11 @@ test("a tenant's system names secrets of its tenant alone, one for several tenan
   }
 });
 
-test("an owner whom the graph does not know is a fault at its place, with the nearest who is there", async (t) => {
+test("an owner whom the graph does not know is an issue at its place, with the nearest who is there", async (t) => {
   const instance = await crudInstance(t);
   const ask = client(instance);
   const text = document().replace("owner: group:people-ops", "owner: group:people-opps");
-  const fault = {
+  const issue = {
     path: "/owner",
     message: "names group:people-opps, which the identity graph does not know",
     code: "unknown",
@@ -874,23 +874,23 @@ test("an owner whom the graph does not know is a fault at its place, with the ne
     wrong.body.errors.map(({ path, message, hint }: Record<string, unknown>) => [path, message, hint]),
     [
       ["/operations/get_one/request/method", "must be one of GET, POST, PUT, PATCH, DELETE", "did you mean GET?"],
-      ["/owner", fault.message, fault.hint],
+      ["/owner", issue.message, issue.hint],
     ],
-    "all faults come at once",
+    "all issues come at once",
   );
   const tried = await ask("POST", "/config/systems?dryRun=true", { raw: text });
-  assert.deepEqual([tried.body.valid, shown(tried.body.errors)], [false, [[fault, true, 8]]]);
+  assert.deepEqual([tried.body.valid, shown(tried.body.errors)], [false, [[issue, true, 8]]]);
   instance.membership.owners = ["person:ada", "person:oidc:ada-1"];
   const byName = await ask("POST", "/config/systems?dryRun=true", { raw: document().replace("group:people-ops", "person:ada-1") });
   assert.equal(byName.body.errors[0].hint, "did you mean person:oidc:ada-1?");
   instance.membership.owners = ["group:people-ops"];
   const made = await ask("POST", "/config/systems", { raw: text });
-  assert.deepEqual([made.status, made.body.code, shown(made.body.errors)], [422, "unprocessable", [[fault, true, 8]]]);
+  assert.deepEqual([made.status, made.body.code, shown(made.body.errors)], [422, "unprocessable", [[issue, true, 8]]]);
   instance.membership.isDown = true;
   assert.equal((await ask("POST", "/config/systems", { raw: document() })).body.code, "membership_unavailable");
 });
 
-test("a dry run tells no more faults than a refusal", async (t) => {
+test("a dry run tells no more issues than a refusal", async (t) => {
   const instance = await crudInstance(t, { realEvents: true });
   for (const raw of [`a: ${"[]".repeat(1000)}`, `${document()}${Array.from({ length: 60 }, (_, at) => `more${at}: 1\n`).join("")}`]) {
     const tried = await client(instance)("POST", "/config/systems?dryRun=true", { raw });

@@ -1,11 +1,11 @@
 import type { ConfigObjectKind } from "#contract/configs.ts";
-import { Problem, type Fault } from "#contract/problem.ts";
+import { Problem, type Issue } from "#contract/problem.ts";
 import { followChannel } from "#events/follow-channel.ts";
 import { createYielding } from "#http/yielding.ts";
 import { fileOf, type HeldObject } from "./config-kind.ts";
 import { createMaker } from "./make-write.ts";
 import { createOwnFolder } from "./own-folder.ts";
-import { createPlanner, faultsIn, refuse, type ConfigWrite, type Planned, type Written } from "./plan-write.ts";
+import { createPlanner, issuesIn, refuse, type ConfigWrite, type Planned, type Written } from "./plan-write.ts";
 import { createServingObjects, sees, type ConfigStoreParts } from "./serving-objects.ts";
 import { createFileTaker } from "./take-files.ts";
 import { instanceWriter, type Publisher, type Writer } from "./config-events.ts";
@@ -70,7 +70,7 @@ export const openConfigStore = async (parts: ConfigStoreParts) => {
     const others = await othersOf(first.by);
     const coming = changes.flatMap(({ kind, name }) => (kind === "system" && name !== undefined ? [name] : []));
     const plans: Planned[] = [];
-    const faults: Fault[] = [];
+    const issues: Issue[] = [];
     for (const asked of changes) {
       await pause();
       try {
@@ -80,15 +80,15 @@ export const openConfigStore = async (parts: ConfigStoreParts) => {
           for (const { good } of plans) good?.discard();
           throw error;
         }
-        faults.push(...faultsIn(error, fileOf(asked.kind, asked.name ?? "")));
+        issues.push(...issuesIn(error, fileOf(asked.kind, asked.name ?? "")));
       }
     }
-    if (faults.length === 0) {
+    if (issues.length === 0) {
       requireReach(plans);
       return make(plans, others);
     }
     for (const { good } of plans) good?.discard();
-    throw refuse(faults);
+    throw refuse(issues);
   };
 
   const watching =
@@ -137,9 +137,9 @@ export const openConfigStore = async (parts: ConfigStoreParts) => {
       if (objects.shareOf(kind) === undefined && !sees(version.tenants, tenant)) throw new Problem("version_not_found");
       return { ...version, ...(await objects.textFor(kind, text, tenant)) };
     },
-    /** Throws `unprocessable` with every fault, `stale_version`, `already_exists`, `not_found`, `managed_elsewhere`, `cross_tenant`. */
+    /** Throws `unprocessable` with every issue, `stale_version`, `already_exists`, `not_found`, `managed_elsewhere`, `cross_tenant`. */
     write: (asked: ConfigWrite): Promise<Written> => inTurn(() => write(asked)),
-    /** All of them in one commit, or nothing: throws as `write`, with the faults of every one by its file. Each is looked at beside what serves now. */
+    /** All of them in one commit, or nothing: throws as `write`, with the issues of every one by its file. Each is looked at beside what serves now. */
     writeAll: (changes: readonly ConfigWrite[]): Promise<readonly Written[]> => inTurn(() => writeAll(changes)),
     /** Takes up what others and this process changed; never throws. */
     follow: objects.lookAfter,

@@ -81,7 +81,7 @@ test("without a word of the operator systems dial loopback in dev and test, and 
   assert.deepEqual(of("production", ["10.1.0.0/16"]), ["10.1.0.0/16"]);
   for (const wrong of ["10.1.0.0", "10.0.0.0/33", "internal", "10.1.0.0/16;10.2.0.0/16"])
     assert.ok(
-      readInstanceSettings({ ENVIRONMENT: "test", TOOLS_NETWORK_CEILING: wrong }).faults.some(
+      readInstanceSettings({ ENVIRONMENT: "test", TOOLS_NETWORK_CEILING: wrong }).issues.some(
         ({ path }) => path === "TOOLS_NETWORK_CEILING",
       ),
       wrong,

@@ -1,6 +1,6 @@
 import type { ConfigDiff, ConfigObjectKind } from "#contract/configs.ts";
 import { parsePointer } from "#contract/json-pointer.ts";
-import { MAX_FAULTS, Problem, type Fault } from "#contract/problem.ts";
+import { MAX_ISSUES, Problem, type Issue } from "#contract/problem.ts";
 import { namesState, namesTag } from "#http/entity-tags.ts";
 import type { ReadReference } from "#crud/systems/load-systems.ts";
 import { printJson } from "#parsing/yaml-document.ts";
@@ -48,7 +48,7 @@ export interface Written {
   /** It was so already: nothing was written. */
   readonly isSame: boolean;
   /** Of a dry run alone. */
-  readonly faults?: readonly Fault[];
+  readonly issues?: readonly Issue[];
 }
 
 /** A change that was looked at and may be made. */
@@ -73,39 +73,39 @@ interface Whole {
 }
 
 /** What is wrong with a document for whoever publishes it. Of a faulty one the graph is asked besides, and says nothing while it is away. */
-const faultsOf = async (prepared: Prepared | Refused, by: Parameters<Prepared["check"]>[0]): Promise<readonly Fault[]> => {
+const issuesOf = async (prepared: Prepared | Refused, by: Parameters<Prepared["check"]>[0]): Promise<readonly Issue[]> => {
   if (isPrepared(prepared)) return prepared.check(by);
   try {
-    return [...prepared.faults, ...((await prepared.check?.(by)) ?? [])];
+    return [...prepared.issues, ...((await prepared.check?.(by)) ?? [])];
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
-    return prepared.faults;
+    return prepared.issues;
   }
 };
-export const refuse = (faults: readonly Fault[]): Problem => {
-  const code = faults.some((fault) => fault.code === "connector_not_available")
+export const refuse = (issues: readonly Issue[]): Problem => {
+  const code = issues.some((issue) => issue.code === "connector_not_available")
     ? "connector_not_available"
-    : faults.every((fault) => fault.code === "stale_version")
+    : issues.every((issue) => issue.code === "stale_version")
       ? "stale_version"
       : "unprocessable";
-  return new Problem(code, { errors: faults });
+  return new Problem(code, { errors: issues });
 };
 
-/** A fault that stands only against who may not change what reaches beyond its own tenant. */
-const isWall = ({ code }: Fault): boolean => code === "cross_tenant";
+/** An issue that stands only against who may not change what reaches beyond its own tenant. */
+const isWall = ({ code }: Issue): boolean => code === "cross_tenant";
 
 /**
- * The faults that stand against the change. Throws the wall where what is in force is not the writer's alone and the writer may not change
+ * The issues that stand against the change. Throws the wall where what is in force is not the writer's alone and the writer may not change
  * that; `step_up_required` where a strong sign-in is all that lacks. A try needs none: it shows what the change would do.
  */
-const withinReach = async (asked: ConfigWrite, faults: readonly Fault[], wall: Problem | undefined): Promise<readonly Fault[]> => {
-  if (wall === undefined && !faults.some(isWall)) return faults;
+const withinReach = async (asked: ConfigWrite, issues: readonly Issue[], wall: Problem | undefined): Promise<readonly Issue[]> => {
+  if (wall === undefined && !issues.some(isWall)) return issues;
   const refusal = await asked.reachRefusal();
-  const others = faults.filter((fault) => !isWall(fault));
+  const others = issues.filter((issue) => !isWall(issue));
   if (refusal === undefined || (!isRefused(refusal) && (asked.isDryRun || others.length > 0))) return others;
   if (!isRefused(refusal)) throw refusal;
   if (wall !== undefined) throw wall;
-  return faults;
+  return issues;
 };
 const isRefused = (refusal: Problem | undefined): boolean => refusal !== undefined && refusal.code !== "step_up_required";
 const servesOthers = (): Problem =>
@@ -113,9 +113,9 @@ const servesOthers = (): Problem =>
     detail: "It serves other tenants too: who runs the deployment (role:platform) changes it, or its file in the configuration folder.",
   });
 
-/** The faults of a refusal, each with the file that it is of. */
-export const faultsIn = ({ code, title, options: { detail, errors } }: Problem, file: string): readonly Fault[] =>
-  errors === undefined ? [{ path: "", message: detail ?? title, code, file }] : errors.map((fault) => ({ file, ...fault }));
+/** The issues of a refusal, each with the file that it is of. */
+export const issuesIn = ({ code, title, options: { detail, errors } }: Problem, file: string): readonly Issue[] =>
+  errors === undefined ? [{ path: "", message: detail ?? title, code, file }] : errors.map((issue) => ({ file, ...issue }));
 
 /** Looks at changes before they are made: what they would do, and what forbids them. */
 export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) => {
@@ -137,7 +137,7 @@ export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) 
       throw stale(`Send If-Match with the ETag ${read === undefined ? "that you read" : "of the export that it was made of"}.`);
   };
 
-  /** A document, in place of the part of it that its writer sees; its faults stand where the writer wrote them. */
+  /** A document, in place of the part of it that its writer sees; its issues stand where the writer wrote them. */
   const prepareWhole = async (kind: ConfigObjectKind, document: Document, { tenant }: Writer): Promise<Whole> => {
     const { text } = document;
     const mine = await kinds[kind].prepare(document);
@@ -145,14 +145,14 @@ export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) 
     const share = shareOf(kind);
     if (share === undefined || !isPrepared(mine) || head === undefined || head.text === null) return { text, prepared: mine };
     const { value } = prepared?.yaml ?? {};
-    const faults = share.conflicts(value, mine.yaml, tenant);
-    if (faults.length > 0) return { text, prepared: { name: mine.name, faults } };
+    const issues = share.conflicts(value, mine.yaml, tenant);
+    if (issues.length > 0) return { text, prepared: { name: mine.name, issues } };
     const whole = { value, text: serving === head.version ? head.text : printJson(value) };
     const joined = share.join(whole, { text, value: mine.yaml.value }, tenant);
     if (joined === text) return { text, prepared: mine };
     const found = await kinds[kind].prepare({ ...document, text: joined });
     if (!isPrepared(found)) return { text, prepared: found };
-    const place = (fault: Fault): Fault => ({ ...fault, ...mine.yaml.placeOf(parsePointer(fault.path)) });
+    const place = (issue: Issue): Issue => ({ ...issue, ...mine.yaml.placeOf(parsePointer(issue.path)) });
     return { text: joined, prepared: { ...found, check: async (wall) => (await found.check(wall)).map(place) } };
   };
 
@@ -187,7 +187,7 @@ export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) 
     const base = before === undefined ? undefined : objects.shownTo(before, by.tenant).head;
     const digest = digestOf(text, good?.refs ?? {});
     const isSame = live !== undefined && text !== null && live.digest === digest;
-    const found = prepared === undefined || isSame ? [] : await faultsOf(prepared, scope);
+    const found = prepared === undefined || isSame ? [] : await issuesOf(prepared, scope);
     // Of another tenant's object nothing is said: not even that the name is taken, where a change is asked for.
     if (asked.name !== undefined && text === null) requireObject(kind, name, by.tenant);
     try {
@@ -197,7 +197,7 @@ export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) 
           sees(live.tenants, by.tenant) ? { detail: `${name}: its next version is PUT ${addressOf(kind, name)}.` } : {},
         );
       // A file that never loaded serves what of it can, or is somebody's to mend: nobody knows whose it is but by what it names.
-      const there = live !== undefined || (before?.faults.length ?? 0) > 0 ? before : undefined;
+      const there = live !== undefined || (before?.issues.length ?? 0) > 0 ? before : undefined;
       const tenants = there === undefined ? undefined : (objects.tenantsOf(there) ?? null);
       if (tenants !== undefined && !sees(tenants, by.tenant)) {
         // Names are one for all tenants: who would make a new one learns that it is taken, and not by whom.
@@ -210,10 +210,10 @@ export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) 
       const wall = isShared ? (objects.unclaimed().includes(there) ? new Problem("not_found") : servesOthers()) : undefined;
       const inReach = await withinReach(asked, found, wall);
       // What could not be prepared is never written, whatever its writer may.
-      const faults = good === undefined && inReach.length === 0 ? found : inReach;
+      const issues = good === undefined && inReach.length === 0 ? found : inReach;
       if (text === null && live === undefined) throw new Problem("not_found");
       requireTags(asked, base, isSame);
-      if (faults.length > 0 && !isDryRun) throw refuse(faults);
+      if (issues.length > 0 && !isDryRun) throw refuse(issues);
       const after = good ?? (text === null ? kinds[kind].absent(name) : undefined);
       const next = (after?.preview ?? (() => catalogue.snapshot))();
       const { diff, touched } = await effectsOf(catalogue.snapshot, next, by.tenant, { before: before?.prepared, after: good });
@@ -234,7 +234,7 @@ export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) 
         secrets: good?.secrets ?? [],
         isSame,
         isNew: op === "created" && !isDryRun,
-        ...(isDryRun ? { faults: faults.slice(0, MAX_FAULTS) } : {}),
+        ...(isDryRun ? { issues: issues.slice(0, MAX_ISSUES) } : {}),
       };
       return {
         asked,

@@ -107,7 +107,7 @@ const listenTo = async (t: Pick<TestContext, "after">, instance: CrudInstance, p
   return () => text;
 };
 
-const plantedHouse = async (t: Pick<TestContext, "after">) => {
+const plantedInstance = async (t: Pick<TestContext, "after">) => {
   const folder = await mkdtemp(join(tmpdir(), "sallyport-private-"));
   cleanUp(t, () => rm(folder, { recursive: true, force: true }));
   await cp(fileURLToPath(new URL("../../../config/", import.meta.url)), folder, { recursive: true });
@@ -131,8 +131,8 @@ const plantedHouse = async (t: Pick<TestContext, "after">) => {
   return { instance, send, streams, importId: (JSON.parse(imported.text) as { import_id: string }).import_id };
 };
 
-type World = Awaited<ReturnType<typeof plantedHouse>>;
-const world = sharedInFile(plantedHouse);
+type World = Awaited<ReturnType<typeof plantedInstance>>;
+const world = sharedInFile(plantedInstance);
 
 /** What is asked for in a path, a query or a body, by the name of the member; and one of the same form that never was. */
 const askedFor = (row: EndpointRow, importId: string): Readonly<Record<string, readonly [string, string]>> => ({
@@ -249,7 +249,7 @@ describe("an administrator of another tenant finds nothing of a tenant's private
 });
 
 test("a document in part has an entity tag of what is seen, and a change of it leaves the rest as it is", async (t) => {
-  const { send } = await plantedHouse(t);
+  const { send } = await plantedInstance(t);
   const read = async (as: object) => send(as, "GET", "/config/tools", undefined, undefined, yaml);
   const versions = async (as: object) =>
     (JSON.parse((await send(as, "GET", "/config/tools/versions")).text) as { versions: { version: number; author: string }[] }).versions;
@@ -329,8 +329,8 @@ for (const [what, text, path, message] of [
     const answer = await send(globex, "PUT", "/config/tools", `apiVersion: tools/v1\n${text}\n`);
     assert.equal(answer.status, 422, answer.text);
     const { errors } = JSON.parse(answer.text) as { errors: { path: string; message: string }[] };
-    const fault = errors.find((one) => one.path === path);
-    assert.match(fault?.message ?? JSON.stringify(errors), message);
+    const issue = errors.find((one) => one.path === path);
+    assert.match(issue?.message ?? JSON.stringify(errors), message);
   });
 
 test("a view without prefix names no system of another tenant", async () => {

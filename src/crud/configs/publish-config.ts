@@ -63,8 +63,8 @@ export const createConfigPublisher = (parts: PublisherParts) => {
     return { tools, unheard };
   };
   /** How the secrets stand that the document names; of a faulty one nothing is asked. */
-  const tellSecrets = async (asked: Asked, { name, secrets, diff, faults = [] }: Written): Promise<readonly string[]> => {
-    if (secrets.length === 0 || faults.length > 0) return [];
+  const tellSecrets = async (asked: Asked, { name, secrets, diff, issues = [] }: Written): Promise<readonly string[]> => {
+    if (secrets.length === 0 || issues.length > 0) return [];
     const tool = parts.toolsOf(name, asked.caller.tenant)[0]?.name ?? diff.tools_added[0] ?? `${name}.any`;
     try {
       return secretWarnings(name, await secretStandings(parts.secretParts, { ...asked, tool }, secrets));
@@ -75,8 +75,8 @@ export const createConfigPublisher = (parts: PublisherParts) => {
   };
   /** What a change that would be taken means beside itself. */
   const previewImpact = async ({ caller, correlationId }: Asked, { kind }: ConfigWrite, written: Written): Promise<Written> => {
-    const { name, touched, faults = [], isSame } = written;
-    if (faults.length > 0 || isSame) return written;
+    const { name, touched, issues = [], isSame } = written;
+    if (issues.length > 0 || isSame) return written;
     const { diff, warnings } = await parts.previewImpact({ caller, correlationId, kind, name, touched });
     return { ...written, diff: { ...written.diff, ...diff }, warnings: [...written.warnings, ...warnings] };
   };
@@ -154,13 +154,13 @@ export const createConfigPublisher = (parts: PublisherParts) => {
       }
       return reported;
     },
-    reply: ({ name, version, etag, diff, warnings, faults }: Written): ConfigWritten => ({
+    reply: ({ name, version, etag, diff, warnings, issues }: Written): ConfigWritten => ({
       name,
       version,
       etag,
       diff,
       warnings: [...warnings],
-      ...(faults === undefined ? {} : { valid: faults.length === 0, errors: [...faults] }),
+      ...(issues === undefined ? {} : { valid: issues.length === 0, errors: [...issues] }),
     }),
   };
 };

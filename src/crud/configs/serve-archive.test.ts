@@ -97,8 +97,8 @@ test("all of an archive is published or nothing, and what it lacks stays", async
   const bad = { ...system("bad"), text: system("bad").text.replace("kind: http", "kind: htp") };
   const refused = await put(instance, [system("good", "./schemas/one.json"), schema, bad]);
   assert.equal(refused.status, 422, refused.bytes.toString());
-  const [fault] = refused.json().errors;
-  assert.deepEqual([fault.file, fault.line, fault.path], ["systems/staff.bad.yaml", 8, "/kind"], refused.bytes.toString());
+  const [issue] = refused.json().errors;
+  assert.deepEqual([issue.file, issue.line, issue.path], ["systems/staff.bad.yaml", 8, "/kind"], refused.bytes.toString());
   assert.deepEqual(await namesOf(instance), ["staff.kept"]);
 
   const tried = (await put(instance, [system("good", "./schemas/one.json"), schema, bad], "?dryRun=true")).json();
@@ -148,7 +148,7 @@ test("a tools document that never loaded is nobody's own: who runs the deploymen
   assert.ok(published.ok, await published.text());
 });
 
-const rows: readonly (readonly [what: string, files: readonly ArchivedFile[], status: number, code: string, fault: RegExp])[] = [
+const rows: readonly (readonly [what: string, files: readonly ArchivedFile[], status: number, code: string, issue: RegExp])[] = [
   ["a system under another's name", [{ ...system("one"), path: "systems/staff.two.yaml" }], 422, "unprocessable", /staff\.two/],
   ["a file that nothing refers to", [system("one"), schema], 422, "unprocessable", /is referred to by nothing here/],
   ["a system whose file is missing", [system("one", "./schemas/one.json")], 422, "unprocessable", /must name a file of this folder/],
@@ -160,12 +160,12 @@ const rows: readonly (readonly [what: string, files: readonly ArchivedFile[], st
     /every tenant/,
   ],
 ];
-for (const [what, files, status, code, fault] of rows)
+for (const [what, files, status, code, issue] of rows)
   test(`an archive is refused: ${what}`, async (t) => {
     const instance = await emptyInstance(t, { tenants: ["tenant:acme", "tenant:globex"] });
     const answer = await put(instance, files);
     assert.deepEqual([answer.status, answer.json().code], [status, code], answer.bytes.toString());
-    assert.match(JSON.stringify(answer.json().errors), fault);
+    assert.match(JSON.stringify(answer.json().errors), issue);
     assert.deepEqual(await namesOf(instance), []);
   });
 

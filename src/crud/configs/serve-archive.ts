@@ -1,6 +1,6 @@
 import { basename, posix } from "node:path";
 import { configObjectKinds, exportConfig, importConfig, MAX_ARCHIVE_BYTES, type ConfigObjectKind } from "#contract/configs.ts";
-import { MAX_FAULTS, Problem, type Fault } from "#contract/problem.ts";
+import { MAX_ISSUES, Problem, type Issue } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import { namesTag, tagsOf } from "#http/entity-tags.ts";
 import { createYielding } from "#http/yielding.ts";
@@ -47,11 +47,11 @@ const conditionsOf = (store: ConfigStore, tenant: string, yours: string) => {
 /** What a tenant sees as files of a folder. Throws `unprocessable` where two objects hold different files under one name, which no folder can. */
 const filesOf = (store: ConfigStore, tenant: string): readonly ArchivedFile[] => {
   const files = new Map<string, string>();
-  const faults: Fault[] = [];
+  const issues: Issue[] = [];
   const add = (path: string, text: string): void => {
     const held = files.get(path);
     if (held !== undefined && held !== text)
-      faults.push({
+      issues.push({
         path: "",
         file: path,
         message: "is not the same for every system that refers to it: publish them anew with one of them",
@@ -62,7 +62,7 @@ const filesOf = (store: ConfigStore, tenant: string): readonly ArchivedFile[] =>
     add(fileOf(kind, name), text);
     for (const [path, referred] of Object.entries(head.refs)) add(posix.join(posix.dirname(fileOf(kind, name)), path), referred);
   }
-  if (faults.length > 0) throw new Problem("unprocessable", { errors: faults });
+  if (issues.length > 0) throw new Problem("unprocessable", { errors: issues });
   return [...files].map(([path, text]) => ({ path, text }));
 };
 
@@ -141,12 +141,12 @@ export const serveArchive = (router: Router<Caller>, publisher: ConfigPublisher)
       const written = await publisher.publishAll(call, changes);
       const changed = written.flatMap((one, at) => (one.isSame ? [] : [{ kind: changes[at]?.kind ?? "system", ...publisher.reply(one) }]));
       const errors = written.flatMap((one, at) =>
-        (one.faults ?? []).map((fault) => ({ file: fileOf(changes[at]?.kind ?? "system", one.name), ...fault })),
+        (one.issues ?? []).map((issue) => ({ file: fileOf(changes[at]?.kind ?? "system", one.name), ...issue })),
       );
       return {
         changed,
         unchanged: written.length - changed.length,
-        ...(isDryRun ? { valid: errors.length === 0, errors: errors.slice(0, MAX_FAULTS) } : {}),
+        ...(isDryRun ? { valid: errors.length === 0, errors: errors.slice(0, MAX_ISSUES) } : {}),
       };
     } catch (error) {
       // A dry run answers what a change would be refused for.

@@ -183,11 +183,11 @@ export const serveConfigs = (router: Router<Caller>, publisher: ConfigPublisher,
     const there = configObjectKinds.flatMap((kind) => store.list(kind, tenant));
     const gone = configObjectKinds.flatMap((kind) => store.list(kind, tenant, "gone"));
     const seen = new Set([...there, ...gone].map(({ kind, name }) => keyOf(kind, name)));
-    const faulty = [...there.filter(({ faults }) => faults.length > 0), ...store.unclaimed()];
+    const faulty = [...there.filter(({ issues }) => issues.length > 0), ...store.unclaimed()];
     return {
       set_version: Number(store.setVersion),
       taken: taken.filter((key) => seen.has(key)),
-      degraded: faulty.map(({ name, faults }) => ({ name, errors: [...faults] })),
+      degraded: faulty.map(({ name, issues }) => ({ name, errors: [...issues] })),
     };
   });
 };

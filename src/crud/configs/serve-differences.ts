@@ -20,7 +20,7 @@ export const serveDifferences = (router: Router<Caller>, publisher: ConfigPublis
     const [before, after] = await Promise.all(
       [one, other].map(async ({ text, version }) => {
         const read = await store.kinds[kind].read(text, `${name}@${version}`, { tenant });
-        if ("faults" in read) throw new Problem("unprocessable", { errors: read.faults });
+        if ("issues" in read) throw new Problem("unprocessable", { errors: read.issues });
         return read.yaml.value;
       }),
     );

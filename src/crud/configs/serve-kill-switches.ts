@@ -13,7 +13,7 @@ export const serveKillSwitches = (
   parts: KnownScopeParts & { readonly kills: KillSwitches; readonly pdpClient: Pick<PdpClient, "require">; readonly now: () => Date },
 ): void => {
   const { kills, pdpClient, now } = parts;
-  const scopeFaults = createScopeCheck(parts);
+  const scopeIssues = createScopeCheck(parts);
   const enter = async ({ caller, correlationId }: Asked) => {
     const { decisionId } = await pdpClient.require(caller, { type: "kill_switch", action: "set" }, correlationId);
     return writerOf(caller, correlationId, decisionId);
@@ -36,7 +36,7 @@ export const serveKillSwitches = (
     const { scope } = call.params;
     const isForced = call.query.force === "true" && killScope.safeParse(scope).success;
     const isHeld = kills.list(by.tenant).some((one) => one.scope === scope);
-    const errors = isForced || isHeld ? [] : await scopeFaults({ scope, tenant: by.tenant, correlationId: call.correlationId });
+    const errors = isForced || isHeld ? [] : await scopeIssues({ scope, tenant: by.tenant, correlationId: call.correlationId });
     if (errors.length > 0) throw new Problem("unprocessable", { errors });
     return kills.set(by, scope, reason, until);
   });

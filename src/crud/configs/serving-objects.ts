@@ -44,7 +44,7 @@ const MAX_LOOKED_BACK = 20;
 const pause = createYielding(10);
 
 export const sees = (tenants: readonly string[] | null | undefined, tenant: string): boolean => tenants?.includes(tenant) !== false;
-const isThere = ({ head, faults }: HeldObject): boolean => (head !== undefined && head.text !== null) || faults.length > 0;
+const isThere = ({ head, issues }: HeldObject): boolean => (head !== undefined && head.text !== null) || issues.length > 0;
 
 /** Reads what a version refers to out of what it was kept with. */
 export const readFrom =
@@ -70,8 +70,8 @@ export const createServingObjects = (parts: ConfigStoreParts) => {
   const prepareStored = async (
     { kind, name, text, refs }: StoredVersion,
     how: "prepare" | "prepareHealthy" = "prepare",
-  ): Promise<Prepared | Pick<Refused, "faults" | "found">> =>
-    text === null || !isConfigObjectKind(kind) ? { faults: [] } : kinds[kind][how]({ name, text, read: readFrom(refs) });
+  ): Promise<Prepared | Pick<Refused, "issues" | "found">> =>
+    text === null || !isConfigObjectKind(kind) ? { issues: [] } : kinds[kind][how]({ name, text, read: readFrom(refs) });
 
   /** The newest version before this one that still loads. */
   const lastGood = async (head: StoredHead): Promise<{ readonly prepared: Prepared; readonly version: number } | undefined> => {
@@ -85,8 +85,8 @@ export const createServingObjects = (parts: ConfigStoreParts) => {
   const hold = (object: HeldObject): void => {
     const before = held.get(keyOf(object.kind, object.name));
     held.set(keyOf(object.kind, object.name), object);
-    if (object.faults.length > 0 && JSON.stringify(before?.faults) !== JSON.stringify(object.faults))
-      log.error("config_object_degraded", { kind: object.kind, name: object.name, errors: object.faults, serving: object.serving });
+    if (object.issues.length > 0 && JSON.stringify(before?.issues) !== JSON.stringify(object.issues))
+      log.error("config_object_degraded", { kind: object.kind, name: object.name, errors: object.issues, serving: object.serving });
   };
 
   /** Where nothing takes the place of what served, that goes. */
@@ -95,7 +95,7 @@ export const createServingObjects = (parts: ConfigStoreParts) => {
     else if (before?.prepared !== undefined) kinds[kind].absent(name).place();
   };
 
-  const degraded = (): readonly HeldObject[] => [...held.values()].filter(({ faults }) => faults.length > 0);
+  const degraded = (): readonly HeldObject[] => [...held.values()].filter(({ issues }) => issues.length > 0);
   /** Degraded objects as others were told, by key; undefined: as the database says. */
   let reported: ReadonlySet<string> | undefined;
   /** Tells what is degraded now and was not, or was and is not: once, however many processes find it. */
@@ -130,7 +130,7 @@ export const createServingObjects = (parts: ConfigStoreParts) => {
     const place = (what: Place): void => what.place();
     if (text === null) {
       place(kinds[kind].absent(name));
-      hold({ kind, name, head, serving: null, faults: [] });
+      hold({ kind, name, head, serving: null, issues: [] });
       return;
     }
     const way = `${keyOf(kind, name)}@${version}`;
@@ -138,11 +138,11 @@ export const createServingObjects = (parts: ConfigStoreParts) => {
     ready.delete(way);
     if (isPrepared(found)) {
       place(found);
-      hold({ kind, name, head, prepared: found, serving: version, faults: [] });
+      hold({ kind, name, head, prepared: found, serving: version, issues: [] });
       return;
     }
     if (before?.serving !== undefined && before.serving !== null) {
-      hold({ ...before, head, faults: found.faults, found: found.found });
+      hold({ ...before, head, issues: found.issues, found: found.found });
       return;
     }
     const good = await lastGood(head);
@@ -155,7 +155,7 @@ export const createServingObjects = (parts: ConfigStoreParts) => {
       head,
       prepared,
       serving: good?.version ?? (prepared === undefined ? null : version),
-      faults: (healthy ?? found).faults,
+      issues: (healthy ?? found).issues,
       found: found.found,
     });
   };
@@ -211,7 +211,7 @@ export const createServingObjects = (parts: ConfigStoreParts) => {
     const share = shareOf(kind);
     if (share === undefined) return { text };
     const read = await kinds[kind].read(text, fileOf(kind, kind));
-    if ("faults" in read) throw new Problem("version_not_found");
+    if ("issues" in read) throw new Problem("version_not_found");
     const part = share.partFor(read.yaml.value, tenant);
     return part === undefined ? { text } : { text: part.text, tag: part.tag };
   };

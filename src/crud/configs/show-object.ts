@@ -1,12 +1,12 @@
-import { MAX_FAULTS, type Fault } from "#contract/problem.ts";
+import { MAX_ISSUES, type Issue } from "#contract/problem.ts";
 import type { HeldObject } from "./config-kind.ts";
 import { etagOf } from "./version-store.ts";
 
 /** Why the newest version does not serve, or what of its upstream does not. */
-const issuesOf = ({ faults, prepared }: HeldObject): readonly Fault[] => {
-  const refused = faults.length > 0 ? [] : (prepared?.refused?.() ?? []);
-  const more = refused.length - MAX_FAULTS;
-  return [...faults, ...refused.slice(0, MAX_FAULTS), ...(more > 0 ? [{ path: "/tools", message: `${more} more are not served` }] : [])];
+const issuesOf = ({ issues, prepared }: HeldObject): readonly Issue[] => {
+  const refused = issues.length > 0 ? [] : (prepared?.refused?.() ?? []);
+  const more = refused.length - MAX_ISSUES;
+  return [...issues, ...refused.slice(0, MAX_ISSUES), ...(more > 0 ? [{ path: "/tools", message: `${more} more are not served` }] : [])];
 };
 
 /** Whether its newest version serves, and all that its upstream offers. */

@@ -34,11 +34,11 @@ export const createFileTaker = (
   };
   /** Whether nothing has to be read anew: each file is, byte for byte, what serves. */
   const isAsHeld = async (files: readonly ConfigFile[]): Promise<boolean> => {
-    const live = [...held.values()].filter(({ head, faults }) => (head !== undefined && head.text !== null) || faults.length > 0);
+    const live = [...held.values()].filter(({ head, issues }) => (head !== undefined && head.text !== null) || issues.length > 0);
     if (live.length !== files.length) return false;
-    for (const { kind, name, text, read, fault } of files) {
-      const { head, faults = [] } = held.get(keyOf(kind, name)) ?? {};
-      if (fault !== undefined || faults.length > 0 || head?.text !== text) return false;
+    for (const { kind, name, text, read, issue } of files) {
+      const { head, issues = [] } = held.get(keyOf(kind, name)) ?? {};
+      if (issue !== undefined || issues.length > 0 || head?.text !== text) return false;
       for (const [path, content] of Object.entries(head.refs)) if ((await read(path)) !== content) return false;
     }
     return true;
@@ -55,7 +55,7 @@ export const createFileTaker = (
     const found = await Promise.all(
       files.map(async (file) => ({
         file,
-        read: file.fault === undefined ? await kinds[file.kind].prepare(file) : { name: file.name, faults: [file.fault] },
+        read: file.issue === undefined ? await kinds[file.kind].prepare(file) : { name: file.name, issues: [file.issue] },
       })),
     );
     const good = new Map(
@@ -134,14 +134,14 @@ export const createFileTaker = (
     for (const { read } of good.values()) if (!prepared.some(([, one]) => one === read)) read.discard();
     await look();
     for (const [way] of prepared) ready.delete(way);
-    for (const { file, faults, found: stands } of faulty) {
+    for (const { file, issues, found: stands } of faulty) {
       const { kind, name } = file;
       const before = held.get(keyOf(kind, name));
       if (before !== undefined && before.serving !== null) {
-        hold({ ...before, faults, found: stands });
+        hold({ ...before, issues, found: stands });
         continue;
       }
-      const healthy = file.fault === undefined ? await kinds[kind].prepareHealthy(file) : undefined;
+      const healthy = file.issue === undefined ? await kinds[kind].prepareHealthy(file) : undefined;
       const served = healthy !== undefined && isPrepared(healthy) ? healthy : undefined;
       putInPlace(kind, name, served, before);
       hold({
@@ -151,17 +151,17 @@ export const createFileTaker = (
         tenants: tenantsIn(file.text),
         prepared: served,
         serving: null,
-        faults: healthy?.faults ?? faults,
+        issues: healthy?.issues ?? issues,
         found: stands,
       });
     }
     // A file that is well again and is what serves already, or that is gone.
     for (const [key, object] of held) {
-      if (object.faults.length === 0 || (named.has(key) && !good.has(key)) || object.serving !== (object.head?.version ?? null)) continue;
+      if (object.issues.length === 0 || (named.has(key) && !good.has(key)) || object.serving !== (object.head?.version ?? null)) continue;
       if (object.head === undefined) {
         putInPlace(object.kind, object.name, undefined, object);
         held.delete(key);
-      } else hold({ ...object, faults: object.prepared?.faults ?? [] });
+      } else hold({ ...object, issues: object.prepared?.issues ?? [] });
     }
     catalogue.rebuild();
     await tellStates();

@@ -1,6 +1,6 @@
 import { isAbsolute } from "node:path";
 import { z } from "zod";
-import type { Fault } from "#contract/problem.ts";
+import type { Issue } from "#contract/problem.ts";
 import { readConfigFiles } from "#parsing/config-files.ts";
 import { said } from "#parsing/said.ts";
 import type { YamlDocument } from "#parsing/yaml-document.ts";
@@ -67,11 +67,11 @@ export interface WrittenServer {
   readonly name: string;
   readonly entry: ServerEntry;
   /** `path` is below the entry. */
-  readonly issue: (path: readonly PropertyKey[], message: string, more?: { readonly onKey?: boolean }) => Fault;
+  readonly issue: (path: readonly PropertyKey[], message: string, more?: { readonly onKey?: boolean }) => Issue;
 }
 
-const entryIssues = ({ entry, issue }: WrittenServer): readonly Fault[] => {
-  const issues: Fault[] = [];
+const entryIssues = ({ entry, issue }: WrittenServer): readonly Issue[] => {
+  const issues: Issue[] = [];
   const requirePattern = (pattern: string, path: readonly PropertyKey[]): void => {
     if (compileArgument(pattern) === undefined) issues.push(issue(path, "is no pattern of RE2"));
   };
@@ -104,14 +104,14 @@ const entryIssues = ({ entry, issue }: WrittenServer): readonly Fault[] => {
 /** Reads the `servers.yaml` of each folder; a name that an earlier one has is an issue of the later. All issues of all files. */
 export const readServersDocuments = async (
   folders: readonly string[],
-): Promise<{ readonly written: readonly WrittenServer[]; readonly faults: readonly Fault[] }> => {
-  const { files, faults } = await readConfigFiles(folders, "servers.yaml", serversDocument);
+): Promise<{ readonly written: readonly WrittenServer[]; readonly issues: readonly Issue[] }> => {
+  const { files, issues: unread } = await readConfigFiles(folders, "servers.yaml", serversDocument);
   const written = new Map<string, WrittenServer>();
-  const issues: Fault[] = [...faults];
+  const issues: Issue[] = [...unread];
   const at =
     (yaml: YamlDocument, name: string): WrittenServer["issue"] =>
     (path, message, more) =>
-      yaml.fault(["servers", name, ...path], message, more);
+      yaml.issue(["servers", name, ...path], message, more);
   for (const { yaml, value } of files)
     for (const [name, entry] of Object.entries(value.servers)) {
       const one: WrittenServer = { name, entry, issue: at(yaml, name) };
@@ -119,5 +119,5 @@ export const readServersDocuments = async (
       if (written.has(name)) issues.push(one.issue([], "names a server that another folder has", { onKey: true }));
       else written.set(name, one);
     }
-  return { written: [...written.values()], faults: issues };
+  return { written: [...written.values()], issues };
 };

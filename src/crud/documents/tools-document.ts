@@ -1,11 +1,11 @@
 import { z } from "zod";
-import { MAX_FAULTS, type Fault } from "#contract/problem.ts";
-import { StartFaults } from "#contract/start-faults.ts";
+import { MAX_ISSUES, type Issue } from "#contract/problem.ts";
+import { StartIssues } from "#contract/start-issues.ts";
 import { viewPattern } from "#crud/mcp/names.ts";
 import { readConfigFiles } from "#parsing/config-files.ts";
 import { longNames } from "#parsing/long-names.ts";
 import { said } from "#parsing/said.ts";
-import { shapeFaults } from "#parsing/shape-faults.ts";
+import { shapeIssues } from "#parsing/shape-issues.ts";
 import { readYaml, type YamlDocument } from "#parsing/yaml-document.ts";
 
 const texts = z.array(z.string().min(1).max(200)).default([]);
@@ -95,34 +95,34 @@ export type ViewFilters = z.output<typeof filters>;
 
 export const emptyToolsDocument: ToolsDocument = { apiVersion: "tools/v1", views: [], overrides: {} };
 
-/** Reads one document; every fault at its place, and of a faulty one what stands there, where it could be read at all. */
+/** Reads one document; every issue at its place, and of a faulty one what stands there, where it could be read at all. */
 export const readToolsDocument = (
   text: string,
   file: string,
-): { readonly value: ToolsDocument; readonly yaml: YamlDocument } | { readonly faults: readonly Fault[]; readonly found?: unknown } => {
-  const { document: yaml, faults } = readYaml(text, file, { mebibytes: 0.25 });
-  if (yaml === undefined) return { faults };
+): { readonly value: ToolsDocument; readonly yaml: YamlDocument } | { readonly issues: readonly Issue[]; readonly found?: unknown } => {
+  const { document: yaml, issues } = readYaml(text, file, { mebibytes: 0.25 });
+  if (yaml === undefined) return { issues };
   const parsed = toolsDocument.safeParse(yaml.value);
-  const long = longNames(yaml, yaml.value, MAX_FAULTS);
+  const long = longNames(yaml, yaml.value, MAX_ISSUES);
   if (parsed.success && long.length === 0) return { value: parsed.data, yaml };
-  const shape = parsed.success ? [] : shapeFaults(yaml, parsed.error, { shape: toolsDocument });
-  return { faults: [...long, ...shape], found: yaml.value };
+  const shape = parsed.success ? [] : shapeIssues(yaml, parsed.error, { shape: toolsDocument });
+  return { issues: [...long, ...shape], found: yaml.value };
 };
 
-/** Views and overrides of several documents, one after the other; a view of a later one that an earlier has is a fault of the later. */
+/** Views and overrides of several documents, one after the other; a view of a later one that an earlier has is an issue of the later. */
 export const joinToolsDocuments = (
   all: readonly { readonly value: ToolsDocument; readonly yaml?: YamlDocument }[],
-): { readonly document: ToolsDocument; readonly faults: readonly Fault[] } => {
+): { readonly document: ToolsDocument; readonly issues: readonly Issue[] } => {
   const named = new Set<string>();
-  const faults = all.flatMap(({ yaml, value }) =>
+  const issues = all.flatMap(({ yaml, value }) =>
     value.views.flatMap(({ name }, index) => {
-      if (named.has(name) && yaml !== undefined) return [yaml.fault(["views", index, "name"], "names a view twice")];
+      if (named.has(name) && yaml !== undefined) return [yaml.issue(["views", index, "name"], "names a view twice")];
       named.add(name);
       return [];
     }),
   );
   return {
-    faults,
+    issues,
     document: {
       apiVersion: "tools/v1",
       views: all.flatMap(({ value }) => value.views),
@@ -131,10 +131,10 @@ export const joinToolsDocuments = (
   };
 };
 
-/** Reads the `tools.yaml` of each folder: views and overrides, one after the other. Throws `StartFaults` with every fault. */
+/** Reads the `tools.yaml` of each folder: views and overrides, one after the other. Throws `StartIssues` with every issue. */
 export const loadToolsDocument = async (folders: readonly string[]): Promise<ToolsDocument> => {
-  const { files, faults } = await readConfigFiles(folders, "tools.yaml", toolsDocument);
+  const { files, issues } = await readConfigFiles(folders, "tools.yaml", toolsDocument);
   const joined = joinToolsDocuments(files);
-  if (faults.length + joined.faults.length > 0) throw new StartFaults([...faults, ...joined.faults]);
+  if (issues.length + joined.issues.length > 0) throw new StartIssues([...issues, ...joined.issues]);
   return joined.document;
 };

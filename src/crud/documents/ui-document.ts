@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { StartFaults } from "#contract/start-faults.ts";
+import { StartIssues } from "#contract/start-issues.ts";
 import { uiModules, type UiModule } from "#contract/tools.ts";
 import { readConfigFiles } from "#parsing/config-files.ts";
 import { said } from "#parsing/said.ts";
@@ -33,10 +33,10 @@ export interface UiDocument {
   readonly modules: ReadonlyMap<UiModule, ReadonlySet<string>>;
 }
 
-/** Reads the `ui.yaml` of each folder; a later one adds to an earlier. Without any, every module is off. Throws `StartFaults` with every fault. */
+/** Reads the `ui.yaml` of each folder; a later one adds to an earlier. Without any, every module is off. Throws `StartIssues` with every issue. */
 export const loadUiDocument = async (folders: readonly string[]): Promise<UiDocument> => {
-  const { files, faults } = await readConfigFiles(folders, "ui.yaml", uiDocument);
-  if (faults.length > 0) throw new StartFaults(faults);
+  const { files, issues } = await readConfigFiles(folders, "ui.yaml", uiDocument);
+  if (issues.length > 0) throw new StartIssues(issues);
   return {
     brand: Object.assign({}, ...files.map(({ value }) => value.brand)) as Record<string, string>,
     modules: new Map(uiModules.map((name) => [name, new Set(files.flatMap(({ value }) => value.modules[name]?.groups ?? []))])),

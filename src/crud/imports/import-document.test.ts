@@ -50,7 +50,7 @@ test("an operation that a system's document would refuse is not importable, and 
   const picks = found.operations.flatMap(({ key, importable }) => (importable ? [key] : []));
   assert.deepEqual(picks, ["GET /fine/.well-known", "GET /fine"]);
   const made = makeSystem({ packed: found.packed, prefix, picks, head });
-  assert.deepEqual(made.faults, []);
+  assert.deepEqual(made.issues, []);
   const read = readSystemText(made.text, "acme.api.yaml");
   assert.ok("value" in read, JSON.stringify(read));
 });
@@ -117,9 +117,9 @@ test("a short summary is told with its address, and keeps no stop before the col
 test("a hand-written path with a dot segment is refused at its place", () => {
   const document = { ...head, operations: { up: { description: "Leaves the folder", request: { method: "GET", path: "/../etc" } } } };
   const read = readSystemText(JSON.stringify(document), "acme.api.yaml");
-  assert.ok("faults" in read);
+  assert.ok("issues" in read);
   assert.deepEqual(
-    read.faults.map(({ path, message }) => [path, message.slice(0, 30)]),
+    read.issues.map(({ path, message }) => [path, message.slice(0, 30)]),
     [["/operations/up/request/path", "must not have . or .. as a seg"]],
   );
 });
@@ -129,12 +129,12 @@ test("a system that would be too large says how large it is, and that fewer are 
   const found = inspect(Object.fromEntries(Array.from({ length: 7000 }, (_none, index) => [`/p${index}`, get({ description })])));
   const picks = found.operations.map(({ key }) => key);
   const made = makeSystem({ packed: found.packed, prefix, picks, head });
-  assert.deepEqual(made.faults.length, 1);
-  assert.equal(made.faults[0]?.path, "/pick");
-  assert.match(made.faults[0]?.message ?? "", /^makes a system of [89]\.\d+ MiB, of which 8 MiB may be kept: pick fewer/);
+  assert.deepEqual(made.issues.length, 1);
+  assert.equal(made.issues[0]?.path, "/pick");
+  assert.match(made.issues[0]?.message ?? "", /^makes a system of [89]\.\d+ MiB, of which 8 MiB may be kept: pick fewer/);
   const read = readSystemText(made.text, "acme.api.yaml");
   assert.match(
-    "faults" in read ? (read.faults[0]?.message ?? "") : "",
+    "issues" in read ? (read.issues[0]?.message ?? "") : "",
     /^is larger than 0\.25 MiB \(8 MiB as JSON .*\): it has [89]\.\d+ MiB$/,
   );
 });
@@ -153,7 +153,7 @@ test("parameters that many paths share are bounded in number and name, and what 
     return inspectDocument(Buffer.from(JSON.stringify(document)), "a.b.");
   };
   const problemsOf = (found: ReturnType<typeof inspectDocument>): readonly string[] =>
-    "faults" in found ? found.faults.map(({ message }) => message) : (found.operations[0]?.problems ?? []);
+    "issues" in found ? found.issues.map(({ message }) => message) : (found.operations[0]?.problems ?? []);
   assert.deepEqual(problemsOf(inspect(cookies(3000, String), 9900)), ["has more than 200000 parameters in all operations"]);
   assert.deepEqual(problemsOf(inspect(cookies(3000, String), 2)), ["has more than 500 parameters"]);
   assert.deepEqual(
@@ -206,8 +206,8 @@ test("what does not show is in no title, no member's name and no value that is o
 test("a member named twice is refused in either form, with its place", () => {
   for (const text of ['{"openapi":"3.0.3",\n"paths":{},"paths":{}}', "openapi: 3.0.3\npaths: {}\npaths: {}\n"]) {
     const found = inspectDocument(Buffer.from(text), prefix);
-    assert.ok("faults" in found, text);
-    assert.match(JSON.stringify(found.faults), /must be unique.*"line":[23]/, text);
+    assert.ok("issues" in found, text);
+    assert.match(JSON.stringify(found.issues), /must be unique.*"line":[23]/, text);
   }
 });
 
@@ -233,9 +233,9 @@ test("numbers that no double holds: bounds become the nearest, what names one is
       "left out default with a number beyond 2^53",
     ]);
     const made = makeSystem({ packed: found.packed, prefix: "a.b.", picks: ["POST /a"], head: { ...head, provider: "a", instance: "b" } });
-    assert.deepEqual(made.faults, []);
+    assert.deepEqual(made.issues, []);
     const read = readSystemText(made.text, "a.b.yaml");
-    assert.ok("value" in read, JSON.stringify("faults" in read ? read.faults : ""));
+    assert.ok("value" in read, JSON.stringify("issues" in read ? read.issues : ""));
     assert.match(
       JSON.stringify(read.value),
       /"id":\{"type":"integer","format":"int64","minimum":-9223372036854776000,"maximum":9223372036854776000\}/,

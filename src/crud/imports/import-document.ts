@@ -5,11 +5,11 @@ import { canonicalJson } from "#contract/canonical-json.ts";
 import { MAX_SYSTEM_BYTES } from "#contract/configs.ts";
 import type { ReplyOf } from "#contract/endpoint.ts";
 import type { ImportedOperation, importOpenApi } from "#contract/imports.ts";
-import type { Fault } from "#contract/problem.ts";
+import type { Issue } from "#contract/problem.ts";
 import { mebibytesOf, printJson, readYaml } from "#parsing/yaml-document.ts";
 import { httpMethod } from "#crud/systems/http-operation.ts";
 import { systemLimits } from "#crud/systems/read-system-text.ts";
-import { ImportFault, listOf, nodeOf, readOpenApi, wordOf, type Node, type OpenApi } from "./openapi-document.ts";
+import { ImportError, listOf, nodeOf, readOpenApi, wordOf, type Node, type OpenApi } from "./openapi-document.ts";
 import { plain } from "./import-schema.ts";
 import { makeOperation, type Made, type MadeOperation } from "./make-operation.ts";
 import { operationNames } from "./operation-names.ts";
@@ -49,13 +49,13 @@ export interface Inspected extends Omit<Looked, "operations" | "importable" | "w
 }
 export interface MadeSystem {
   readonly text: string;
-  readonly faults: readonly Fault[];
+  readonly issues: readonly Issue[];
   readonly warnings: readonly string[];
   /** Of a system that was there: keys that the document has no more, and keys that the system has not. */
   readonly gone: readonly string[];
   readonly fresh: readonly string[];
 }
-export type ImportAnswer = Looked | MadeSystem | { readonly faults: readonly Fault[] };
+export type ImportAnswer = Looked | MadeSystem | { readonly issues: readonly Issue[] };
 
 interface Named {
   readonly place: OperationPlace;
@@ -67,7 +67,7 @@ const makeOne = (document: OpenApi, place: OperationPlace): Named["made"] => {
   try {
     return makeOperation(document, place);
   } catch (error) {
-    if (error instanceof ImportFault) return { problem: error.message };
+    if (error instanceof ImportError) return { problem: error.message };
     // Whatever else a document is wrong in costs this operation alone.
     return { problem: error instanceof RangeError ? "is nested too deeply" : "is not of the form that OpenAPI says" };
   }
@@ -133,15 +133,15 @@ const rowOf = ({ place, name, made }: Named, prefix: string): ImportedOperation 
 };
 
 /** Looks at a document: what each operation would be, and why others cannot be one. Cost: three times its parsing. */
-export const inspectDocument = (bytes: Uint8Array, prefix: string): Inspected | { readonly faults: readonly Fault[] } => {
+export const inspectDocument = (bytes: Uint8Array, prefix: string): Inspected | { readonly issues: readonly Issue[] } => {
   let text: string;
   try {
     text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
-    return { faults: [{ path: "", message: "is no UTF-8 text" }] };
+    return { issues: [{ path: "", message: "is no UTF-8 text" }] };
   }
   const document = readOpenApi(text);
-  if ("faults" in document) return document;
+  if ("issues" in document) return document;
   try {
     return {
       title: cut(plain(document.title), 200),
@@ -153,7 +153,7 @@ export const inspectDocument = (bytes: Uint8Array, prefix: string): Inspected | 
       packed: gzipSync(bytes, { level: 6 }),
     };
   } catch (error) {
-    if (error instanceof ImportFault) return { faults: [{ path: "/paths", message: error.message }] };
+    if (error instanceof ImportError) return { issues: [{ path: "/paths", message: error.message }] };
     throw error;
   }
 };
@@ -180,9 +180,9 @@ const rowsOf = (operations: readonly ImportedOperation[]): readonly string[] => 
 };
 
 /** As `inspectDocument`, laid out to be kept. */
-export const lookAtDocument = (bytes: Uint8Array, prefix: string): Looked | { readonly faults: readonly Fault[] } => {
+export const lookAtDocument = (bytes: Uint8Array, prefix: string): Looked | { readonly issues: readonly Issue[] } => {
   const found = inspectDocument(bytes, prefix);
-  if ("faults" in found) return found;
+  if ("issues" in found) return found;
   const { operations, sha256, packed, ...about } = found;
   const counts = new Map<string, number>();
   for (const { tags } of operations) for (const tag of tags) counts.set(tag, (counts.get(tag) ?? 0) + 1);
@@ -211,13 +211,13 @@ type Question<Kind> = Extract<ImportQuestion, { readonly kind: Kind }>;
 /** The document of a system that signs in by `auth`. */
 const unpack = (packed: Uint8Array, auth: unknown): OpenApi => {
   const document = readOpenApi(gunzipSync(packed).toString("utf8"));
-  if ("faults" in document) throw new TypeError("it was readable before");
+  if ("issues" in document) throw new TypeError("it was readable before");
   const { type, in: where, name } = nodeOf(auth);
   return type === "api_key" ? { ...document, credential: `${String(where)} ${String(name).toLowerCase()}` } : document;
 };
 
 /** Why picks cannot be taken. */
-const pickFaults = (picks: readonly string[], named: readonly Named[]): readonly Fault[] => {
+const pickFaults = (picks: readonly string[], named: readonly Named[]): readonly Issue[] => {
   const found = new Map(named.map((row) => [row.place.key, row.made]));
   return picks.flatMap((key, index) => {
     const made = found.get(key);
@@ -226,7 +226,7 @@ const pickFaults = (picks: readonly string[], named: readonly Named[]): readonly
   });
 };
 /** A system that is too large for its document. */
-const sizeFaults = (text: string): readonly Fault[] => {
+const sizeFaults = (text: string): readonly Issue[] => {
   if (text.length <= MAX_SYSTEM_BYTES) return [];
   const max = MAX_SYSTEM_BYTES / 1_048_576;
   return [{ path: "/pick", message: `makes a system of ${mebibytesOf(text)} MiB, of which ${max} MiB may be kept: pick fewer operations` }];
@@ -248,7 +248,7 @@ export const makeSystem = ({ packed, prefix, picks, head }: Omit<Question<"make"
   const open =
     ways.length === 0 ? [] : [`auth is none, and the document knows its callers by ${ways.join(", ")}: say auth with its secrets.`];
   const warnings = [...open, ...warningsOf(named)].slice(0, MAX_WARNINGS);
-  return { text, faults: [...pickFaults(picks, named), ...sizeFaults(text)], warnings, gone: [], fresh: [] };
+  return { text, issues: [...pickFaults(picks, named), ...sizeFaults(text)], warnings, gone: [], fresh: [] };
 };
 
 const keyOfOperation = (operation: Node): string => {
@@ -304,7 +304,7 @@ export const remakeSystem = ({ packed, prefix, picks, current, written }: Omit<Q
   const lost = text === printed && /(?:^|\s)#/.test(current) && !current.startsWith("{");
   return {
     text,
-    faults: [
+    issues: [
       ...pickFaults(picks, named),
       ...sizeFaults(text),
       ...clash.map(([name]) => ({ path: "/pick", message: `${name} is a tool of this system already, of another operation` })),

@@ -3,7 +3,7 @@ import { isRawNumber, withDoubles } from "#contract/exact-numbers.ts";
 import { isObject } from "#contract/is-object.ts";
 import { schemaLists, schemaMembers } from "#parsing/foreign-schema.ts";
 import { compilePattern } from "#parsing/pattern.ts";
-import { follow, ImportFault, listOf, lookUp, nodeOf, type Node, type OpenApi } from "./openapi-document.ts";
+import { follow, ImportError, listOf, lookUp, nodeOf, type Node, type OpenApi } from "./openapi-document.ts";
 
 /** Words for a model without what nobody sees: control and format characters, which may turn or hide what stands beside them. */
 export const plain = (text: string): string =>
@@ -16,7 +16,7 @@ export type Schema = Record<string, unknown> | boolean;
 
 /** What the schemas of one operation are made with: each schema that is referred to once, and what was left out. */
 export interface SchemaShelf {
-  /** JSON Schema 2020-12 of a schema of the document, with references into `$defs`. Throws `ImportFault`. */
+  /** JSON Schema 2020-12 of a schema of the document, with references into `$defs`. Throws `ImportError`. */
   take(schema: unknown): Schema;
   /** What `take` referred to, itself made now. */
   defs(): Readonly<Record<string, Schema>>;
@@ -56,8 +56,8 @@ const namesLarge = (value: unknown): boolean =>
 
 /** Objects that stand behind this name are no members: what is sent under it would be lost. */
 export const requireMemberName = (name: string): void => {
-  if (name === "__proto__") throw new ImportFault("has a member __proto__, which cannot be sent");
-  if (UNSEEN.test(name)) throw new ImportFault(`has a member ${plain(name).slice(0, 60)}, whose name holds characters that do not show`);
+  if (name === "__proto__") throw new ImportError("has a member __proto__, which cannot be sent");
+  if (UNSEEN.test(name)) throw new ImportError(`has a member ${plain(name).slice(0, 60)}, whose name holds characters that do not show`);
 };
 
 export const createSchemaShelf = (document: OpenApi): SchemaShelf => {
@@ -95,7 +95,7 @@ export const createSchemaShelf = (document: OpenApi): SchemaShelf => {
 
   const take = (value: unknown): Schema => {
     if (typeof value === "boolean") return value;
-    if (++parts > MAX_PARTS) throw new ImportFault(`has schemas of more than ${MAX_PARTS} parts`);
+    if (++parts > MAX_PARTS) throw new ImportError(`has schemas of more than ${MAX_PARTS} parts`);
     const node = nodeOf(value);
     const isNullable = node["nullable"] === true;
     if (typeof node["$ref"] === "string") {

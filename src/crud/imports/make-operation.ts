@@ -1,11 +1,11 @@
 import { isObject } from "#contract/is-object.ts";
-import { missesOf } from "#contract/shape-faults.ts";
+import { missesOf } from "#contract/shape-issues.ts";
 import { schemaRefusal } from "#parsing/foreign-schema.ts";
 import { longNamePaths, MAX_MEMBER_NAME } from "#parsing/long-names.ts";
 import { httpOperation } from "#crud/systems/http-operation.ts";
 import { FORM, MULTIPART, isJsonMedia, type PropertyEncoding } from "#crud/systems/request-body.ts";
 import { createSchemaShelf, plain, requireMemberName, withoutDescriptions, type Schema } from "./import-schema.ts";
-import { follow, ImportFault, listOf, nodeOf, wordOf, type Node, type OpenApi } from "./openapi-document.ts";
+import { follow, ImportError, listOf, nodeOf, wordOf, type Node, type OpenApi } from "./openapi-document.ts";
 import { readOperation, type OperationPlace, type ReadBody, type ReadParameter } from "./read-operation.ts";
 
 /** An operation as it stands in a system's document. */
@@ -88,7 +88,7 @@ const asBase64 = (schema: Schema): Schema => {
 const jsonBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
 
 /** Why a schema cannot be served, if so. */
-const faultOf = (schema: unknown): string | undefined => {
+const issueOf = (schema: unknown): string | undefined => {
   const size = jsonBytes(schema);
   return size > MAX_INPUT_BYTES ? `the input has ${size} bytes` : schemaRefusal(schema);
 };
@@ -96,7 +96,7 @@ const faultOf = (schema: unknown): string | undefined => {
 /**
  * Makes a tool's operation of one of the document. Parameters and the members of a plain body stand in one flat object; what would share a name gets
  * `_query`, `_header`, `_body`. Where the input is too large its descriptions go first, then the body becomes one object that is listed open and checked
- * whole. Throws `ImportFault`.
+ * whole. Throws `ImportError`.
  */
 export const makeOperation = (document: OpenApi, place: OperationPlace): Made => {
   const read = readOperation(document, place);
@@ -170,28 +170,28 @@ export const makeOperation = (document: OpenApi, place: OperationPlace): Made =>
 
   let { input, request, dropped } = draw(false);
   let inputCheck: Node | undefined;
-  let fault = faultOf(input);
-  if (fault !== undefined) {
+  let issue = issueOf(input);
+  if (issue !== undefined) {
     input = withoutDescriptions(input) as Node;
-    const first = fault;
-    fault = faultOf(input);
-    if (fault === undefined) warnings.push(`left out descriptions: ${first}`);
+    const first = issue;
+    issue = issueOf(input);
+    if (issue === undefined) warnings.push(`left out descriptions: ${first}`);
   }
-  if (fault !== undefined && read.body !== undefined && isBodyObject(document, read.body)) {
-    const first = fault;
+  if (issue !== undefined && read.body !== undefined && isBodyObject(document, read.body)) {
+    const first = issue;
     ({ input, request, dropped } = draw(true));
-    fault = faultOf(input);
-    if (fault !== undefined) {
+    issue = issueOf(input);
+    if (issue !== undefined) {
       input = withoutDescriptions(input) as Node;
-      fault = faultOf(input);
+      issue = issueOf(input);
     }
-    if (fault === undefined) {
+    if (issue === undefined) {
       inputCheck = wholeBody(document, read.body, String(nodeOf(request["body"])["input"]));
       const how = inputCheck === undefined ? "open object that the upstream alone checks" : "object, listed open and checked whole";
       warnings.push(`the body is one ${how}: ${first}`);
     }
   }
-  if (fault !== undefined) throw new ImportFault(`cannot be listed: ${fault}${largest(input)}`);
+  if (issue !== undefined) throw new ImportError(`cannot be listed: ${issue}${largest(input)}`);
   for (const one of dropped) warnings.push(`left out ${one}`);
   const { method, path } = place;
   const operation = {
@@ -213,15 +213,15 @@ const wholeBody = (document: OpenApi, body: ReadBody, name: string): Node | unde
   return schemaRefusal(whole) === undefined ? whole : undefined;
 };
 
-/** What a system's document would refuse is a fault of this operation alone. */
+/** What a system's document would refuse is an issue of this operation alone. */
 const requireShape = (operation: MadeOperation): void => {
   if (longNamePaths(operation).next().done !== true)
-    throw new ImportFault(`has a member whose name is longer than ${MAX_MEMBER_NAME} characters`);
+    throw new ImportError(`has a member whose name is longer than ${MAX_MEMBER_NAME} characters`);
   const [miss] = missesOf(httpOperation.safeParse(operation).error ?? { issues: [] });
   if (miss === undefined) return;
   const value = miss.path.reduce<unknown>((at, name) => (at as Readonly<Record<PropertyKey, unknown>> | undefined)?.[name], operation);
   const shown = typeof value === "string" ? ` (${cut(plain(value), 100)})` : "";
-  throw new ImportFault(`cannot be sent: ${miss.path.join(".")}${shown} ${miss.message}`);
+  throw new ImportError(`cannot be sent: ${miss.path.join(".")}${shown} ${miss.message}`);
 };
 
 const isBodyObject = (document: OpenApi, body: ReadBody): boolean => {

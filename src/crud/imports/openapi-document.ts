@@ -1,6 +1,6 @@
 import { parseStrictJson } from "#http/strict-json.ts";
 import { isObject } from "#contract/is-object.ts";
-import type { Fault } from "#contract/problem.ts";
+import type { Issue } from "#contract/problem.ts";
 import { isDeeper } from "#parsing/yaml-document.ts";
 import { readYamlSlices } from "#parsing/yaml-slices.ts";
 
@@ -20,8 +20,8 @@ export interface OpenApi {
 }
 
 /** What keeps one operation from becoming a tool; its message is shown. */
-export class ImportFault extends Error {
-  override readonly name = "ImportFault";
+export class ImportError extends Error {
+  override readonly name = "ImportError";
 }
 
 const MAX_DEPTH = 200;
@@ -36,9 +36,9 @@ export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(val
 export const wordOf = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
 export const memberOf = (node: Node, name: string): unknown => (Object.hasOwn(node, name) ? node[name] : undefined);
 
-const refused = (message: string): { readonly faults: readonly Fault[] } => ({ faults: [{ path: "", message }] });
+const refused = (message: string): { readonly issues: readonly Issue[] } => ({ issues: [{ path: "", message }] });
 
-const readValue = (text: string): { readonly value: unknown } | { readonly faults: readonly Fault[] } => {
+const readValue = (text: string): { readonly value: unknown } | { readonly issues: readonly Issue[] } => {
   const plain = text.replace(/^\ufeff/, "");
   if (/^\s*\{/.test(plain)) {
     try {
@@ -59,9 +59,9 @@ const swaggerServers = (root: Node): readonly string[] => {
 };
 
 /** Reads JSON or YAML up to what it is. Cost: JSON 10 ms a MiB, YAML 1.5 s a MiB: for a thread. */
-export const readOpenApi = (text: string): OpenApi | { readonly faults: readonly Fault[] } => {
+export const readOpenApi = (text: string): OpenApi | { readonly issues: readonly Issue[] } => {
   const read = readValue(text);
-  if ("faults" in read) return read;
+  if ("issues" in read) return read;
   if (!isObject(read.value) || Array.isArray(read.value)) return refused("is no OpenAPI document: it is no object");
   if (isDeeper(read.value, MAX_DEPTH)) return refused(`is nested deeper than ${MAX_DEPTH}`);
   const root = read.value as Node;
@@ -88,9 +88,9 @@ export const serversOf = (holder: Node): readonly string[] =>
     return filled === undefined ? [] : [filled.startsWith("//") ? `https:${filled}` : filled];
   });
 
-/** What a reference of the document points to; `$ref` may be percent-encoded. Throws `ImportFault` for another document and for what is not there. */
+/** What a reference of the document points to; `$ref` may be percent-encoded. Throws `ImportError` for another document and for what is not there. */
 export const lookUp = ({ root }: OpenApi, reference: string): unknown => {
-  if (!reference.startsWith("#")) throw new ImportFault(`refers to another document: ${reference.slice(0, 100)}`);
+  if (!reference.startsWith("#")) throw new ImportError(`refers to another document: ${reference.slice(0, 100)}`);
   let pointer = reference.slice(1);
   try {
     pointer = decodeURIComponent(pointer);
@@ -104,15 +104,15 @@ export const lookUp = ({ root }: OpenApi, reference: string): unknown => {
     if (at === undefined) break;
   }
   if (at === undefined || (pointer !== "" && !pointer.startsWith("/")))
-    throw new ImportFault(`refers to ${reference.slice(0, 100)}, which is not there`);
+    throw new ImportError(`refers to ${reference.slice(0, 100)}, which is not there`);
   return at;
 };
 
-/** A node, or what it refers to. Throws `ImportFault`, for a reference that leads to itself too. */
+/** A node, or what it refers to. Throws `ImportError`, for a reference that leads to itself too. */
 export const follow = (document: OpenApi, value: unknown): Node => {
   let node = nodeOf(value);
   for (let hops = 0; typeof node["$ref"] === "string"; hops++) {
-    if (hops === MAX_HOPS) throw new ImportFault("has a reference that leads to itself");
+    if (hops === MAX_HOPS) throw new ImportError("has a reference that leads to itself");
     node = nodeOf(lookUp(document, node["$ref"]));
   }
   return node;

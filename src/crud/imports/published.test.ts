@@ -36,11 +36,11 @@ const importAll = (bytes: Uint8Array) => {
   const picks = operations.flatMap(({ key, importable }) => (importable ? [key] : []));
   if (picks.length > 0) {
     const made = makeSystem({ packed, prefix: "acme.api.", picks, head });
-    assert.deepEqual(made.faults, []);
+    assert.deepEqual(made.issues, []);
     assert.equal(makeSystem({ packed, prefix: "acme.api.", picks: picks.toReversed(), head }).text, made.text);
     assert.ok(made.text.length <= MAX_SYSTEM_BYTES, `${made.text.length} bytes`);
     const read = readSystemText(made.text, "acme.api.yaml");
-    assert.ok("value" in read, JSON.stringify("faults" in read ? read.faults.slice(0, 3) : ""));
+    assert.ok("value" in read, JSON.stringify("issues" in read ? read.issues.slice(0, 3) : ""));
     assert.equal(read.value.kind === "http" ? Object.keys(read.value.operations).length : 0, picks.length);
   }
   return { all: operations.length, importable: picks.length, why: [...new Set(left.map(({ problems }) => problems[0] ?? ""))] };
@@ -74,7 +74,7 @@ test("every example document becomes what it can, and says why not the rest", ()
   const reported = new Map<string, string>();
   for (const [name, document] of Object.entries(examples)) {
     const found = inspectDocument(Buffer.from(JSON.stringify(document)), "acme.api.");
-    if (!("operations" in found)) reported.set(name, JSON.stringify(found.faults));
+    if (!("operations" in found)) reported.set(name, JSON.stringify(found.issues));
     else {
       const { all, importable, why } = importAll(Buffer.from(JSON.stringify(document)));
       if (importable < all) reported.set(name, `${importable} of ${all}: ${why.join("; ")}`);

@@ -1,4 +1,4 @@
-import { follow, ImportFault, listOf, memberOf, nodeOf, serversOf, wordOf, type Node, type OpenApi } from "./openapi-document.ts";
+import { follow, ImportError, listOf, memberOf, nodeOf, serversOf, wordOf, type Node, type OpenApi } from "./openapi-document.ts";
 import { plain } from "./import-schema.ts";
 import { FORM, isJsonMedia, MULTIPART, type PropertyEncoding } from "#crud/systems/request-body.ts";
 import { CONNECTION_HEADERS, ROUTING_HEADERS } from "#crud/systems/connection-headers.ts";
@@ -58,7 +58,7 @@ const shortOf = (value: unknown): string => plain(String(value).slice(0, 60));
 const givenTo = (item: Node, operation: Node): readonly unknown[] =>
   [item, operation].flatMap((node) => listOf(node["parameters"]).slice(0, MAX_PARAMETERS + 1));
 
-/** All operations in the order of the document. Throws `ImportFault` for too many. */
+/** All operations in the order of the document. Throws `ImportError` for too many. */
 export const operationsOf = (document: OpenApi): readonly OperationPlace[] => {
   const places: OperationPlace[] = [];
   let parameters = 0;
@@ -75,9 +75,9 @@ export const operationsOf = (document: OpenApi): readonly OperationPlace[] => {
       if (operation === undefined) continue;
       const name = method.toUpperCase();
       places.push({ key: `${name} ${path}`, method: name, path, item, operation: nodeOf(operation) });
-      if (places.length > MAX_OPERATIONS) throw new ImportFault(`has more than ${MAX_OPERATIONS} operations`);
+      if (places.length > MAX_OPERATIONS) throw new ImportError(`has more than ${MAX_OPERATIONS} operations`);
       parameters += Math.min(givenTo(item, nodeOf(operation)).length, MAX_PARAMETERS);
-      if (parameters > MAX_PARAMETERS_IN_ALL) throw new ImportFault(`has more than ${MAX_PARAMETERS_IN_ALL} parameters in all operations`);
+      if (parameters > MAX_PARAMETERS_IN_ALL) throw new ImportError(`has more than ${MAX_PARAMETERS_IN_ALL} parameters in all operations`);
     }
   }
   return places;
@@ -117,11 +117,11 @@ const styleOf = (value: unknown): Style | undefined => styles.find((style) => st
 const collectionOf = (node: Node, where: string): { readonly style?: Style; readonly explode?: boolean } => {
   if (node["type"] !== "array" || where === "path" || where === "header") {
     if (node["type"] === "array" && ![undefined, "csv"].includes(node["collectionFormat"] as string | undefined))
-      throw new ImportFault(`has the collection format ${shortOf(node["collectionFormat"])} in a ${where}`);
+      throw new ImportError(`has the collection format ${shortOf(node["collectionFormat"])} in a ${where}`);
     return {};
   }
   const found = COLLECTIONS[wordOf(node["collectionFormat"]) ?? "csv"];
-  if (found === undefined) throw new ImportFault(`has the collection format ${shortOf(node["collectionFormat"])}`);
+  if (found === undefined) throw new ImportError(`has the collection format ${shortOf(node["collectionFormat"])}`);
   return found;
 };
 
@@ -130,7 +130,7 @@ const readParameter = (document: OpenApi, node: Node, where: "path" | "query" | 
   if (document.version === "2.0") return { ...about, schema: withoutPlace(node), ...collectionOf(node, where) };
   const [content] = Object.entries(nodeOf(node["content"]));
   if (content !== undefined) {
-    if (!isJsonMedia(content[0])) throw new ImportFault(`has the parameter ${shortOf(name)} as ${shortOf(content[0])}`);
+    if (!isJsonMedia(content[0])) throw new ImportError(`has the parameter ${shortOf(name)} as ${shortOf(content[0])}`);
     return { ...about, schema: nodeOf(content[1])["schema"], style: "json" };
   }
   const explode = typeof node["explode"] === "boolean" ? { explode: node["explode"] } : {};
@@ -152,13 +152,13 @@ const MEDIA_ORDER: readonly ((media: string) => boolean)[] = [
   (media) => /^(?:application\/(?:octet-stream|pdf|zip|gzip|x-tar|x-gzip)|image\/|audio\/|video\/)/i.test(media),
 ];
 
-/** The form of body that is sent, of those that the document offers. Throws `ImportFault` where none can be made. */
+/** The form of body that is sent, of those that the document offers. Throws `ImportError` where none can be made. */
 const chooseMedia = (offered: readonly string[]): string => {
   for (const fits of MEDIA_ORDER) {
     const found = offered.find((media) => fits(media.split(";")[0]?.trim() ?? ""));
     if (found !== undefined) return found;
   }
-  throw new ImportFault(`has a body that cannot be made: ${offered.join(", ").slice(0, 100) || "no media type"}`);
+  throw new ImportError(`has a body that cannot be made: ${offered.join(", ").slice(0, 100) || "no media type"}`);
 };
 
 /** A media type that stands for several is sent as one of them. */
@@ -273,18 +273,18 @@ const answersBytes = (document: OpenApi, { operation }: OperationPlace): boolean
   );
 };
 
-/** What an operation takes, and how. Throws `ImportFault` where it can be no tool. */
+/** What an operation takes, and how. Throws `ImportError` where it can be no tool. */
 export const readOperation = (document: OpenApi, place: OperationPlace): ReadOperation => {
   const { method, path, item, operation } = place;
-  if (!["GET", "POST", "PUT", "PATCH", "DELETE"].includes(method)) throw new ImportFault(`${method} is no call of a tool`);
+  if (!["GET", "POST", "PUT", "PATCH", "DELETE"].includes(method)) throw new ImportError(`${method} is no call of a tool`);
   const own = serversOf(operation["servers"] === undefined ? item : operation);
-  if (own.length > 0 && own[0] !== document.servers[0]) throw new ImportFault(`has a server of its own: ${String(own[0]).slice(0, 100)}`);
+  if (own.length > 0 && own[0] !== document.servers[0]) throw new ImportError(`has a server of its own: ${String(own[0]).slice(0, 100)}`);
   const rows = new Map<string, Node>();
   const given = givenTo(item, operation);
-  if (given.length > MAX_PARAMETERS) throw new ImportFault(`has more than ${MAX_PARAMETERS} parameters`);
+  if (given.length > MAX_PARAMETERS) throw new ImportError(`has more than ${MAX_PARAMETERS} parameters`);
   for (const one of given) {
     const row = follow(document, one);
-    if (String(row["name"]).length > MAX_NAME) throw new ImportFault(`has a parameter whose name has more than ${MAX_NAME} characters`);
+    if (String(row["name"]).length > MAX_NAME) throw new ImportError(`has a parameter whose name has more than ${MAX_NAME} characters`);
     rows.set(`${String(row["in"])} ${String(row["name"])}`, row);
   }
   const schemes = schemeNames(document);
@@ -304,11 +304,11 @@ export const readOperation = (document: OpenApi, place: OperationPlace): ReadOpe
     else if (where === "header" && CONNECTION_HEADERS.test(name)) leave(name, "a header of the connection");
     else if (where === "header" && ROUTING_HEADERS.test(name)) leave(name, "a header that makes another request of it");
     else if (where === "path" || where === "query" || where === "header") parameters.push(readParameter(document, row, where, name));
-    else throw new ImportFault(`has a parameter in ${String(where).slice(0, 40)}`);
+    else throw new ImportError(`has a parameter in ${String(where).slice(0, 40)}`);
   }
   for (const [, name = ""] of path.matchAll(/\{([^{}]*)\}/g))
     if (!parameters.some((parameter) => parameter.in === "path" && parameter.name === name))
-      throw new ImportFault(`does not say what fills {${shortOf(name)}}`);
+      throw new ImportError(`does not say what fills {${shortOf(name)}}`);
   if (more > 0) left.push(`${more} more parameters that callers do not send`);
   const body =
     document.version === "2.0"

@@ -75,7 +75,7 @@ export const serveImports = (router: Router<Caller>, parts: ImportEndpoints): vo
     if (packed === undefined) throw new Problem("not_found");
     const made = await work(question(packed), call);
     if (!("text" in made)) throw new TypeError("the thread answers what it is asked");
-    if (made.faults.length > 0) throw new Problem("unprocessable", { errors: made.faults });
+    if (made.issues.length > 0) throw new Problem("unprocessable", { errors: made.issues });
     return made;
   };
 
@@ -109,7 +109,7 @@ export const serveImports = (router: Router<Caller>, parts: ImportEndpoints): vo
           });
     const prefix = `${query.provider}.${query.instance}.`;
     const found = await work({ kind: "inspect", bytes, prefix }, call);
-    if (!("packed" in found)) throw new Problem("unprocessable", { errors: "faults" in found ? found.faults.slice(0, 50) : [] });
+    if (!("packed" in found)) throw new Problem("unprocessable", { errors: "issues" in found ? found.issues.slice(0, 50) : [] });
     const kept = await keepImport(database, { tenant: caller.tenant, by: caller.sub, prefix, found });
     const { packed: _packed, rows: _rows, ...reported } = found;
     return { import_id: kept.id, ...reported, expires_at: kept.expiresAt };

@@ -13,7 +13,7 @@ import { leftOut, leftOutMeta } from "./catalogue.ts";
 import type { ToolReply } from "./call/tool-call.ts";
 import type { Watch } from "./protocol-log.ts";
 import { sinceMs, watchRpc } from "./protocol-log.ts";
-import { contractStatus, errorData, messageOf } from "./rpc-fault.ts";
+import { contractStatus, errorData, messageOf } from "./rpc-error.ts";
 import type { Tool } from "./tool.ts";
 import { scopes, type ToolService, type Visit } from "./tool-service.ts";
 

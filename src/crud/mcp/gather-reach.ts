@@ -4,7 +4,7 @@ import { capabilities } from "#contract/membership.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { CallParts } from "./call/tool-call.ts";
 import type { Hop } from "#authn/agent-rule.ts";
-import { membershipFault, parseHops } from "./call/steps/check-delegation.ts";
+import { membershipError, parseHops } from "./call/steps/check-delegation.ts";
 
 export interface Reach {
   /** Empty: a person or a service acts itself. */
@@ -25,12 +25,12 @@ export const gatherReach = async (
 ): Promise<Reach> => {
   const hops = parseHops(caller, parts.maxDelegationDepth);
   if (hops.length === 0) return { hops, capabilities: undefined };
-  const headers = await asService(parts, ["pip.read"], correlationId).catch(membershipFault);
+  const headers = await asService(parts, ["pip.read"], correlationId).catch(membershipError);
   const reached = await Promise.all(
     hops.map(async (hop) => {
       const answer = await ask(parts.membership, capabilities, { query: { user_id: hop.userId, agent_id: hop.agentId }, headers });
       return new Set(answer.capabilities);
     }),
-  ).catch(membershipFault);
+  ).catch(membershipError);
   return { hops, capabilities: reached.reduce((held, next) => held.intersection(next)) };
 };

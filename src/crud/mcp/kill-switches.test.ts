@@ -144,9 +144,9 @@ test("what is switched off is listed and called by nobody of the tenant, on ever
     ["agent:hr-asistant", /is nothing that is there/, "did you mean agent:hr-assistant?"],
   ] as const) {
     const { status, body } = await set(scope);
-    const [fault] = (body as { errors?: { path: string; message: string; hint?: string }[] }).errors ?? [];
-    assert.deepEqual([status, body.code, fault?.path, fault?.hint], [422, "unprocessable", "/scope", hint], scope);
-    assert.match(fault?.message ?? "", message);
+    const [issue] = (body as { errors?: { path: string; message: string; hint?: string }[] }).errors ?? [];
+    assert.deepEqual([status, body.code, issue?.path, issue?.hint], [422, "unprocessable", "/scope", hint], scope);
+    assert.match(issue?.message ?? "", message);
     const forced = await instance.request(`/config/kill-switches/${encodeURIComponent(scope)}?force=true`, {
       as: ada,
       method: "PUT",

@@ -137,13 +137,13 @@ const firstPermitted = async (
   return found();
 };
 
-const houseNames: readonly string[] = Object.values(builtInTools);
+const builtInNames: readonly string[] = Object.values(builtInTools);
 
 /** Whether a tool comes after this name in a list: those of Sallyport come first, in their order, then all others by name. What had the name may be gone. */
 export const isAfter = ({ name, isBuiltIn }: Pick<Tool, "name" | "isBuiltIn">, after: string | undefined): boolean => {
   if (after === undefined) return true;
-  const place = houseNames.indexOf(after);
-  return isBuiltIn ? place >= 0 && houseNames.indexOf(name) > place : place >= 0 || name > after;
+  const place = builtInNames.indexOf(after);
+  return isBuiltIn ? place >= 0 && builtInNames.indexOf(name) > place : place >= 0 || name > after;
 };
 
 /**

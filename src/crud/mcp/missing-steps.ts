@@ -5,7 +5,7 @@ import type { KillSwitch } from "#contract/kill-switches.ts";
 import type { MissingStep } from "#contract/tools.ts";
 import type { Caller } from "#authn/caller.ts";
 import { secretOf, type SecretStanding } from "#crud/secret-standing.ts";
-import { membershipFault } from "./call/steps/check-delegation.ts";
+import { membershipError } from "./call/steps/check-delegation.ts";
 import { allowNetwork } from "#crud/upstream/network-rules.ts";
 import type { Reach } from "./gather-reach.ts";
 import type { Tool } from "./tool.ts";
@@ -124,7 +124,7 @@ export const missingSteps = async (
   parts: MembershipParts,
 ): Promise<readonly MissingStep[]> => {
   if (tool.isBuiltIn) return [];
-  const headers = await asService(parts, ["pip.read"], correlationId).catch(membershipFault);
+  const headers = await asService(parts, ["pip.read"], correlationId).catch(membershipError);
   const agents = reach.hops.map(({ agentId }) => agentId);
   const answer = await ask(parts.membership, askFacts, {
     body: {
@@ -139,7 +139,7 @@ export const missingSteps = async (
       ],
     },
     headers,
-  }).catch(membershipFault);
+  }).catch(membershipError);
   const [facts] = answer.facts;
   const system = `${tool.provider}.${tool.instance}`;
   return [

@@ -4,7 +4,7 @@ import type { Caller } from "#authn/caller.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Dialect } from "./call/tool-call.ts";
-import { isRefusal } from "./rpc-fault.ts";
+import { isRefusal } from "./rpc-error.ts";
 
 export interface Protocol {
   readonly caller: Caller;
@@ -85,7 +85,7 @@ export const watchRpc = async <T>(
   }
 };
 
-/** The innermost fault: what a person must look at. */
+/** The innermost issue: what a person must look at. */
 const causeOf = (problem: Problem): unknown => {
   let cause = problem.options.cause;
   while (cause instanceof Problem && cause.options.cause !== undefined) cause = cause.options.cause;

@@ -1,6 +1,6 @@
 import type { Caller } from "#authn/caller.ts";
 import type { RowsOf, RulesOf } from "#crud/systems/tool-rules.ts";
-import type { Fault } from "#contract/problem.ts";
+import type { Issue } from "#contract/problem.ts";
 import type { SchemaCaller } from "#parsing/schema-issues.ts";
 
 /** What a tool says of itself; its digest is taken over exactly this. */
@@ -36,7 +36,7 @@ export interface Tool {
   /** Of Sallyport itself: no delegation, no budget. */
   readonly isBuiltIn: boolean;
   /** All issues of arguments. Throws `overloaded`. */
-  checkArguments(value: unknown, caller?: SchemaCaller): Promise<readonly Fault[]>;
+  checkArguments(value: unknown, caller?: SchemaCaller): Promise<readonly Issue[]>;
   readonly rules: CallRules;
   readonly connector: Connector;
   /** What its file says of what it gives for an answer of its upstream. */
@@ -82,5 +82,5 @@ export interface UpstreamAnswer {
   readonly costMicro?: bigint;
 }
 
-/** Throws `UpstreamFault`, which says whether anything was sent. */
+/** Throws `UpstreamError`, which says whether anything was sent. */
 export type Connector = (call: Invocation) => Promise<UpstreamAnswer>;

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import type { Environment } from "#contract/setting.ts";
-import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
+import { UpstreamError } from "#crud/mcp/call/upstream-error.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { requireProgram } from "#testing/programs.ts";
 import { openServers } from "./open-servers.ts";
@@ -85,19 +85,19 @@ test("an entry that would let a tenant run code is an issue of the operator's fi
     ),
   ];
   for (const [what, entry, says, path] of rows) {
-    const { faults } = await open(file(entry));
-    const found = faults.find((one) => one.path === `/servers/notes/${path}` && says.test(one.message));
-    assert.ok(found !== undefined, `${what}: ${JSON.stringify(faults)}`);
+    const { issues } = await open(file(entry));
+    const found = issues.find((one) => one.path === `/servers/notes/${path}` && says.test(one.message));
+    assert.ok(found !== undefined, `${what}: ${JSON.stringify(issues)}`);
     assert.ok((found.line ?? 0) === 3 && (found.column ?? 0) > 1, what);
   }
   // All of all entries at once.
   const all = await open(
     `apiVersion: servers/v1\nservers:\n  a: { command: nothing }\n  B: { command: sh }\n  c: { command: sh, patterns: ["("] }\n`,
   );
-  assert.ok(all.faults.length >= 1);
+  assert.ok(all.issues.length >= 1);
   const two = await open("apiVersion: servers/v1\nservers:\n  a: { command: nothing }\n  c: { command: sh, patterns: ['('] }\n");
-  assert.deepEqual(two.faults.map(({ line }) => line).toSorted(), [3, 4, 4, 4, 4]);
-  assert.deepEqual((await open(file(`{ command: ${notes}, env: { NODE_OPTIONS: { value: --no-addons } } }`))).faults, []);
+  assert.deepEqual(two.issues.map(({ line }) => line).toSorted(), [3, 4, 4, 4, 4]);
+  assert.deepEqual((await open(file(`{ command: ${notes}, env: { NODE_OPTIONS: { value: --no-addons } } }`))).issues, []);
 });
 
 test("programs that run what they are told are known by name, however a system writes it", () => {
@@ -153,13 +153,13 @@ test("variables that load code are known by name, and those of a server's own ar
 
 test("whatever a system's document says, only what its entry permits is started", async (t) => {
   const { base, data, programs, open } = await world(t);
-  const { servers, faults } = await open(
+  const { servers, issues } = await open(
     file(
       `{ command: ${programs}/notes, args: [--stdio], patterns: ["--limit=[0-9]{1,4}", "--root=${"${TENANT_FOLDER}"}(/.*)?", "--any=.*"], tenantFolder: true,
     env: { NOTES_FILE: { pattern: "${"${TENANT_FOLDER}"}/[a-z/.]+" }, REGION: { pattern: "eu-[0-9]" }, STAGE: { value: live }, NODE_OPTIONS: { value: --no-addons } } }`,
     ) + `  bare: { command: ${programs}/notes }\n`,
   );
-  assert.deepEqual(faults, []);
+  assert.deepEqual(issues, []);
   const base_ = { type: "stdio", command: "notes", args: [] as string[], env: {} as Record<string, string> } as const;
   const T = "${TENANT_FOLDER}";
   const rows: readonly (readonly [
@@ -222,7 +222,7 @@ test("whatever a system's document says, only what its entry permits is started"
     // Asked again as it is started, whoever asked before.
     assert.throws(
       () => servers.launch(transport, folder),
-      (error) => error instanceof UpstreamFault && error.effect === "not_sent" && !error.problem.message.includes("\0"),
+      (error) => error instanceof UpstreamError && error.effect === "not_sent" && !error.problem.message.includes("\0"),
       what,
     );
   }
@@ -279,22 +279,22 @@ test("without bubblewrap production starts no server, and dev does with a warnin
     ["production", "bubblewrap"],
     ["test", "bubblewrap"],
   ] as const) {
-    const { faults } = await openAs(environment, sandbox);
+    const { issues } = await openAs(environment, sandbox);
     assert.deepEqual(
-      faults.map(({ path: at }) => at),
+      issues.map(({ path: at }) => at),
       ["MCP_STDIO_SANDBOX"],
       environment,
     );
-    assert.match(faults[0]?.message ?? "", refused);
+    assert.match(issues[0]?.message ?? "", refused);
   }
   const open_ = await openAs("dev", undefined);
-  assert.deepEqual(open_.faults, []);
+  assert.deepEqual(open_.issues, []);
   assert.match(open_.warnings.join(), /no namespaces: MCP servers \(notes\) run without a sandbox/);
   assert.match((await openAs("dev", "none")).warnings.join(), /MCP_STDIO_SANDBOX is none: MCP servers \(notes\) run without a sandbox/);
   // Where nothing may be started nothing is asked of the machine.
   for (const environment of ["production", "dev"] as const) {
     const none = await openAs(environment, undefined, "apiVersion: servers/v1\n");
-    assert.deepEqual([none.faults, none.warnings], [[], []]);
+    assert.deepEqual([none.issues, none.warnings], [[], []]);
   }
 
   function openAs(environment: Environment, sandbox: "bubblewrap" | "none" | undefined, text = one) {
@@ -310,10 +310,10 @@ test("without bubblewrap production starts no server, and dev does with a warnin
 test("bubblewrap as this machine has it works, and nothing that a tenant writes is an option of it", async (t) => {
   if (requireProgram(t, "bwrap") === undefined) return;
   const { data, programs, open } = await world(t);
-  const { servers, faults, warnings } = await open(file(`{ command: ${programs}/notes, patterns: [.*], env: { ANY: { pattern: .* } } }`), {
+  const { servers, issues, warnings } = await open(file(`{ command: ${programs}/notes, patterns: [.*], env: { ANY: { pattern: .* } } }`), {
     sandbox: "bubblewrap",
   });
-  assert.deepEqual([faults, warnings], [[], []]);
+  assert.deepEqual([issues, warnings], [[], []]);
   const transport = { type: "stdio", command: "notes", args: ["--bind", "/", "/"], env: { ANY: "--share-net" } } as const;
   const launch = servers.launch({ ...transport, args: [...transport.args] }, data);
   assert.deepEqual(launch.command.args.slice(0, 3), ["--args", "3", "--"]);

@@ -1,7 +1,7 @@
 import { tmpdir } from "node:os";
 import { Problem } from "#contract/problem.ts";
 import type { ServerEntry } from "#crud/documents/servers-document.ts";
-import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
+import { UpstreamError } from "#crud/mcp/call/upstream-error.ts";
 import type { McpDocument } from "#crud/systems/system-document.ts";
 import { compileArgument, TENANT_FOLDER } from "./argument-pattern.ts";
 import { enterSandbox, type Launch, type Sandbox, type StartCommand } from "./sandbox.ts";
@@ -18,7 +18,7 @@ export interface TransportIssue {
 export interface AllowedServers {
   /** What the operator's list does not permit of this transport; none: it may be started. */
   check(transport: Transport): readonly TransportIssue[];
-  /** How it is started, with `folder` for its own. Checks again. Throws `UpstreamFault` `not_sent`. */
+  /** How it is started, with `folder` for its own. Checks again. Throws `UpstreamError` `not_sent`. */
   launch(transport: Transport, folder: string): Launch;
 }
 
@@ -77,7 +77,7 @@ export const createAllowedServers = (servers: ReadonlyMap<string, AllowedServer>
       const server = servers.get(transport.command);
       if (issue !== undefined || server === undefined) {
         const detail = `The server may not be started: ${issue?.path.join(".")} ${issue?.message}.`;
-        throw new UpstreamFault(new Problem("upstream_error", { detail }), "not_sent");
+        throw new UpstreamError(new Problem("upstream_error", { detail }), "not_sent");
       }
       const { entry, command, reads } = server;
       const fill = (text: string): string => text.replaceAll(TENANT_FOLDER, () => folder);

@@ -1,7 +1,7 @@
 import { constants, existsSync, realpathSync } from "node:fs";
 import { access, realpath, stat } from "node:fs/promises";
 import { isAbsolute } from "node:path";
-import type { Fault } from "#contract/problem.ts";
+import type { Issue } from "#contract/problem.ts";
 import type { Environment } from "#contract/setting.ts";
 import type { CrudConfig } from "#crud/config.ts";
 import { readServersDocuments, type WrittenServer } from "#crud/documents/servers-document.ts";
@@ -51,7 +51,7 @@ const readIssue = (path: string, hidden: readonly string[]): string | undefined 
 export interface OpenedServers {
   readonly servers: AllowedServers;
   /** What stands in the way of a start. */
-  readonly faults: readonly Fault[];
+  readonly issues: readonly Issue[];
   /** What whoever starts it must know. */
   readonly warnings: readonly string[];
 }
@@ -67,8 +67,8 @@ export const openServers = async (parts: {
   readonly dataFolder: string;
 }): Promise<OpenedServers> => {
   const hidden = [parts.dataFolder, ...parts.configFolders];
-  const { written, faults } = await readServersDocuments(parts.configFolders);
-  const issues: Fault[] = [...faults];
+  const { written, issues: read } = await readServersDocuments(parts.configFolders);
+  const issues: Issue[] = [...read];
   const servers = new Map<string, AllowedServer>();
   for (const one of written) {
     const resolved = await resolveCommand(one);
@@ -84,7 +84,7 @@ export const openServers = async (parts: {
   }
   const opened = (sandbox: Sandbox | undefined, warnings: readonly string[] = []): OpenedServers => ({
     servers: createAllowedServers(servers, sandbox),
-    faults: issues,
+    issues,
     warnings,
   });
   if (servers.size === 0) return opened(undefined);

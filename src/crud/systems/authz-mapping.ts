@@ -2,13 +2,13 @@ import { pairOf } from "#pdp-client/pairs.ts";
 import type { AskMapping } from "#crud/mcp/mapped-call.ts";
 import { ABSENT, celInputs } from "#parsing/cel.ts";
 import { inputsOf } from "./expression.ts";
-import { guardMapping, mappingFault } from "./guard-mapping.ts";
-import { compileTemplate, type TemplateFault } from "./template.ts";
+import { guardMapping, mappingIssue } from "./guard-mapping.ts";
+import { compileTemplate, type TemplateError } from "./template.ts";
 
 type Path = readonly (string | number)[];
 
-/** A pair that nobody decides would make every call a denial: it is a fault of the file. */
-export const requireKnownPair = (type: string, action: string, path: Path, tell: TemplateFault): void => {
+/** A pair that nobody decides would make every call a denial: it is an issue of the file. */
+export const requireKnownPair = (type: string, action: string, path: Path, tell: TemplateError): void => {
   if (pairOf(type, action) === undefined) tell(path, `${type}/${action} is no pair that is decided`);
 };
 
@@ -24,7 +24,7 @@ export const compileAuthz = (
     readonly properties?: Readonly<Record<string, unknown>> | undefined;
   },
   path: Path,
-  tell: TemplateFault,
+  tell: TemplateError,
 ): AskMapping => {
   requireKnownPair(authz.resource, authz.action, path, tell);
   const id = authz.id === undefined ? undefined : compileTemplate(authz.id, "call", [...path, "id"], tell);
@@ -34,7 +34,7 @@ export const compileAuthz = (
     asks: guardMapping((call) => {
       const prepared = celInputs(inputsOf(call));
       const named = id?.(prepared);
-      if (named === ABSENT || (named !== undefined && typeof named !== "string")) throw mappingFault("The id of the resource is no text.");
+      if (named === ABSENT || (named !== undefined && typeof named !== "string")) throw mappingIssue("The id of the resource is no text.");
       const claimed = properties?.(prepared);
       return [
         {

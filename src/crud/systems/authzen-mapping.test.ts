@@ -28,9 +28,9 @@ const callWith = (given: Record<string, unknown>): MappedCall => ({
   now: new Date(0),
 });
 const compile = (mapping: unknown) => {
-  const faults: string[] = [];
-  const compiled = compileAuthzenMapping(mapping as AuthzenMapping, ["m"], (path, message) => faults.push(`${path.join("/")} ${message}`));
-  return { compiled, faults };
+  const issues: string[] = [];
+  const compiled = compileAuthzenMapping(mapping as AuthzenMapping, ["m"], (path, message) => issues.push(`${path.join("/")} ${message}`));
+  return { compiled, issues };
 };
 const item = (more: Record<string, unknown> = {}): Record<string, unknown> => ({
   action: { name: "update_salary" },
@@ -40,7 +40,7 @@ const item = (more: Record<string, unknown> = {}): Record<string, unknown> => ({
 
 describe("a declared mapping", () => {
   test("asks what its expressions make of params and token; dollar signs can be meant", () => {
-    const { compiled, faults } = compile({
+    const { compiled, issues } = compile({
       evaluation: {
         subject: { type: "identity", id: "$token.sub" },
         action: { name: "update_salary", properties: { note: "$$5" } },
@@ -48,7 +48,7 @@ describe("a declared mapping", () => {
         context: { tool: "$params.name", agent: "$token.act.sub", parts: ["$params.arguments.salary + 1", "plain"] },
       },
     });
-    assert.deepEqual(faults, []);
+    assert.deepEqual(issues, []);
     assert.deepEqual(compiled.pairs, ["employee/update_salary"]);
     assert.deepEqual(compiled.asks(callWith({ id: "e1", salary: 7 })), [
       {
@@ -68,35 +68,35 @@ describe("a declared mapping", () => {
     );
   });
 
-  const faulty: readonly { readonly name: string; readonly mapping: unknown; readonly fault: RegExp }[] = [
+  const faulty: readonly { readonly name: string; readonly mapping: unknown; readonly issue: RegExp }[] = [
     {
       name: "an expression that is none",
       mapping: { evaluation: item({ context: { a: "$params." } }) },
-      fault: /^m\/evaluation\/context\/a /,
+      issue: /^m\/evaluation\/context\/a /,
     },
-    { name: "an unknown variable", mapping: { evaluation: item({ context: { a: "$env.SECRET" } }) }, fault: /^m\/evaluation\/context\/a / },
+    { name: "an unknown variable", mapping: { evaluation: item({ context: { a: "$env.SECRET" } }) }, issue: /^m\/evaluation\/context\/a / },
     {
       name: "an expression that is too long",
       mapping: { evaluation: item({ context: { a: `$"${"x".repeat(2048)}"` } }) },
-      fault: /2048/,
+      issue: /2048/,
     },
     {
       name: "too many parts",
       mapping: { evaluation: item({ context: { a: `$${Array.from({ length: 600 }, () => "1").join("+")}` } }) },
-      fault: /context\/a /,
+      issue: /context\/a /,
     },
     {
       name: "a pair that nobody decides",
       mapping: { evaluations: [item({ resource: { type: "employees" } })] },
-      fault: /^m\/evaluations\/0 employees\/update_salary/,
+      issue: /^m\/evaluations\/0 employees\/update_salary/,
     },
-    { name: "a type that is an expression", mapping: { evaluation: item({ resource: { type: "$params.name" } }) }, fault: /are words/ },
+    { name: "a type that is an expression", mapping: { evaluation: item({ resource: { type: "$params.name" } }) }, issue: /are words/ },
   ];
-  for (const { name, mapping, fault } of faulty)
-    test(`with ${name} is a fault of the file, with its place`, () => {
-      const { faults } = compile(mapping);
-      assert.equal(faults.length, 1);
-      assert.match(faults[0] ?? "", fault);
+  for (const { name, mapping, issue } of faulty)
+    test(`with ${name} is an issue of the file, with its place`, () => {
+      const { issues } = compile(mapping);
+      assert.equal(issues.length, 1);
+      assert.match(issues[0] ?? "", issue);
     });
 
   const refused: readonly { readonly name: string; readonly mapping: unknown; readonly given?: Record<string, unknown> }[] = [
@@ -126,8 +126,8 @@ describe("a declared mapping", () => {
   ];
   for (const { name, mapping, given } of refused)
     test(`that ${name} is refused as mapping_error`, () => {
-      const { compiled, faults } = compile(mapping);
-      assert.deepEqual(faults, []);
+      const { compiled, issues } = compile(mapping);
+      assert.deepEqual(issues, []);
       assert.throws(
         () => compiled.asks(callWith(given ?? {})),
         (error) => error instanceof Problem && error.code === "mapping_error",

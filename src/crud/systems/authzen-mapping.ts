@@ -3,24 +3,24 @@ import type { EvaluationQuery } from "#pdp-client/pdp-client.ts";
 import type { AskMapping } from "#crud/mcp/mapped-call.ts";
 import { requireKnownPair } from "./authz-mapping.ts";
 import { ABSENT, celInputs, type CelInputs } from "#parsing/cel.ts";
-import { guardMapping, mappingFault as fault } from "./guard-mapping.ts";
+import { guardMapping, mappingIssue as issue } from "./guard-mapping.ts";
 import type { AuthzenMapping } from "./operation-members.ts";
-import { compileAt, compileTexts, type Template, type TemplateFault } from "./template.ts";
+import { compileAt, compileTexts, type Template, type TemplateError } from "./template.ts";
 
 type Path = readonly (string | number)[];
 
 /** Text after a `$` is CEL; `$$` begins text that begins with a dollar sign. */
-const compileText = (value: string, path: Path, tell: TemplateFault): Template => {
+const compileText = (value: string, path: Path, tell: TemplateError): Template => {
   if (!value.startsWith("$") || value.startsWith("$$")) return () => (value.startsWith("$$") ? value.slice(1) : value);
   const expression = compileAt(value.slice(1), "mapping", path, tell);
   return (inputs) => {
     const found = expression?.evaluate(inputs);
-    if (found === ABSENT || found === undefined) throw fault("An expression reads what the call does not have.");
+    if (found === ABSENT || found === undefined) throw issue("An expression reads what the call does not have.");
     return found;
   };
 };
 
-const compileValue = (value: unknown, path: Path, tell: TemplateFault): Template =>
+const compileValue = (value: unknown, path: Path, tell: TemplateError): Template =>
   compileTexts(value, path, (text, at) => compileText(text, at, tell));
 
 /** Claims of the token as a mapping may read them: who and how, never the token. */
@@ -45,7 +45,7 @@ interface Item {
   readonly context?: Readonly<Record<string, unknown>> | undefined;
 }
 
-const compileItem = (item: Item, path: Path, tell: TemplateFault): ((inputs: CelInputs) => EvaluationQuery) => {
+const compileItem = (item: Item, path: Path, tell: TemplateError): ((inputs: CelInputs) => EvaluationQuery) => {
   const { action, resource, context } = item;
   if (resource.type.startsWith("$") || action.name.startsWith("$")) tell(path, "type and name are words, so that they can be checked");
   else requireKnownPair(resource.type, action.name, path, tell);
@@ -58,7 +58,7 @@ const compileItem = (item: Item, path: Path, tell: TemplateFault): ((inputs: Cel
   ];
   return (inputs) => {
     const named = id?.(inputs);
-    if (id !== undefined && typeof named !== "string") throw fault("The id of the resource is no text.");
+    if (id !== undefined && typeof named !== "string") throw issue("The id of the resource is no text.");
     const claimed = Object.assign({}, ...claims.map((claim) => claim(inputs))) as Readonly<Record<string, unknown>>;
     return {
       type: resource.type,
@@ -71,10 +71,10 @@ const compileItem = (item: Item, path: Path, tell: TemplateFault): ((inputs: Cel
 
 /**
  * A mapping as AuthZEN's profile for MCP declares it: `evaluation` or `evaluations`, CEL after `$` over `params` and `token`.
- * It adds to the decision on the call, never replaces it. Faults of the file are told; at a call `mapping_error` is thrown
+ * It adds to the decision on the call, never replaces it. Issues of the file are told; at a call `mapping_error` is thrown
  * for a subject other than the token's, an absent value, a failing expression, or a result over 16 KiB.
  */
-export const compileAuthzenMapping = (mapping: AuthzenMapping, path: Path, tell: TemplateFault): AskMapping => {
+export const compileAuthzenMapping = (mapping: AuthzenMapping, path: Path, tell: TemplateError): AskMapping => {
   const isSingle = "evaluation" in mapping;
   const items: readonly Item[] = isSingle ? [mapping.evaluation] : mapping.evaluations;
   const declared = isSingle ? mapping.evaluation.subject : mapping.subject;
@@ -86,7 +86,7 @@ export const compileAuthzenMapping = (mapping: AuthzenMapping, path: Path, tell:
     pairs: items.map(({ resource, action }) => `${resource.type}/${action.name}`),
     asks: guardMapping(({ toolName, arguments: given, caller }) => {
       const inputs = celInputs({ params: { name: toolName, arguments: given }, token: tokenOf(caller) });
-      if (subject !== undefined && subject(inputs) !== caller.sub) throw fault("The subject is another one than the token's.");
+      if (subject !== undefined && subject(inputs) !== caller.sub) throw issue("The subject is another one than the token's.");
       return compiled.map((item) => item(inputs));
     }),
   };

@@ -33,7 +33,7 @@ export const checkSystems = async (parts: {
       membershipAudience: "",
       identity: nobody,
     });
-    if (compiled.kind === "degraded") faulty.push({ name: file.name, faults: compiled.faults });
+    if (compiled.kind === "degraded") faulty.push({ name: file.name, issues: compiled.issues });
     if (compiled.kind === "tools") {
       tools += compiled.tools.length;
       await compiled.close();

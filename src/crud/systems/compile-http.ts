@@ -1,5 +1,5 @@
 import { isTlsOrLoopback } from "#contract/loopback.ts";
-import type { Fault } from "#contract/problem.ts";
+import type { Issue } from "#contract/problem.ts";
 import { BEYOND_LIST, schemaRefusal } from "#parsing/foreign-schema.ts";
 import { createYieldingOfLong } from "#http/yielding.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
@@ -21,7 +21,7 @@ import { operationTests } from "./operation-tests.ts";
 import type { PageRules } from "./paginate.ts";
 import { fillPlaceholders } from "./placeholders.ts";
 import { credentialMembers, type HttpDocument } from "./system-document.ts";
-import { compileAt, type TemplateFault } from "./template.ts";
+import { compileAt, type TemplateError } from "./template.ts";
 
 type Operation = HttpDocument["operations"][string];
 
@@ -29,30 +29,30 @@ type Operation = HttpDocument["operations"][string];
 const CUT_FROM_BYTES = 2_097_152;
 
 /** Checks a base address of a system: literal scheme, host and port; no userinfo, query, fragment or expression. */
-const parseBaseUrl = (text: string): { readonly url: URL } | { readonly fault: string } => {
-  if (/[\s\\]|\$\{/.test(text)) return { fault: "must be a literal address" };
+const parseBaseUrl = (text: string): { readonly url: URL } | { readonly issue: string } => {
+  if (/[\s\\]|\$\{/.test(text)) return { issue: "must be a literal address" };
   let url: URL;
   try {
     url = new URL(text);
   } catch {
-    return { fault: "is no address" };
+    return { issue: "is no address" };
   }
-  if (url.protocol !== "http:" && url.protocol !== "https:") return { fault: "must begin with http:// or https://" };
-  if (url.username !== "" || url.password !== "" || text.includes("@")) return { fault: "names a user" };
-  if (url.search !== "" || url.hash !== "" || text.includes("?") || text.includes("#")) return { fault: "has a query or a fragment" };
-  if (/\/\.{1,2}(?:\/|$)|%/.test(text.slice(text.indexOf("//") + 2))) return { fault: "has a path with more than one reading" };
+  if (url.protocol !== "http:" && url.protocol !== "https:") return { issue: "must begin with http:// or https://" };
+  if (url.username !== "" || url.password !== "" || text.includes("@")) return { issue: "names a user" };
+  if (url.search !== "" || url.hash !== "" || text.includes("?") || text.includes("#")) return { issue: "has a query or a fragment" };
+  if (/\/\.{1,2}(?:\/|$)|%/.test(text.slice(text.indexOf("//") + 2))) return { issue: "has a path with more than one reading" };
   return { url };
 };
 
-/** An expression over the response at a place of the file; a fault is told and gives `undefined`. */
-const compileResponse = (text: string, path: readonly (string | number)[], tell: TemplateFault): Expression | undefined => {
+/** An expression over the response at a place of the file; an issue is told and gives `undefined`. */
+const compileResponse = (text: string, path: readonly (string | number)[], tell: TemplateError): Expression | undefined => {
   const inner = expressionText(text);
   if (inner !== undefined) return compileAt(inner, "response", path, tell);
   tell(path, "must be an expression: ${ ... } with blanks inside the braces");
   return undefined;
 };
 
-/** With the expressions that were compiled; of one with a fault nothing is made, for the file is refused. */
+/** With the expressions that were compiled; of one with an issue nothing is made, for the file is refused. */
 const pagingOf = (
   rules: PageRules | undefined,
   items: Expression | undefined,
@@ -63,7 +63,7 @@ const pagingOf = (
   return next === undefined ? {} : { paginate: { ...rules, items, next } };
 };
 
-const compileOperation = (document: HttpDocument, base: string, operation: Operation, tell: TemplateFault): HttpOperation => {
+const compileOperation = (document: HttpDocument, base: string, operation: Operation, tell: TemplateError): HttpOperation => {
   const path = ["operations", base];
   const pages = operation.paginate;
   const items = pages === undefined ? undefined : compileResponse(pages.items, [...path, "paginate", "items"], tell);
@@ -98,7 +98,7 @@ const compileOperation = (document: HttpDocument, base: string, operation: Opera
 /** Why no line of a document lets an address be dialled. */
 const CLOSED: Readonly<Record<Exclude<NetworkRefusal, "not_public">, string>> = {
   metadata: "is an address of cloud metadata, which is never dialled",
-  house_port: "is a port of this deployment, which is never dialled",
+  internal_port: "is a port of this deployment, which is never dialled",
   plain_http: "must be https: it is a public address",
   not_an_address: "is no address",
 };
@@ -106,24 +106,24 @@ const CLOSED: Readonly<Record<Exclude<NetworkRefusal, "not_public">, string>> = 
 /** What all schemas of a system may cost to be prepared, in steps: a document as large as may be, and patterns for half a second. */
 const MAX_LIST_STEPS = 1_000_000;
 
-/** Turns an HTTP system into tools. Every fault of the file is collected, and with one there are none: who may do without the faulty operations reads the file without them. */
+/** Turns an HTTP system into tools. Every issue of the file is collected, and with one there are none: who may do without the faulty operations reads the file without them. */
 export const compileHttp = async (file: SystemFile & { readonly document: HttpDocument }, parts: CompileParts): Promise<Compiled> => {
   const { document, yaml } = file;
-  const faults: Fault[] = [];
-  const tell: TemplateFault = (path, message) => faults.push(yaml.fault(path, message));
+  const issues: Issue[] = [];
+  const tell: TemplateError = (path, message) => issues.push(yaml.issue(path, message));
   const filled = fillPlaceholders(document.baseUrl, parts.placeholders);
   if (filled.kind === "off") return filled;
   if (filled.kind === "unknown")
-    return { kind: "degraded", faults: [yaml.fault(["baseUrl"], `names ${filled.name}, which no setting fills`)] };
+    return { kind: "degraded", issues: [yaml.issue(["baseUrl"], `names ${filled.name}, which no setting fills`)] };
   const base = parseBaseUrl(filled.text);
-  if ("fault" in base) return { kind: "degraded", faults: [yaml.fault(["baseUrl"], base.fault)] };
+  if ("issue" in base) return { kind: "degraded", issues: [yaml.issue(["baseUrl"], base.issue)] };
   if (parts.requiresTls && !isTlsOrLoopback(base.url.href)) tell(["baseUrl"], "must be https unless on loopback");
   const networks = parseNetworks(document.network.allow, parts.ceiling);
   for (const { index, message } of networks.issues) tell(["network", "allow", index], message);
 
   const { auth } = document;
   const tokenUrl = auth.type === "oauth2_client" ? parseBaseUrl(auth.tokenUrl) : undefined;
-  if (tokenUrl !== undefined && "fault" in tokenUrl) tell(["auth", "tokenUrl"], tokenUrl.fault);
+  if (tokenUrl !== undefined && "issue" in tokenUrl) tell(["auth", "tokenUrl"], tokenUrl.issue);
   else if (tokenUrl !== undefined && parts.requiresTls && !isTlsOrLoopback(tokenUrl.url.href))
     tell(["auth", "tokenUrl"], "must be https unless on loopback");
   if (auth.type === "api_key" && auth.in === "header" && CONNECTION_HEADERS.test(auth.name))
@@ -201,9 +201,9 @@ export const compileHttp = async (file: SystemFile & { readonly document: HttpDo
     }
   }
   const close = async (): Promise<void> => void (await Promise.all([agent.close(), certificates?.close()]));
-  if (faults.length > 0) {
+  if (issues.length > 0) {
     void close();
-    return { kind: "degraded", faults };
+    return { kind: "degraded", issues };
   }
   return { kind: "tools", tools: [...tools.values()], unlisted: [...unlisted], close };
 };

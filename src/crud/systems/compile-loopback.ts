@@ -1,4 +1,4 @@
-import type { Fault } from "#contract/problem.ts";
+import type { Issue } from "#contract/problem.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
 import type { MembershipParts } from "#crud/ask-membership.ts";
 import { createLoopbackConnector, loopbackEndpoints } from "#crud/upstream/loopback-connector.ts";
@@ -8,13 +8,13 @@ import { compileRules } from "./tool-rules.ts";
 import type { Compiled, ConnectorKind } from "./connector-kind.ts";
 import type { SystemFile } from "./load-systems.ts";
 import type { LoopbackDocument } from "./system-document.ts";
-import type { TemplateFault } from "./template.ts";
+import type { TemplateError } from "./template.ts";
 
 /** Turns a loopback system into tools: each operation is one read of this deployment's own API. */
 const compileLoopback = (file: SystemFile & { readonly document: LoopbackDocument }, parts: MembershipParts): Compiled => {
   const { document, yaml } = file;
-  const faults: Fault[] = [];
-  const tell: TemplateFault = (path, message) => faults.push(yaml.fault(path, message));
+  const issues: Issue[] = [];
+  const tell: TemplateError = (path, message) => issues.push(yaml.issue(path, message));
   const tools = new Map<string, Tool>();
   for (const [name, operation] of Object.entries(document.operations)) {
     const path = ["operations", name];
@@ -33,7 +33,7 @@ const compileLoopback = (file: SystemFile & { readonly document: LoopbackDocumen
       tell([...path, "input"], error instanceof Error ? error.message : "is wrong");
     }
   }
-  return faults.length > 0 ? { kind: "degraded", faults } : { kind: "tools", tools: [...tools.values()], close: async () => {} };
+  return issues.length > 0 ? { kind: "degraded", issues } : { kind: "tools", tools: [...tools.values()], close: async () => {} };
 };
 
 /** Endpoints of Sallyport, as the person who calls. */

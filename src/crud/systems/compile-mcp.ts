@@ -11,12 +11,12 @@ const compileMcp: ConnectorKind<McpDocument>["compile"] = ({ document, yaml }, {
     const filled = fillPlaceholders(text, known);
     if (filled.kind === "off") return filled;
     if (filled.kind === "unknown")
-      return { kind: "degraded", faults: [yaml.fault(["transport", "env"], `names ${filled.name}, which no setting fills`)] };
+      return { kind: "degraded", issues: [yaml.issue(["transport", "env"], `names ${filled.name}, which no setting fills`)] };
     env[name] = filled.text;
   }
   const transport = { ...document.transport, env };
-  const faults = servers.check(transport).map(({ path, message }) => yaml.fault(["transport", ...path], message));
-  return faults.length > 0 ? { kind: "degraded", faults } : { kind: "external", document: { ...document, transport } };
+  const issues = servers.check(transport).map(({ path, message }) => yaml.issue(["transport", ...path], message));
+  return issues.length > 0 ? { kind: "degraded", issues } : { kind: "external", document: { ...document, transport } };
 };
 
 /** Servers of MCP that are started on this machine. */

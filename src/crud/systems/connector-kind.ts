@@ -1,4 +1,4 @@
-import type { Fault } from "#contract/problem.ts";
+import type { Issue } from "#contract/problem.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { MembershipParts } from "#crud/ask-membership.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
@@ -35,7 +35,7 @@ export type Compiled =
       readonly close: () => Promise<void>;
     }
   | { readonly kind: "off"; readonly name: string }
-  | { readonly kind: "degraded"; readonly faults: readonly Fault[] };
+  | { readonly kind: "degraded"; readonly issues: readonly Issue[] };
 
 /** What a file becomes: tools at once, an external system that is asked for its tools, nothing here, or its issues. */
 export type CompiledSystem = Compiled | { readonly kind: "external"; readonly document: McpDocument };

@@ -27,6 +27,6 @@ export const compileSystem = async (file: SystemFile, parts: SystemParts): Promi
   const connector = connectorOf(document);
   const message = "truncate is there for systems over http alone";
   return !connector.cutsAnswers && document.defaults.response.onExceed === "truncate"
-    ? { kind: "degraded", faults: [yaml.fault(["defaults", "response", "onExceed"], message)] }
+    ? { kind: "degraded", issues: [yaml.issue(["defaults", "response", "onExceed"], message)] }
     : connector.compile(file, parts);
 };

@@ -62,18 +62,18 @@ test("what would cost too much is refused when it is compiled or before it runs"
   });
 });
 
-test("a template leaves out what is absent and tells every fault", () => {
-  const faults: string[] = [];
+test("a template leaves out what is absent and tells every issue", () => {
+  const issues: string[] = [];
   const template = compileTemplate(
     { a: "${ input.id }", b: "${ input.absent }", c: ["${ input.absent }", 1], d: { e: "plain" } },
     "call",
     ["x"],
-    (path, message) => faults.push(`${path.join("/")} ${message}`),
+    (path, message) => issues.push(`${path.join("/")} ${message}`),
   );
   assert.deepEqual(template(inputs), { a: "e1", c: [1], d: { e: "plain" } });
   compileTemplate({ a: "${ nope }", b: ["${ 1 + }"] }, "call", ["x"], (path, message) =>
-    faults.push(`${path.join("/")} ${message.slice(0, 16)}`),
+    issues.push(`${path.join("/")} ${message.slice(0, 16)}`),
   );
-  assert.equal(faults.length, 2);
-  assert.match(faults.join("\n"), /x\/a Unknown variable/);
+  assert.equal(issues.length, 2);
+  assert.match(issues.join("\n"), /x\/a Unknown variable/);
 });

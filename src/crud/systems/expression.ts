@@ -40,7 +40,7 @@ const variables: Readonly<Record<Names, Readonly<Record<string, string>>>> = {
 /** The text of an expression if a value is one: exactly `${ ... }` with blanks inside the braces. */
 export const expressionText = (value: string): string | undefined => /^\$\{ ([\s\S]*) \}$/.exec(value)?.[1];
 
-/** Compiles and type-checks; a fault is thrown as an `Error` whose message may be shown. Evaluated, it throws `expression_limit` or `upstream_bad_response`. */
+/** Compiles and type-checks; an issue is thrown as an `Error` whose message may be shown. Evaluated, it throws `expression_limit` or `upstream_bad_response`. */
 export const compileExpression = (text: string, names: Names): Expression => {
   const evaluate = compileCel(text, variables[names]);
   return {

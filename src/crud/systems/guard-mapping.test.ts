@@ -17,7 +17,7 @@ const caller: Caller = {
   token: "secret",
   expiresAt: 2_000,
 };
-const noFault = (path: readonly (string | number)[], message: string): never => assert.fail(`${path.join("/")} ${message}`);
+const noIssue = (path: readonly (string | number)[], message: string): never => assert.fail(`${path.join("/")} ${message}`);
 
 /** The same mapping in both forms: an id and one property, each an expression over the arguments `a`. */
 const forms: Readonly<Record<string, (id: string | undefined, property: string) => AskMapping>> = {
@@ -30,7 +30,7 @@ const forms: Readonly<Record<string, (id: string | undefined, property: string) 
         properties: { salary: `\${ ${property.replaceAll("a.", "input.")} }` },
       },
       ["m"],
-      noFault,
+      noIssue,
     ),
   "x-authzen-mapping:": (id, property) =>
     compileAuthzenMapping(
@@ -45,7 +45,7 @@ const forms: Readonly<Record<string, (id: string | undefined, property: string) 
         },
       } as Parameters<typeof compileAuthzenMapping>[0],
       ["m"],
-      noFault,
+      noIssue,
     ),
 };
 

@@ -1,4 +1,4 @@
-import { faultOfJson } from "#contract/json-members.ts";
+import { issueOfJson } from "#contract/json-members.ts";
 import { Problem } from "#contract/problem.ts";
 import type { EvaluationQuery } from "#pdp-client/pdp-client.ts";
 import type { AskMapping } from "#crud/mcp/mapped-call.ts";
@@ -6,7 +6,7 @@ import type { AskMapping } from "#crud/mcp/mapped-call.ts";
 const MAX_RESULT_BYTES = 16_384;
 const MAX_ID = 1024;
 
-export const mappingFault = (detail: string, cause?: unknown): Problem => new Problem("mapping_error", { detail, cause });
+export const mappingIssue = (detail: string, cause?: unknown): Problem => new Problem("mapping_error", { detail, cause });
 
 const isId = (id: string): boolean => id !== "" && id.length <= MAX_ID && id.isWellFormed() && !/\p{Cc}/u.test(id);
 
@@ -23,11 +23,11 @@ export const guardMapping =
     } catch (cause) {
       throw cause instanceof Problem && (cause.code === "mapping_error" || cause.code === "expression_limit")
         ? cause
-        : mappingFault("An expression failed.", cause);
+        : mappingIssue("An expression failed.", cause);
     }
-    if (asks.some(({ id }) => id !== undefined && !isId(id))) throw mappingFault("The id of the resource names nothing.");
-    const unfit = faultOfJson(asks);
-    if (unfit !== undefined) throw mappingFault(`What the mapping gives ${unfit}.`);
-    if (Buffer.byteLength(JSON.stringify(asks)) > MAX_RESULT_BYTES) throw mappingFault("What the mapping gives is too large.");
+    if (asks.some(({ id }) => id !== undefined && !isId(id))) throw mappingIssue("The id of the resource names nothing.");
+    const unfit = issueOfJson(asks);
+    if (unfit !== undefined) throw mappingIssue(`What the mapping gives ${unfit}.`);
+    if (Buffer.byteLength(JSON.stringify(asks)) > MAX_RESULT_BYTES) throw mappingIssue("What the mapping gives is too large.");
     return asks;
   };

@@ -5,7 +5,7 @@ import { encode, headerText, pathText, queryPairs } from "./parameter-styles.ts"
 import { isDotSegment } from "./request-path.ts";
 import { writeBody, type SentBody } from "./request-body.ts";
 import type { HttpDocument } from "./system-document.ts";
-import { compileTemplate, type Template, type TemplateFault } from "./template.ts";
+import { compileTemplate, type Template, type TemplateError } from "./template.ts";
 
 type Operation = HttpDocument["operations"][string];
 type Input = Readonly<Record<string, unknown>>;
@@ -64,7 +64,7 @@ const inputsOf = (operation: Operation): ReadonlySet<string> => {
 };
 
 /** As `request.parameters` and `request.body` say it; what they do not name goes nowhere, but as the body's members where the body has no input. */
-const compileParameters = (operation: Operation, path: readonly (string | number)[], tell: TemplateFault): BindRequest => {
+const compileParameters = (operation: Operation, path: readonly (string | number)[], tell: TemplateError): BindRequest => {
   const { request } = operation;
   const { body } = request;
   const inputs = inputsOf(operation);
@@ -118,7 +118,7 @@ const compileParameters = (operation: Operation, path: readonly (string | number
  * Compiles how arguments become a request: by `request.parameters` and `request.body`, or by `bind`; without either by name: path
  * placeholders first, then the query (GET, DELETE) or the JSON body.
  */
-export const compileRequest = (operation: Operation, path: readonly (string | number)[], tell: TemplateFault): BindRequest => {
+export const compileRequest = (operation: Operation, path: readonly (string | number)[], tell: TemplateError): BindRequest => {
   const { request, bind } = operation;
   if (request.parameters !== undefined || request.body !== undefined) {
     if (bind !== undefined)

@@ -44,7 +44,7 @@ operations:
     request: { method: GET, path: /one }
 ${more}`;
 
-test("every shipped system loads without a fault", async () => {
+test("every shipped system loads without an issue", async () => {
   const loaded = await loadSystems(own, shipped);
   assert.deepEqual(loaded.degraded, []);
   assert.deepEqual(
@@ -53,7 +53,7 @@ test("every shipped system loads without a fault", async () => {
   );
 });
 
-test("all faults of a file are told at once, each with its place and the nearest known word", async (t) => {
+test("all issues of a file are told at once, each with its place and the nearest known word", async (t) => {
   const text = (await readFile(join(shipped, "people.demo.yaml"), "utf8"))
     .replace("owner: group:people-ops", "ownr: group:people-ops")
     .replace('value: "yaml://secret/people/demo#api_key"', "value: plain-text-key")
@@ -62,18 +62,18 @@ test("all faults of a file are told at once, each with its place and the nearest
   const folder = await folderWith(t, { "people.demo.yaml": text });
   await cp(join(shipped, "schemas"), join(folder, "schemas"), { recursive: true });
   const { degraded } = await loadSystems(folder);
-  const faults = degraded[0]?.faults ?? [];
+  const issues = degraded[0]?.issues ?? [];
   const lineOf = (needle: string): number => text.split("\n").findIndex((line) => line.includes(needle)) + 1;
-  assert.deepEqual(faults.map((fault) => `${fault.path} ${fault.file ?? ""}:${fault.line ?? 0}`).toSorted(), [
+  assert.deepEqual(issues.map((issue) => `${issue.path} ${issue.file ?? ""}:${issue.line ?? 0}`).toSorted(), [
     `/auth/value systems/people.demo.yaml:${lineOf("plain-text-key")}`,
     `/defaults/timeout systems/people.demo.yaml:${lineOf("timeout: 10s")}`,
     "/owner systems/people.demo.yaml:3",
     `/ownr systems/people.demo.yaml:${lineOf("ownr:")}`,
     `/provider systems/people.demo.yaml:${lineOf("provider: People")}`,
   ]);
-  const unknown = faults.find((fault) => fault.path === "/ownr");
+  const unknown = issues.find((issue) => issue.path === "/ownr");
   assert.deepEqual([unknown?.column, unknown?.hint], [1, "did you mean owner?"]);
-  assert.ok(!JSON.stringify(faults).includes("plain-text-key"), "a credential is not echoed");
+  assert.ok(!JSON.stringify(issues).includes("plain-text-key"), "a credential is not echoed");
 });
 
 test("an unknown member has the nearest that is known where it stands, at any depth", () => {
@@ -97,7 +97,7 @@ test("an unknown member has the nearest that is known where it stands, at any de
     },
   };
   const read = readSystemText(JSON.stringify(document), "a.yaml");
-  const hints = "faults" in read ? read.faults.filter(({ code }) => code === "unknown").map(({ path, hint }) => [path, hint]) : [];
+  const hints = "issues" in read ? read.issues.filter(({ code }) => code === "unknown").map(({ path, hint }) => [path, hint]) : [];
   assert.deepEqual(Object.fromEntries(hints), {
     "/titel": "did you mean title?",
     "/defaults/dataScop": "did you mean dataScope?",
@@ -127,8 +127,8 @@ test("files that are not plain YAML are refused by their tokens, however deep or
     const folder = await folderWith(t, { "c.d.yaml": text });
     const { degraded, files } = await loadSystems(folder);
     assert.equal(files.length, 0, name);
-    assert.match(degraded[0]?.faults.map((fault) => fault.message).join("\n") ?? "", message, name);
-    for (const fault of degraded[0]?.faults ?? []) assert.equal(fault.file, "systems/c.d.yaml");
+    assert.match(degraded[0]?.issues.map((issue) => issue.message).join("\n") ?? "", message, name);
+    for (const issue of degraded[0]?.issues ?? []) assert.equal(issue.file, "systems/c.d.yaml");
   }
 });
 
@@ -160,7 +160,7 @@ test("a schema reference stays in the folder", async (t) => {
   ]) {
     await writeFile(join(folder, "systems", "a.b.yaml"), small(`    output: { schema: { $ref: "${reference}" } }`));
     const { degraded } = await loadSystems(join(folder, "systems"));
-    assert.match(degraded[0]?.faults[0]?.message ?? "", /a file of this folder/, reference);
+    assert.match(degraded[0]?.issues[0]?.message ?? "", /a file of this folder/, reference);
   }
 });
 
@@ -171,10 +171,10 @@ test("what only compiling can tell is told with its place too", async (t) => {
     assert.ok(file?.document.kind === "http", text);
     return compileHttp({ ...file, document: file.document }, parts);
   };
-  const faultsOf = async (text: string): Promise<string[]> => {
+  const issuesOf = async (text: string): Promise<string[]> => {
     const result = await compiled(text);
     assert.equal(result.kind, "degraded", text);
-    return result.kind === "degraded" ? result.faults.map((fault) => `${fault.path} ${fault.message}`) : [];
+    return result.kind === "degraded" ? result.issues.map((issue) => `${issue.path} ${issue.message}`) : [];
   };
   const cases: [string, RegExp][] = [
     [small("    authz: { resource: employee, action: fire }"), /\/operations\/one\/authz employee\/fire is no pair that is decided/],
@@ -212,7 +212,7 @@ test("what only compiling can tell is told with its place too", async (t) => {
     [small("    input: { type: object, properties: { a: { type: string, pattern: '(?=x)' } } }"), /operations\/one\/input/],
     [small("").replace("baseUrl: http://127.0.0.1:9", "baseUrl: http://127.0.0.1:9\nnetwork: { allow: [0.0.0.0/0] }"), /is no network/],
   ];
-  for (const [text, message] of cases) assert.match((await faultsOf(text)).join("\n"), message);
+  for (const [text, message] of cases) assert.match((await issuesOf(text)).join("\n"), message);
   for (const base of [
     "ftp://x",
     "http://u:p@x.example",
@@ -232,12 +232,12 @@ test("what only compiling can tell is told with its place too", async (t) => {
   }
   assert.equal((await compiled(small("", '"${KNOWN}/api"'))).kind, "tools");
   assert.deepEqual(await compiled(small("", '"${UNSET}/api"')), { kind: "off", name: "UNSET" });
-  assert.match((await faultsOf(small("", '"${HOME}/api"'))).join(), /names HOME, which no setting fills/);
+  assert.match((await issuesOf(small("", '"${HOME}/api"'))).join(), /names HOME, which no setting fills/);
 });
 
 test("a mapping declares no subject inside an item", async (t) => {
   const loaded = async (mapping: string) =>
-    (await loadSystems(await folderWith(t, { "a.b.yaml": small(`    x-authzen-mapping: ${mapping}`) }))).degraded[0]?.faults ?? [];
+    (await loadSystems(await folderWith(t, { "a.b.yaml": small(`    x-authzen-mapping: ${mapping}`) }))).degraded[0]?.issues ?? [];
   const item = "action: { name: list }, resource: { type: employee }";
   assert.deepEqual(await loaded(`{ evaluation: { ${item} } }`), []);
   assert.deepEqual(await loaded(`{ subject: { type: identity, id: $token.sub }, evaluations: [{ ${item} }] }`), []);
@@ -254,7 +254,7 @@ test("answers are cut over HTTP alone", async (t) => {
     settings: { ...parts, servers: noServers, withLoopback: true },
   });
   assert.deepEqual(
-    [loaded, degraded.flatMap(({ faults }) => faults.map(({ path, message }) => [path, message]))],
+    [loaded, degraded.flatMap(({ issues }) => issues.map(({ path, message }) => [path, message]))],
     [[], [["/defaults/response/onExceed", "truncate is there for systems over http alone"]]],
   );
 });

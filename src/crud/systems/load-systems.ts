@@ -1,6 +1,6 @@
 import { readFile, realpath } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
-import type { Fault } from "#contract/problem.ts";
+import type { Issue } from "#contract/problem.ts";
 import type { YamlDocument } from "#parsing/yaml-document.ts";
 import type { DegradedFile } from "#crud/documents/degraded-lines.ts";
 import { documentText, yamlNames } from "#crud/documents/read-folder.ts";
@@ -40,7 +40,7 @@ export const referencesOf =
   };
 
 /** Replaces `output.schema: {$ref: "./..."}` by the file it names. Answers the texts of those files. */
-const readReferences = async (document: SystemDocument, yaml: YamlDocument, read: ReadReference, faults: Fault[]): Promise<References> => {
+const readReferences = async (document: SystemDocument, yaml: YamlDocument, read: ReadReference, issues: Issue[]): Promise<References> => {
   const refs: Record<string, string> = {};
   if (!("operations" in document)) return refs;
   for (const [base, operation] of Object.entries(document.operations)) {
@@ -49,20 +49,20 @@ const readReferences = async (document: SystemDocument, yaml: YamlDocument, read
     const path = ["operations", base, "output", "schema", "$ref"];
     const text = await read(reference);
     if (text === undefined) {
-      faults.push(yaml.fault(path, "must name a file of this folder: ./..."));
+      issues.push(yaml.issue(path, "must name a file of this folder: ./..."));
       continue;
     }
     try {
       operation.output.schema = JSON.parse(text) as Record<string, unknown>;
       refs[reference] = text;
     } catch {
-      faults.push(yaml.fault(path, "names a file that is no JSON"));
+      issues.push(yaml.issue(path, "names a file that is no JSON"));
     }
   }
   return refs;
 };
 
-/** Reads one document; `shown` is how faults name it. A `name` that is undefined is taken from the document. */
+/** Reads one document; `shown` is how issues name it. A `name` that is undefined is taken from the document. */
 export const readSystem = async (given: {
   readonly name: string | undefined;
   readonly text: string;
@@ -76,14 +76,14 @@ export const readSystem = async (given: {
   const { text } = given;
   const name = given.name ?? "";
   const found = await (given.readText ?? readSystemText)(text, given.shown, given.without);
-  if ("faults" in found) return { ...found, name: given.name ?? found.name ?? "" };
+  if ("issues" in found) return { ...found, name: given.name ?? found.name ?? "" };
   const { value: document, yaml } = found;
-  const faults: Fault[] = [];
-  const refs = await readReferences(document, yaml, given.read, faults);
+  const issues: Issue[] = [];
+  const refs = await readReferences(document, yaml, given.read, issues);
   const ownName = `${document.provider}.${document.instance}`;
-  if (given.name !== undefined && ownName !== name) faults.push(yaml.fault(["instance"], "provider and instance must be the file's name"));
-  const owner = { owner: document.owner, at: yaml.fault(["owner"], "") };
-  return faults.length > 0 ? { name: given.name ?? ownName, faults, owner } : { name: ownName, document, yaml, text, refs };
+  if (given.name !== undefined && ownName !== name) issues.push(yaml.issue(["instance"], "provider and instance must be the file's name"));
+  const owner = { owner: document.owner, at: yaml.issue(["owner"], "") };
+  return issues.length > 0 ? { name: given.name ?? ownName, issues, owner } : { name: ownName, document, yaml, text, refs };
 };
 
 const loadFile = async (folder: string, file: string, shown: string): Promise<readonly (SystemFile | DegradedFile)[]> => {
@@ -93,7 +93,7 @@ const loadFile = async (folder: string, file: string, shown: string): Promise<re
 
 /**
  * Reads `*.yaml` of each folder in the order of their names, and shows them as they lie beside the first. A folder that is
- * not there holds no systems; a system that an earlier folder has is a fault of the later file.
+ * not there holds no systems; a system that an earlier folder has is an issue of the later file.
  */
 export const loadSystems = async (...folders: readonly string[]) => {
   const loaded: (SystemFile | DegradedFile)[] = [];
@@ -107,13 +107,13 @@ export const loadSystems = async (...folders: readonly string[]) => {
       else if ("document" in one)
         loaded.push({
           name: one.name,
-          faults: [one.yaml.fault([], "is a system that another folder has under this name; that one counts")],
+          issues: [one.yaml.issue([], "is a system that another folder has under this name; that one counts")],
         });
     }
   }
   return {
     files: loaded.filter((item): item is SystemFile => "document" in item),
     /** Files that do not load; the others are untouched. */
-    degraded: loaded.filter((item): item is DegradedFile => "faults" in item),
+    degraded: loaded.filter((item): item is DegradedFile => "issues" in item),
   };
 };

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Caller } from "#authn/caller.ts";
 import { Problem } from "#contract/problem.ts";
 import { shapeOutput } from "#crud/mcp/call/steps/filter-output.ts";
-import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
+import { UpstreamError } from "#crud/mcp/call/upstream-error.ts";
 import type { Tool, ToolTest } from "#crud/mcp/tool.ts";
 import { createHttpConnector, type HttpOperation, type HttpSystem } from "#crud/upstream/http-connector.ts";
 import type { HttpDocument } from "./system-document.ts";
@@ -13,8 +13,8 @@ const shortened = (value: unknown): string => {
   const text = JSON.stringify(value) ?? "nothing";
   return text.length > 200 ? `${text.slice(0, 200)}...` : text;
 };
-const faultOf = (error: unknown): Problem | undefined =>
-  error instanceof UpstreamFault ? error.problem : error instanceof Problem ? error : undefined;
+const issueOf = (error: unknown): Problem | undefined =>
+  error instanceof UpstreamError ? error.problem : error instanceof Problem ? error : undefined;
 
 const nobody: Omit<Caller, "tenant"> = {
   sub: "person:test",
@@ -69,7 +69,7 @@ export const operationTests = (system: HttpSystem, operation: HttpOperation, too
         try {
           got = { output: await answer() };
         } catch (cause) {
-          const problem = faultOf(cause);
+          const problem = issueOf(cause);
           if (problem === undefined) throw cause;
           got = { error: problem.code };
           why = [problem.options.detail, ...(problem.options.errors ?? []).map(({ path, message }) => `${path} ${message}`)]

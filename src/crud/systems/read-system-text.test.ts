@@ -40,9 +40,9 @@ for (const [what, read, paths] of [
 ] as const)
   test(`a name that is too long is one issue: ${what}`, () => {
     const found = read();
-    assert.ok("faults" in found);
+    assert.ok("issues" in found);
     assert.deepEqual(
-      found.faults.map(({ path }) => path),
+      found.issues.map(({ path }) => path),
       paths,
     );
   });

@@ -20,7 +20,7 @@ import {
   common,
 } from "./operation-members.ts";
 
-/** The shape of `config/systems/<provider>.<instance>.yaml`. Strict: an unknown key is a fault, a wrong word too. */
+/** The shape of `config/systems/<provider>.<instance>.yaml`. Strict: an unknown key is an issue, a wrong word too. */
 
 const loopbackOperation = z.strictObject({
   ...common,

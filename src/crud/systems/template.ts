@@ -4,12 +4,12 @@ import { compileExpression, expressionText, type Expression, type Names } from "
 /** A value of a system file whose `${ ... }` are compiled. An expression that reads an absent member leaves its member out. */
 export type Template = (inputs: CelInputs) => unknown;
 
-export type TemplateFault = (path: readonly (string | number)[], message: string) => void;
+export type TemplateError = (path: readonly (string | number)[], message: string) => void;
 
 type Path = readonly (string | number)[];
 
 /** Compiles an expression at a place of the file; what is wrong with it is told, and it is undefined then. */
-export const compileAt = (text: string, names: Names, path: Path, tell: TemplateFault): Expression | undefined => {
+export const compileAt = (text: string, names: Names, path: Path, tell: TemplateError): Expression | undefined => {
   try {
     return compileExpression(text, names);
   } catch (error) {
@@ -30,8 +30,8 @@ export const compileTexts = (value: unknown, path: Path, compileText: (text: str
   return (inputs) => Object.fromEntries(members.map(([name, item]) => [name, item(inputs)] as const).filter(([, item]) => item !== ABSENT));
 };
 
-/** Compiles every expression in a value; `tell` gets the faults, all of them. */
-export const compileTemplate = (value: unknown, names: Names, path: Path, tell: TemplateFault): Template =>
+/** Compiles every expression in a value; `tell` gets the issues, all of them. */
+export const compileTemplate = (value: unknown, names: Names, path: Path, tell: TemplateError): Template =>
   compileTexts(value, path, (text, at) => {
     const inner = expressionText(text);
     if (inner === undefined) {

@@ -10,7 +10,7 @@ import type { AskMapping } from "#crud/mcp/mapped-call.ts";
 import { compileAuthz } from "./authz-mapping.ts";
 import { compileAuthzenMapping } from "./authzen-mapping.ts";
 import type { HttpDocument, LoopbackDocument, SystemDocument } from "./system-document.ts";
-import { compileTemplate, type Template, type TemplateFault } from "./template.ts";
+import { compileTemplate, type Template, type TemplateError } from "./template.ts";
 
 /** Which rows of an output may leave, and where the columns that decide it stand. */
 export interface RowsOf<T> {
@@ -68,7 +68,7 @@ export interface RuleSource<T> {
   /** Another tool of the system, once all of them are compiled. */
   readonly find: (base: string) => T | undefined;
   readonly path: readonly (string | number)[];
-  readonly tell: TemplateFault;
+  readonly tell: TemplateError;
 }
 
 /** What is decided only with a call's own arguments and sign-in. */

@@ -10,7 +10,7 @@ import { cleanUp } from "#testing/clean-up.ts";
 import { until } from "#testing/until.ts";
 import { compileHttp } from "#crud/systems/compile-http.ts";
 import { readSystem } from "#crud/systems/load-systems.ts";
-import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
+import { UpstreamError } from "#crud/mcp/call/upstream-error.ts";
 import type { Invocation } from "#crud/mcp/tool.ts";
 import { readCeiling } from "./network-rules.ts";
 
@@ -73,16 +73,16 @@ const begin = async (t: TestContext) => {
         now: new Date(),
       } as unknown as Invocation)
     )?.value;
-  const fault = async () => {
+  const failure = async () => {
     const error: unknown = await call().catch((thrown: unknown) => thrown);
-    assert.ok(error instanceof UpstreamFault, String(error));
+    assert.ok(error instanceof UpstreamError, String(error));
     return { code: error.problem.code, effect: error.effect, detail: error.problem.options.detail };
   };
-  return { made, pem, secrets, call, fault, requests: () => requests, hold: (until: Promise<void>) => void (held = until) };
+  return { made, pem, secrets, call, failure, requests: () => requests, hold: (until: Promise<void>) => void (held = until) };
 };
 
 test("a system that asks for a certificate gets Sallyport's own, and the next one as soon as the secret is another", async (t) => {
-  const { made, pem, secrets, call, fault, requests } = await begin(t);
+  const { made, pem, secrets, call, failure, requests } = await begin(t);
   const first = await call();
   assert.deepEqual([await call(), await call("tenant:globex")], [first, first]);
   Object.assign(secrets, pem(made.wrongName));
@@ -90,10 +90,10 @@ test("a system that asks for a certificate gets Sallyport's own, and the next on
   assert.notDeepEqual(second, first);
   const before = requests();
   Object.assign(secrets, pem(made.selfSigned));
-  const { code } = await fault();
+  const { code } = await failure();
   assert.ok(["outcome_unknown", "upstream_error"].includes(code), "the server lets nobody in whom it does not know");
   Object.assign(secrets, pem(made.good), { ca: made.selfSigned.cert.toString() });
-  assert.deepEqual((await fault()).code, "upstream_tls_failed", "nor do we trust a server of another authority");
+  assert.deepEqual((await failure()).code, "upstream_tls_failed", "nor do we trust a server of another authority");
   assert.equal(requests(), before);
   Object.assign(secrets, pem(made.good));
   assert.deepEqual(await call(), first);
@@ -113,7 +113,7 @@ test("a call that waits for its turn while the secret becomes another goes out a
 });
 
 test("what is no certificate, or no key of it, is said by its name and never shown, and nothing is sent", async (t) => {
-  const { made, pem, secrets, fault, requests } = await begin(t);
+  const { made, pem, secrets, failure, requests } = await begin(t);
   const rows: readonly (readonly [change: Record<string, string>, detail: string])[] = [
     [{ cert: "s3cret-cert" }, "auth.cert is no certificate in PEM."],
     [{ cert: made.good.key.toString() }, "auth.cert is no certificate in PEM."],
@@ -124,7 +124,7 @@ test("what is no certificate, or no key of it, is said by its name and never sho
   ];
   for (const [change, detail] of rows) {
     Object.assign(secrets, pem(made.good), change);
-    assert.deepEqual(await fault(), { code: "upstream_auth_failed", effect: "not_sent", detail });
+    assert.deepEqual(await failure(), { code: "upstream_auth_failed", effect: "not_sent", detail });
   }
   assert.equal(requests(), 0);
 });
@@ -133,7 +133,7 @@ test("a certificate is shown over TLS alone", async () => {
   const system = await compiled("http://127.0.0.1:9");
   assert.ok(system.kind === "degraded");
   assert.deepEqual(
-    system.faults.map(({ path, message }) => [path, message]),
+    system.issues.map(({ path, message }) => [path, message]),
     [["/auth/type", "needs a baseUrl of https: certificates are shown in TLS"]],
   );
 });

@@ -1,7 +1,7 @@
 import { createHash, createPrivateKey, X509Certificate } from "node:crypto";
 import type { Dispatcher } from "undici";
 import { Problem } from "#contract/problem.ts";
-import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
+import { UpstreamError } from "#crud/mcp/call/upstream-error.ts";
 import type { Invocation } from "#crud/mcp/tool.ts";
 import type { AuthRules } from "#crud/systems/system-document.ts";
 import type { ClientCertificate } from "./guarded-agent.ts";
@@ -13,7 +13,7 @@ const parsed = <T>(name: string, what: string, read: () => T): T => {
     return read();
   } catch {
     // The library's message may quote what it was given.
-    throw new UpstreamFault(new Problem("upstream_auth_failed", { detail: `auth.${name} is ${what}.` }), "not_sent", { isFinal: true });
+    throw new UpstreamError(new Problem("upstream_auth_failed", { detail: `auth.${name} is ${what}.` }), "not_sent", { isFinal: true });
   }
 };
 
@@ -41,7 +41,7 @@ export const createClientCertificates = ({ cert, key, ca }: Certified, connect: 
     }, RETIRED_MS).unref();
   };
   return {
-    /** Those of the certificate as it is now. Throws `UpstreamFault`, and then nothing was sent. */
+    /** Those of the certificate as it is now. Throws `UpstreamError`, and then nothing was sent. */
     agent: async ({ caller, secret }: Pick<Invocation, "caller" | "secret">): Promise<Dispatcher> => {
       const [shown, own, trusted] = await Promise.all([secret(cert), secret(key), ca === undefined ? undefined : secret(ca)]);
       const certificate = { cert: shown, key: own, ...(trusted === undefined ? {} : { ca: trusted }) };

@@ -11,7 +11,7 @@ import { createMetrics } from "#telemetry/metrics.ts";
 import { loadSystems } from "#crud/systems/load-systems.ts";
 import { compileHttp } from "#crud/systems/compile-http.ts";
 import type { Invocation, Tool, UpstreamAnswer } from "#crud/mcp/tool.ts";
-import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
+import { UpstreamError } from "#crud/mcp/call/upstream-error.ts";
 import { readCeiling } from "./network-rules.ts";
 
 type Answer = (request: IncomingMessage, response: ServerResponse, body: string) => void;
@@ -97,7 +97,7 @@ describe("an HTTP system", () => {
         version: "1",
       },
     );
-    assert.equal(compiled.kind, "tools", JSON.stringify("faults" in compiled ? compiled.faults : ""));
+    assert.equal(compiled.kind, "tools", JSON.stringify("issues" in compiled ? compiled.issues : ""));
     if (compiled.kind !== "tools") return;
     tools = new Map(compiled.tools.map((tool) => [tool.name.split(".").at(-1) ?? "", tool]));
     close = compiled.close;
@@ -135,12 +135,12 @@ describe("an HTTP system", () => {
       ...more,
     });
   };
-  const fault = async (work: Promise<unknown>): Promise<[string, string]> => {
+  const failure = async (work: Promise<unknown>): Promise<[string, string]> => {
     const error: unknown = await work.then(
       () => undefined,
       (thrown: unknown) => thrown,
     );
-    assert.ok(error instanceof UpstreamFault, String(error));
+    assert.ok(error instanceof UpstreamError, String(error));
     return [error.problem.code, error.effect];
   };
   const status =
@@ -173,7 +173,7 @@ describe("an HTTP system", () => {
     answer = status(200, { items: [1], next: null });
     assert.equal((await run("pages")).isCut, false);
     answer = status(200, { items: "none", next: null });
-    assert.deepEqual(await fault(run("pages")), ["output_invalid", "done"]);
+    assert.deepEqual(await failure(run("pages")), ["output_invalid", "done"]);
   });
 
   test("reads pages by number, by offset and by what is left, to their end or their bound", async () => {
@@ -235,7 +235,7 @@ describe("an HTTP system", () => {
       "/base/%2e%2e/other",
       "http://[",
     ]) {
-      assert.deepEqual(await fault(follow(`<${header}>; rel=next`)), ["output_invalid", "done"], header);
+      assert.deepEqual(await failure(follow(`<${header}>; rel=next`)), ["output_invalid", "done"], header);
       assert.equal(seen.length, 1, header);
     }
   });
@@ -247,7 +247,7 @@ describe("an HTTP system", () => {
     assert.deepEqual((await run("read", { id: "1" })).value, { ok: true });
     assert.equal(seen.length, 3);
     left = 1;
-    assert.deepEqual(await fault(run("write", { name: "n" })), ["upstream_error", "failed"]);
+    assert.deepEqual(await failure(run("write", { name: "n" })), ["upstream_error", "failed"]);
     assert.equal(seen.length, 1);
     left = 1;
     assert.deepEqual((await run("keyed")).value, { ok: true });
@@ -263,16 +263,16 @@ describe("an HTTP system", () => {
     answer = () => {};
     await writeFile(join(folder, "up.test.yaml"), system(port, operations, "none", "PT0.1S"));
     await compile();
-    assert.deepEqual(await fault(run("write", { name: "n" })), ["outcome_unknown", "unknown"]);
+    assert.deepEqual(await failure(run("write", { name: "n" })), ["outcome_unknown", "unknown"]);
     await compile();
-    assert.deepEqual(await fault(run("read", { id: "1" })), ["upstream_timeout", "failed"]);
+    assert.deepEqual(await failure(run("read", { id: "1" })), ["upstream_timeout", "failed"]);
     await writeFile(join(folder, "up.test.yaml"), system(port, operations));
     await compile();
     answer = (request) => request.socket.destroy();
-    assert.deepEqual(await fault(run("write", { name: "n" })), ["outcome_unknown", "unknown"]);
+    assert.deepEqual(await failure(run("write", { name: "n" })), ["outcome_unknown", "unknown"]);
     await compile();
     answer = status(504);
-    assert.deepEqual(await fault(run("write", { name: "n" })), ["outcome_unknown", "unknown"]);
+    assert.deepEqual(await failure(run("write", { name: "n" })), ["outcome_unknown", "unknown"]);
     await compile();
   });
 
@@ -301,7 +301,7 @@ describe("an HTTP system", () => {
     ];
     for (const [name, given, expected] of cases) {
       answer = given;
-      assert.deepEqual(await fault(run("read", { id: "1" })), expected, name);
+      assert.deepEqual(await failure(run("read", { id: "1" })), expected, name);
     }
   });
 
@@ -318,11 +318,11 @@ describe("an HTTP system", () => {
         (_request, response) =>
           void response.writeHead(code, headers).end(body);
       answer = bare(404);
-      assert.deepEqual(await fault(run("missing")), ["not_found", "failed"], name);
+      assert.deepEqual(await failure(run("missing")), ["not_found", "failed"], name);
       answer = (request, response, sent) => (seen.length < 3 ? bare(503) : status(200, { ok: true }))(request, response, sent);
       assert.deepEqual((await run("read", { id: "1" })).value, { ok: true }, name);
       answer = bare(name === "more than may come" ? 500 : 422);
-      assert.deepEqual(await fault(run("write")), ["upstream_error", "failed"], name);
+      assert.deepEqual(await failure(run("write")), ["upstream_error", "failed"], name);
     }
   });
 
@@ -343,12 +343,12 @@ describe("an HTTP system", () => {
       assert.deepEqual((await run("read", { id: "1" })).value, JSON.parse(text), encoding);
       assert.match(String(seen[0]?.headers["accept-encoding"]), new RegExp(`\\b${encoding}\\b`));
       answer = packed(encoding, pack(JSON.stringify({ text: "x".repeat(400_000) })));
-      assert.deepEqual(await fault(run("read", { id: "1" })), ["output_too_large", "done"], encoding);
+      assert.deepEqual(await failure(run("read", { id: "1" })), ["output_too_large", "done"], encoding);
     }
     answer = packed("zstd", Buffer.from(text));
-    assert.deepEqual(await fault(run("read", { id: "1" })), ["output_invalid", "done"]);
+    assert.deepEqual(await failure(run("read", { id: "1" })), ["output_invalid", "done"]);
     answer = packed("gzip, gzip", gzipSync(gzipSync(text)));
-    assert.deepEqual(await fault(run("read", { id: "1" })), ["output_invalid", "done"]);
+    assert.deepEqual(await failure(run("read", { id: "1" })), ["output_invalid", "done"]);
   });
 
   test("gives bytes as base64 with their media type where the file says so", async () => {
@@ -371,15 +371,15 @@ describe("an HTTP system", () => {
     answer = status(200, { none: true });
     assert.deepEqual((await run("picture")).value, { none: true }, "JSON stays JSON");
     answer = (_request, response) => void response.writeHead(200, { "content-type": "image/png" }).end(Buffer.alloc(3000));
-    assert.deepEqual(await fault(run("picture")), ["output_too_large", "done"]);
+    assert.deepEqual(await failure(run("picture")), ["output_too_large", "done"]);
   });
 
   test("maps errors as the file says, and reads the price from the answer", async () => {
     answer = status(404, { why: "gone" });
-    assert.deepEqual(await fault(run("mapped")), ["not_found", "failed"]);
+    assert.deepEqual(await failure(run("mapped")), ["not_found", "failed"]);
     assert.equal(seen.length, 1);
     answer = status(404, { why: "else" });
-    assert.deepEqual(await fault(run("mapped")), ["upstream_error", "failed"]);
+    assert.deepEqual(await failure(run("mapped")), ["upstream_error", "failed"]);
     answer = status(200, { usd: 0.0123, answer: 42 });
     assert.deepEqual(await run("priced"), { value: { answer: 42 }, status: 200, isCut: false, costMicro: 12_300n });
   });
@@ -388,8 +388,8 @@ describe("an HTTP system", () => {
     context.mock.timers.enable({ apis: ["Date"] });
     answer = status(500);
     await compile();
-    for (let i = 0; i < 3; i++) assert.deepEqual(await fault(run("write", {})), ["upstream_error", "failed"]);
-    assert.deepEqual(await fault(run("write", {})), ["upstream_circuit_open", "not_sent"]);
+    for (let i = 0; i < 3; i++) assert.deepEqual(await failure(run("write", {})), ["upstream_error", "failed"]);
+    assert.deepEqual(await failure(run("write", {})), ["upstream_circuit_open", "not_sent"]);
     assert.equal(seen.length, 0);
     context.mock.timers.tick(250);
     answer = status(200, { ok: true });
@@ -406,7 +406,7 @@ describe("an HTTP system", () => {
         response.writeHead(code, to === "" ? {} : { location: to }).end();
       };
     answer = led(302, () => "/there");
-    assert.deepEqual(await fault(run("read", { id: "1" })), ["upstream_error", "failed"], "not unless the file says so");
+    assert.deepEqual(await failure(run("read", { id: "1" })), ["upstream_error", "failed"], "not unless the file says so");
     await writeFile(join(folder, "up.test.yaml"), system(port, operations, "same_origin"));
     await compile();
     for (const code of [301, 302, 303, 307, 308]) {
@@ -434,11 +434,11 @@ describe("an HTTP system", () => {
     ];
     for (const [name, code, to, requests] of refused) {
       answer = led(code, () => to);
-      assert.deepEqual(await fault(run("read", { id: "1" })), ["upstream_error", "failed"], name);
+      assert.deepEqual(await failure(run("read", { id: "1" })), ["upstream_error", "failed"], name);
       assert.equal(seen.length, requests, name);
     }
     answer = led(307, () => "/there");
-    assert.deepEqual(await fault(run("write", {})), ["upstream_error", "failed"]);
+    assert.deepEqual(await failure(run("write", {})), ["upstream_error", "failed"]);
     assert.equal(seen.length, 1, "what a write is sent to is its file's to say");
     await writeFile(join(folder, "up.test.yaml"), system(port, operations));
     await compile();
@@ -448,13 +448,13 @@ describe("an HTTP system", () => {
     await cp(join(folder, "up.test.yaml"), join(folder, "keep"), {});
     await writeFile(join(folder, "up.test.yaml"), system(1, operations));
     await compile();
-    assert.deepEqual(await fault(run("write", {})), ["upstream_error", "not_sent"]);
+    assert.deepEqual(await failure(run("write", {})), ["upstream_error", "not_sent"]);
     await writeFile(
       join(folder, "up.test.yaml"),
       system((server.address() as AddressInfo).port, operations).replace("127.0.0.1/32", "10.0.0.0/8"),
     );
     await compile();
-    assert.deepEqual(await fault(run("read", { id: "1" })), ["upstream_error", "not_sent"]);
+    assert.deepEqual(await failure(run("read", { id: "1" })), ["upstream_error", "not_sent"]);
     assert.equal(seen.length, 0);
   });
 });

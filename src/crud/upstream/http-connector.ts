@@ -2,7 +2,7 @@ import type { Dispatcher } from "undici";
 import { withDoubles } from "#contract/exact-numbers.ts";
 import { Problem } from "#contract/problem.ts";
 import { microFromUsd } from "#contract/ids.ts";
-import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
+import { UpstreamError } from "#crud/mcp/call/upstream-error.ts";
 import type { Connector, Invocation, UpstreamAnswer } from "#crud/mcp/tool.ts";
 import { createYieldingOfLong } from "#http/yielding.ts";
 import { ABSENT, celInputs } from "#parsing/cel.ts";
@@ -59,22 +59,22 @@ const retryAfterMs = (headers: Readonly<Record<string, string>>): number | undef
 const readable = ({ status, headers, body }: ExchangeReply) => ({ status, headers, body });
 
 /** A status that is no success, as the file maps it or as what it is. */
-const refusalOf = (operation: HttpOperation, reply: ExchangeReply, inputs: ExpressionInputs): UpstreamFault | undefined => {
+const refusalOf = (operation: HttpOperation, reply: ExchangeReply, inputs: ExpressionInputs): UpstreamError | undefined => {
   const more = { status: reply.status, retryAfterMs: retryAfterMs(reply.headers) };
   const prepared = operation.errors.length === 0 ? undefined : celInputs({ ...inputs, response: readable(reply) });
   const mapped = prepared === undefined ? undefined : operation.errors.find((row) => row.when.evaluate(prepared) === true);
-  if (mapped !== undefined) return new UpstreamFault(new Problem(mapped.as), "failed", { ...more, isFinal: !mapped.isRetryable });
+  if (mapped !== undefined) return new UpstreamError(new Problem(mapped.as), "failed", { ...more, isFinal: !mapped.isRetryable });
   if (reply.status >= 200 && reply.status < 300) return undefined;
   // A gateway in front of the upstream gives these answers when it has lost the real one.
   if ((reply.status === 502 || reply.status === 504) && !operation.isReadOnly)
-    return new UpstreamFault(new Problem("outcome_unknown"), "unknown", more);
+    return new UpstreamError(new Problem("outcome_unknown"), "unknown", more);
   const detail = reply.status < 400 ? "The upstream redirected." : `The upstream answered ${reply.status}.`;
   const isPassing = reply.status >= 500 || [408, 425, 429].includes(reply.status) || operation.retry?.on.includes(reply.status) === true;
-  return new UpstreamFault(new Problem("upstream_error", { detail }), "failed", { ...more, isFinal: !isPassing });
+  return new UpstreamError(new Problem("upstream_error", { detail }), "failed", { ...more, isFinal: !isPassing });
 };
 
-const astray = (detail: string, status: number): UpstreamFault =>
-  new UpstreamFault(new Problem("upstream_error", { detail }), "failed", { status, isFinal: true });
+const astray = (detail: string, status: number): UpstreamError =>
+  new UpstreamError(new Problem("upstream_error", { detail }), "failed", { status, isFinal: true });
 
 /** Makes the connector of one operation: bind, authenticate, exchange (pages), select. */
 export const createHttpConnector = (system: HttpSystem, operation: HttpOperation): Connector => {
@@ -159,7 +159,7 @@ export const createHttpConnector = (system: HttpSystem, operation: HttpOperation
     try {
       return await work();
     } catch (error) {
-      throw error instanceof Problem ? new UpstreamFault(error, "done") : error;
+      throw error instanceof Problem ? new UpstreamError(error, "done") : error;
     }
   };
 

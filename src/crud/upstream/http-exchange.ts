@@ -3,7 +3,7 @@ import { Problem } from "#contract/problem.ts";
 import { gatherBytes } from "#http/read-bytes.ts";
 import { untrustedCode } from "#http/trusting-fetch.ts";
 import { wasNeverSent } from "#http/was-never-sent.ts";
-import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
+import { UpstreamError } from "#crud/mcp/call/upstream-error.ts";
 import { ACCEPTED_ENCODINGS, readAnswer, tooLarge, type AnswerBody } from "./answer-body.ts";
 import { AddressRefused } from "./guarded-agent.ts";
 
@@ -32,29 +32,29 @@ const codeOf = (error: unknown): string => {
   return typeof code === "string" ? code : "";
 };
 
-const transportFault = (error: unknown, exchange: Exchange): UpstreamFault => {
+const transportError = (error: unknown, exchange: Exchange): UpstreamError => {
   if (error instanceof AddressRefused) {
     const detail =
       error.reason === "not_found"
         ? "The upstream's name is not known."
         : "The upstream's address may not be dialled: one that is not public only where an administrator names it in network.allow of the system.";
-    return new UpstreamFault(new Problem("upstream_error", { detail, cause: error }), "not_sent", {
+    return new UpstreamError(new Problem("upstream_error", { detail, cause: error }), "not_sent", {
       isFinal: error.reason !== "not_found",
     });
   }
   const code = codeOf(error);
   if (untrustedCode(error) !== undefined)
-    return new UpstreamFault(new Problem("upstream_tls_failed", { cause: error }), "not_sent", { isFinal: true });
+    return new UpstreamError(new Problem("upstream_tls_failed", { cause: error }), "not_sent", { isFinal: true });
   if (wasNeverSent(error))
-    return new UpstreamFault(new Problem("upstream_error", { detail: "The upstream cannot be reached.", cause: error }), "not_sent");
-  if (!exchange.isReadOnly) return new UpstreamFault(new Problem("outcome_unknown", { cause: error }), "unknown");
+    return new UpstreamError(new Problem("upstream_error", { detail: "The upstream cannot be reached.", cause: error }), "not_sent");
+  if (!exchange.isReadOnly) return new UpstreamError(new Problem("outcome_unknown", { cause: error }), "unknown");
   const isLate = exchange.signal.aborted || /Timeout|Abort/.test((error as Error).name) || code.endsWith("_TIMEOUT");
-  return new UpstreamFault(new Problem(isLate ? "upstream_timeout" : "upstream_error", { cause: error }), "failed");
+  return new UpstreamError(new Problem(isLate ? "upstream_timeout" : "upstream_error", { cause: error }), "failed");
 };
 
 /**
  * One request at an upstream, one attempt. Never follows a redirect, reads at most `maxBytes`, unpacked too. Any status is
- * an answer; faults are `UpstreamFault`s that say whether anything was sent.
+ * an answer; issues are `UpstreamError`s that say whether anything was sent.
  */
 export const exchangeHttp = async (agent: Dispatcher, exchange: Exchange): Promise<ExchangeReply> => {
   const signal = AbortSignal.any([exchange.signal, AbortSignal.timeout(exchange.timeoutMs)]);
@@ -76,14 +76,14 @@ export const exchangeHttp = async (agent: Dispatcher, exchange: Exchange): Promi
         Array.isArray(value) ? ((name === "link" ? value.join(", ") : value[0]) ?? "") : (value ?? ""),
       ]),
     );
-    const beyond = (): UpstreamFault => new UpstreamFault(tooLarge(exchange.maxBytes), "done", { isFinal: true });
+    const beyond = (): UpstreamError => new UpstreamError(tooLarge(exchange.maxBytes), "done", { isFinal: true });
     const read = gatherBytes(response.body, exchange.maxBytes, beyond).then((bytes) => readAnswer(bytes, headers, exchange));
     if (status >= 200 && status < 300) return { status, headers, ...(await read) };
     // What came with another status and cannot be read is as good as none: the status says what became of it.
     return { status, headers, ...(await read.catch((): AnswerBody => ({ body: null }))) };
   } catch (error) {
-    if (error instanceof UpstreamFault) throw error;
-    if (!(error instanceof Problem)) throw transportFault(error, exchange);
-    throw new UpstreamFault(error, "done", { status, isFinal: true });
+    if (error instanceof UpstreamError) throw error;
+    if (!(error instanceof Problem)) throw transportError(error, exchange);
+    throw new UpstreamError(error, "done", { status, isFinal: true });
   }
 };

@@ -4,7 +4,7 @@ import type { Endpoint } from "#contract/endpoint.ts";
 import { searchNodesWithMetadata, shortestPath } from "#contract/membership.ts";
 import { Problem } from "#contract/problem.ts";
 import { onBehalfOf, type MembershipParts } from "#crud/ask-membership.ts";
-import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
+import { UpstreamError } from "#crud/mcp/call/upstream-error.ts";
 import type { Connector } from "#crud/mcp/tool.ts";
 
 type Readable = Endpoint<z.ZodType, z.ZodType, z.ZodUndefined, z.ZodType>;
@@ -38,14 +38,14 @@ export const createLoopbackConnector = (parts: MembershipParts, name: string): C
       },
       signal: call.signal,
     }).catch((error: unknown) => {
-      throw new UpstreamFault(faultOf(error), "failed", error instanceof Problem ? { status: error.status } : {});
+      throw new UpstreamError(issueOf(error), "failed", error instanceof Problem ? { status: error.status } : {});
     });
     return { value, status: 200 };
   };
 };
 
 /** A refusal keeps its code where a tool's caller may know it; anything else is the upstream's error. */
-const faultOf = (error: unknown): Problem => {
+const issueOf = (error: unknown): Problem => {
   if (!(error instanceof Problem)) return new Problem("upstream_error", { cause: error });
   if (error.code === "not_found" || error.code === "access_denied") return new Problem(error.code, { cause: error });
   if (error.code === "unprocessable" || error.code === "unknown_parameter")

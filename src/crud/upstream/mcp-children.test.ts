@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { test, type TestContext } from "node:test";
 import type { Invocation } from "#crud/mcp/tool.ts";
-import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
+import { UpstreamError } from "#crud/mcp/call/upstream-error.ts";
 import { isAlive } from "#store/is-alive.ts";
 import { silentLog, type Log } from "#telemetry/log.ts";
 import { until } from "#testing/until.ts";
@@ -220,7 +220,7 @@ test("a call that comes while an idle child is being ended does not meet it", as
 test("what was sent before the end is not sent again: its outcome is unknown", async (t) => {
   const { call, log } = await world(t);
   await call("any");
-  await assert.rejects(call("dies"), (error) => error instanceof UpstreamFault && error.effect === "unknown");
+  await assert.rejects(call("dies"), (error) => error instanceof UpstreamError && error.effect === "unknown");
   assert.equal((await log()).filter(([name]) => name === "dies").length, 1);
   assert.ok((await call("any")) > 0);
 });
@@ -230,7 +230,7 @@ const refusal = async (work: Promise<unknown>): Promise<readonly [code: string, 
     () => undefined,
     (thrown: unknown) => thrown,
   );
-  assert.ok(error instanceof UpstreamFault, String(error));
+  assert.ok(error instanceof UpstreamError, String(error));
   return [error.problem.code, error.effect];
 };
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/client";
 import { Problem } from "#contract/problem.ts";
 import type { Log } from "#telemetry/log.ts";
-import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
+import { UpstreamError } from "#crud/mcp/call/upstream-error.ts";
 import type { Launch } from "#crud/servers/sandbox.ts";
 import type { ChildPlaces, PlacedChild } from "./child-places.ts";
 import { createStdioTransport, isNotSent } from "./stdio-transport.ts";
@@ -31,7 +31,7 @@ export interface ChildrenParts {
 export interface Children {
   /**
    * Runs work with the child of a key; starts it if there is none. Work that throws what `isNotSent` tells is run once more, with a
-   * fresh child. Throws `UpstreamFault` `not_sent` if it cannot be run.
+   * fresh child. Throws `UpstreamError` `not_sent` if it cannot be run.
    */
   use<T>(key: string, work: (client: Client) => Promise<T>): Promise<T>;
   readonly running: number;
@@ -53,8 +53,8 @@ const PROBE_MS = 3000;
 /** A message of so many bytes, all of small values, is read within some thirty milliseconds; no more leaves of an answer than half of it. */
 const MAX_MESSAGE_BYTES = 2_097_152;
 
-const cannotStart = (detail: string, cause?: unknown): UpstreamFault =>
-  new UpstreamFault(new Problem("upstream_error", { detail, cause }), "not_sent");
+const cannotStart = (detail: string, cause?: unknown): UpstreamError =>
+  new UpstreamError(new Problem("upstream_error", { detail, cause }), "not_sent");
 
 /**
  * MCP servers as children, one a key (tenant or principal): started at the first use, stopped when idle, restarted after death. Of
@@ -139,7 +139,7 @@ export const createChildren = (parts: ChildrenParts): Children => {
     if (again !== undefined) return again;
     if (ending.has(key)) return childOf(key);
     if (!parts.places.hasCapacity(tenant))
-      throw new UpstreamFault(new Problem("overloaded", { detail: "Too many upstream processes run." }), "not_sent");
+      throw new UpstreamError(new Problem("overloaded", { detail: "Too many upstream processes run." }), "not_sent");
     const child: Child = {
       ...start(key, () => void retire(key, child)),
       tenant,
@@ -166,7 +166,7 @@ export const createChildren = (parts: ChildrenParts): Children => {
     child.busy++;
     try {
       const client = await child.client.catch((error: unknown) => {
-        throw error instanceof UpstreamFault ? error : cannotStart("The upstream process does not start.", error);
+        throw error instanceof UpstreamError ? error : cannotStart("The upstream process does not start.", error);
       });
       return await work(client);
     } catch (error) {

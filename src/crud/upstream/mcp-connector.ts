@@ -1,7 +1,7 @@
 import { ProtocolError, SdkError, SdkErrorCode } from "@modelcontextprotocol/client";
 import { parseLosslessJson, sentJson } from "#contract/exact-numbers.ts";
 import { Problem } from "#contract/problem.ts";
-import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
+import { UpstreamError } from "#crud/mcp/call/upstream-error.ts";
 import type { Connector, Invocation } from "#crud/mcp/tool.ts";
 import type { McpDocument } from "#crud/systems/system-document.ts";
 import type { Children } from "./mcp-children.ts";
@@ -44,10 +44,10 @@ export const createMcpConnector = (options: {
   readonly maxBytes: number;
   readonly isReadOnly: boolean;
 }): Connector => {
-  const lost = (cause: unknown): UpstreamFault =>
+  const lost = (cause: unknown): UpstreamError =>
     options.isReadOnly
-      ? new UpstreamFault(new Problem("upstream_timeout", { cause }), "failed")
-      : new UpstreamFault(new Problem("outcome_unknown", { cause }), "unknown");
+      ? new UpstreamError(new Problem("upstream_timeout", { cause }), "failed")
+      : new UpstreamError(new Problem("outcome_unknown", { cause }), "unknown");
   return (call) =>
     options.children.use(childKey(options.isolation, call), async (client) => {
       const result = await client
@@ -60,21 +60,21 @@ export const createMcpConnector = (options: {
         )
         .catch((error: unknown) => {
           // The children see to it that it is sent to a fresh one.
-          if (isNotSent(error) || error instanceof UpstreamFault) throw error;
+          if (isNotSent(error) || error instanceof UpstreamError) throw error;
           if (isNoResult(error))
-            throw new UpstreamFault(
+            throw new UpstreamError(
               new Problem("output_invalid", { detail: "What the server answered is no result of a tool.", cause: error }),
               "done",
             );
           if (!ProtocolError.isInstance(error)) throw lost(error);
-          if (error.code === ANSWER_TOO_LARGE) throw new UpstreamFault(tooLarge(options.maxBytes), "done", { isFinal: true });
-          throw new UpstreamFault(new Problem("upstream_error", { detail: error.message.slice(0, MAX_DETAIL), cause: error }), "failed");
+          if (error.code === ANSWER_TOO_LARGE) throw new UpstreamError(tooLarge(options.maxBytes), "done", { isFinal: true });
+          throw new UpstreamError(new Problem("upstream_error", { detail: error.message.slice(0, MAX_DETAIL), cause: error }), "failed");
         });
       if (Buffer.byteLength(JSON.stringify(result)) > options.maxBytes)
-        throw new UpstreamFault(tooLarge(options.maxBytes), "done", { isFinal: true });
+        throw new UpstreamError(tooLarge(options.maxBytes), "done", { isFinal: true });
       const content = (result.content ?? []) as Content;
       if (result.isError === true) {
-        throw new UpstreamFault(
+        throw new UpstreamError(
           new Problem("upstream_error", { detail: textOf(content).slice(0, MAX_DETAIL) || "The upstream says that it failed." }),
           "failed",
         );

@@ -70,7 +70,7 @@ test("an allowed private address may be dialled, Sallyport's own ports and metad
   assert.equal(refuseAddress("::ffff:127.0.0.1", 8090, "http:", open), undefined);
   assert.equal(refuseAddress("10.0.0.1", 8090, "http:", open), "not_public");
   for (const address of ["127.0.0.1", "::1", "::ffff:127.0.0.1"])
-    assert.equal(refuseAddress(address, 8082, "http:", open), "house_port", address);
+    assert.equal(refuseAddress(address, 8082, "http:", open), "internal_port", address);
   assert.equal(refuseAddress("169.254.169.254", 80, "http:", open), "metadata");
 });
 

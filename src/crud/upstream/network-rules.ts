@@ -33,7 +33,7 @@ export const beyondCeiling = ({ networks }: NetworkCeiling): string => {
 };
 
 /** What a target is refused for; `undefined` = it may be dialled. */
-export type NetworkRefusal = "metadata" | "not_public" | "house_port" | "plain_http" | "not_an_address";
+export type NetworkRefusal = "metadata" | "not_public" | "internal_port" | "plain_http" | "not_an_address";
 
 const metadata = listOf(...metadataNetworks);
 
@@ -87,7 +87,7 @@ export const refuseAddress = (address: string, port: number, protocol: string, r
   if (isIn(metadata, judged)) return "metadata";
   const isAllowed = isIn(rules.allow, judged) && isIn(rules.ceiling.blocks, judged);
   const isPrivate = isIn(notPublic, judged);
-  if (isPrivate && rules.internalPorts.has(port)) return "house_port";
+  if (isPrivate && rules.internalPorts.has(port)) return "internal_port";
   if (isPrivate && !isAllowed) return "not_public";
   return protocol === "http:" && !(isPrivate && isAllowed) ? "plain_http" : undefined;
 };

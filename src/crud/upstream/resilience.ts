@@ -14,7 +14,7 @@ import { Problem } from "#contract/problem.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import { createFailureWindow, tellBreaker } from "#http/breaker.ts";
 import { createLocalBuckets, type Rate } from "#http/token-buckets.ts";
-import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
+import { UpstreamError } from "#crud/mcp/call/upstream-error.ts";
 import type { CircuitRules, ConcurrencyRules, RateLimitRules, RetryRules } from "#crud/systems/system-limits.ts";
 
 export interface ResilienceParts {
@@ -41,22 +41,22 @@ export type Resilience = <T>(run: Run<T>) => Promise<T>;
 
 /** What tells that an upstream is unwell; a refusal of one request does not. */
 const isTrouble = (error: unknown): boolean =>
-  error instanceof UpstreamFault && !error.isFinal && (error.status === undefined || error.status >= 500);
+  error instanceof UpstreamError && !error.isFinal && (error.status === undefined || error.status >= 500);
 
-const notSent = (code: "overloaded" | "rate_limited" | "upstream_circuit_open", retryAfterMs: number, cause?: unknown): UpstreamFault =>
-  new UpstreamFault(
+const notSent = (code: "overloaded" | "rate_limited" | "upstream_circuit_open", retryAfterMs: number, cause?: unknown): UpstreamError =>
+  new UpstreamError(
     new Problem(code, { headers: { "retry-after": String(Math.max(1, Math.ceil(retryAfterMs / 1000))) }, cause }),
     "not_sent",
   );
 
 const isRetried = (rules: RetryRules, error: unknown): boolean => {
-  return error instanceof UpstreamFault && !error.isFinal && rules.on.includes(error.status ?? "network");
+  return error instanceof UpstreamError && !error.isFinal && rules.on.includes(error.status ?? "network");
 };
 
 const backoff = (rules: RetryRules) =>
   new DelegateBackoff<IRetryBackoffContext<unknown>>(({ attempt, result }) => {
     const error = "error" in result ? result.error : undefined;
-    const asked = rules.honourRetryAfter && error instanceof UpstreamFault ? (error.retryAfterMs ?? 0) : 0;
+    const asked = rules.honourRetryAfter && error instanceof UpstreamError ? (error.retryAfterMs ?? 0) : 0;
     const max = Math.min(rules.cap, rules.base * 2 ** (attempt - 1));
     return Math.min(rules.cap, Math.max(asked, Math.random() * max));
   });

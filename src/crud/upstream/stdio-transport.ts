@@ -13,7 +13,7 @@ import { Problem } from "#contract/problem.ts";
 import { isObject } from "#contract/is-object.ts";
 import { strictJsonSteps } from "#http/strict-json.ts";
 import { atOnce, createYieldingOfLong, yielding } from "#http/yielding.ts";
-import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
+import { UpstreamError } from "#crud/mcp/call/upstream-error.ts";
 import type { Launch } from "#crud/servers/sandbox.ts";
 import { answeredBy, createMessageLines, endsOf, type LongLine } from "./message-lines.ts";
 
@@ -220,7 +220,7 @@ export const createStdioTransport = (options: StdioOptions): Transport & { reado
       new Promise((resolve, reject) => {
         if (child === undefined || isClosed) return reject(notSent());
         if (child.stdin.writableLength > MAX_UNREAD_BYTES)
-          return reject(new UpstreamFault(new Problem("overloaded", { detail: "The upstream process reads too slowly." }), "not_sent"));
+          return reject(new UpstreamError(new Problem("overloaded", { detail: "The upstream process reads too slowly." }), "not_sent"));
         child.stdin.write(serializeMessage(message), (error) =>
           error === null || error === undefined ? resolve() : reject(notSent(error)),
         );

@@ -6,7 +6,7 @@ import { cleanUp } from "#testing/clean-up.ts";
 import { serverUpstream } from "#testing/http-upstream.ts";
 import { compileHttp } from "#crud/systems/compile-http.ts";
 import { readSystem } from "#crud/systems/load-systems.ts";
-import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
+import { UpstreamError } from "#crud/mcp/call/upstream-error.ts";
 import { createGuardedAgent } from "./guarded-agent.ts";
 import { parseNetworks, readCeiling } from "./network-rules.ts";
 import { createSystemTokens } from "./system-tokens.ts";
@@ -88,15 +88,15 @@ const begin = async (t: TestContext, more: Given = {}) => {
     });
     return api.seen.at(-1)?.headers.authorization;
   };
-  const fault = async (name?: string): Promise<readonly unknown[]> => {
+  const failure = async (name?: string): Promise<readonly unknown[]> => {
     const error: unknown = await call(name).then(
       () => undefined,
       (thrown: unknown) => thrown,
     );
-    assert.ok(error instanceof UpstreamFault, String(error));
+    assert.ok(error instanceof UpstreamError, String(error));
     return [error.problem.code, error.effect];
   };
-  return { api, clock, call, fault, concealed, ...rest };
+  return { api, clock, call, failure, concealed, ...rest };
 };
 
 test("a token is had by client credentials, kept for its tenant until half a minute before its end, and concealed", async (t) => {
@@ -117,7 +117,7 @@ test("a token is had by client credentials, kept for its tenant until half a min
 });
 
 test("a token that the system does not take is dropped, and the call tried once with another, a write too", async (t) => {
-  const { api, issuer, call, fault } = await begin(t);
+  const { api, issuer, call, failure } = await begin(t);
   const ok = api.answer;
   const refuse = (...tokens: readonly string[]): void => {
     api.answer = (request, response) =>
@@ -131,7 +131,7 @@ test("a token that the system does not take is dropped, and the call tried once 
   assert.equal(await call(), "Bearer t2");
   assert.equal(issuer.seen.length, 2);
   refuse("Bearer t2", "Bearer t3");
-  assert.deepEqual(await fault(), ["upstream_error", "failed"]);
+  assert.deepEqual(await failure(), ["upstream_error", "failed"]);
   assert.equal(issuer.seen.length, 3);
 });
 
@@ -142,9 +142,9 @@ for (const [name, status, body] of [
   ["gives a token that is no header", 200, { access_token: "a\r\nb: c", token_type: "Bearer" }],
 ] as const)
   test(`nothing is sent to the system where the token endpoint ${name}`, async (t) => {
-    const { api, fault, answerTokens } = await begin(t);
+    const { api, failure, answerTokens } = await begin(t);
     answerTokens(() => ({ status, body }));
-    assert.deepEqual(await fault("write"), ["upstream_auth_failed", "not_sent"]);
+    assert.deepEqual(await failure("write"), ["upstream_auth_failed", "not_sent"]);
     assert.equal(api.seen.length, 0);
   });
 
@@ -153,13 +153,13 @@ for (const [name, tokenUrl] of [
   ["where nothing listens", "http://127.0.0.1:1/token"],
 ] as const)
   test(`a token endpoint at an address ${name} is not asked, and nothing is sent to the system`, async (t) => {
-    const { api, fault } = await begin(t, { tokenUrl });
-    assert.deepEqual(await fault("write"), ["upstream_error", "not_sent"]);
+    const { api, failure } = await begin(t, { tokenUrl });
+    assert.deepEqual(await failure("write"), ["upstream_error", "not_sent"]);
     assert.equal(api.seen.length, 0);
   });
 
 const METADATA = "is an address of cloud metadata, which is never dialled";
-const HOUSE = "is a port of this deployment, which is never dialled";
+const PORT_ISSUE = "is a port of this deployment, which is never dialled";
 for (const [tokenUrl, says] of [
   ["http://169.254.169.254/token", METADATA],
   ["https://169.254.169.254/token", METADATA],
@@ -172,12 +172,12 @@ for (const [tokenUrl, says] of [
   ["http://[64:ff9b::a9fe:a9fe]/token", METADATA],
   ["http://100.100.100.200/token", METADATA],
   ["http://[fd00:ec2::254]/token", METADATA],
-  ["http://127.0.0.1:8080/token", HOUSE],
-  ["http://localhost:8080/token", HOUSE],
-  ["http://idp.localhost:8080/token", HOUSE],
-  ["http://2130706433:8080/token", HOUSE],
-  ["http://[::ffff:127.0.0.1]:8080/token", HOUSE],
-  ["http://[::1]:8080/token", HOUSE],
+  ["http://127.0.0.1:8080/token", PORT_ISSUE],
+  ["http://localhost:8080/token", PORT_ISSUE],
+  ["http://idp.localhost:8080/token", PORT_ISSUE],
+  ["http://2130706433:8080/token", PORT_ISSUE],
+  ["http://[::ffff:127.0.0.1]:8080/token", PORT_ISSUE],
+  ["http://[::1]:8080/token", PORT_ISSUE],
   ["http://user:pw@127.0.0.1/token", "names a user"],
 ] as const)
   test(`a system with the token endpoint ${tokenUrl} is refused at its place, whatever its networks allow`, async (t) => {
@@ -185,22 +185,22 @@ for (const [tokenUrl, says] of [
     const { compiled } = await build(t, { tokenUrl, allow, internalPorts: [8080] });
     if (compiled.kind !== "degraded") throw new Error(compiled.kind);
     assert.deepEqual(
-      compiled.faults.map(({ path, message }) => [path, message]),
+      compiled.issues.map(({ path, message }) => [path, message]),
       [["/auth/tokenUrl", says]],
     );
   });
 
-for (const [what, answer, housePort, reason] of [
+for (const [what, answer, internalPort, reason] of [
   ["metadata", "169.254.169.254", undefined, "metadata"],
   ["metadata behind an allowed address", "::ffff:169.254.169.254", undefined, "metadata"],
-  ["a port of Sallyport", "127.0.0.1", 443, "house_port"],
+  ["a port of Sallyport", "127.0.0.1", 443, "internal_port"],
 ] as const)
   test(`a token endpoint whose name leads to ${what} is not asked, and the credential stays here`, async (t) => {
     const agent = createGuardedAgent({
       rules: {
         allow: parseNetworks(["127.0.0.1/32", "169.254.0.0/16"], readCeiling(["0.0.0.0/0", "::/0"])).blocks,
         ceiling: readCeiling(["0.0.0.0/0", "::/0"]),
-        internalPorts: new Set(housePort === undefined ? [] : [housePort]),
+        internalPorts: new Set(internalPort === undefined ? [] : [internalPort]),
       },
       resolve: async () => [{ address: answer }],
     });
@@ -212,15 +212,15 @@ for (const [what, answer, housePort, reason] of [
     );
     const call = { caller: callerOf("tenant:acme"), secret: async () => "s3cret", signal: new AbortController().signal };
     const error: unknown = await tokens.token(call).catch((thrown: unknown) => thrown);
-    assert.ok(error instanceof UpstreamFault, String(error));
+    assert.ok(error instanceof UpstreamError, String(error));
     assert.deepEqual([error.effect, error.problem.code], ["not_sent", "upstream_error"]);
     const causes = [error.problem, error.problem.options.cause].map(String).join(" ");
     assert.match(causes, new RegExp(reason));
   });
 
 test("a token endpoint that sends elsewhere is not followed, and what it sent there is not asked", async (t) => {
-  const { api, issuer, fault } = await begin(t);
+  const { api, issuer, failure } = await begin(t);
   issuer.answer = (_request, response) => void response.writeHead(307, { location: `${api.url}/token` }).end();
-  assert.deepEqual(await fault("write"), ["upstream_auth_failed", "not_sent"]);
+  assert.deepEqual(await failure("write"), ["upstream_auth_failed", "not_sent"]);
   assert.deepEqual([issuer.seen.length, api.seen.length], [1, 0]);
 });

@@ -8,7 +8,7 @@ import {
   type ForeignToken,
 } from "#authn/client-credentials.ts";
 import { Problem } from "#contract/problem.ts";
-import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
+import { UpstreamError } from "#crud/mcp/call/upstream-error.ts";
 import type { Invocation } from "#crud/mcp/tool.ts";
 import type { AuthRules } from "#crud/systems/system-document.ts";
 import { exchangeHttp } from "./http-exchange.ts";
@@ -17,8 +17,8 @@ type Client = Extract<AuthRules, { readonly type: "oauth2_client" }>;
 
 const TIMEOUT_MS = 10_000;
 
-const refused = (detail: string): UpstreamFault =>
-  new UpstreamFault(new Problem("upstream_auth_failed", { detail }), "not_sent", { isFinal: true });
+const refused = (detail: string): UpstreamError =>
+  new UpstreamError(new Problem("upstream_auth_failed", { detail }), "not_sent", { isFinal: true });
 
 /** Access tokens of one system, by client credentials (RFC 6749 4.4); each tenant has its own. */
 export const createSystemTokens = (
@@ -44,7 +44,7 @@ export const createSystemTokens = (
       // Several calls may wait for it: none of them ends it.
       signal: new AbortController().signal,
     }).catch((error: unknown) => {
-      throw error instanceof UpstreamFault ? new UpstreamFault(error.problem, "not_sent", { isFinal: error.isFinal }) : error;
+      throw error instanceof UpstreamError ? new UpstreamError(error.problem, "not_sent", { isFinal: error.isFinal }) : error;
     });
     if (reply.status !== 200) throw refused(`The token endpoint answered ${reply.status}.`);
     const read = readForeignToken(reply.body, asked);
@@ -55,7 +55,7 @@ export const createSystemTokens = (
   const within = async (work: Promise<string>, signal: AbortSignal): Promise<string> => {
     setMaxListeners(0, signal);
     const { promise, reject } = Promise.withResolvers<never>();
-    const end = (): void => reject(new UpstreamFault(new Problem("upstream_timeout"), "not_sent", { isFinal: true }));
+    const end = (): void => reject(new UpstreamError(new Problem("upstream_timeout"), "not_sent", { isFinal: true }));
     if (signal.aborted) end();
     signal.addEventListener("abort", end);
     try {
@@ -66,7 +66,7 @@ export const createSystemTokens = (
   };
 
   return {
-    /** Throws `UpstreamFault`: nothing was sent to the system then. */
+    /** Throws `UpstreamError`: nothing was sent to the system then. */
     token: async (call: Pick<Invocation, "caller" | "secret" | "signal">): Promise<string> => {
       const { tenant } = call.caller;
       const own = held.get(tenant) ?? createHeldToken(now);

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Problem } from "#contract/problem.ts";
 import { createYielding } from "#http/yielding.ts";
 import { statement, type Database, type Sql, type TransactionSql } from "#store/database.ts";
-import { SqlFault } from "#store/sql-fault.ts";
+import { SqlError } from "#store/sql-error.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { EventDraft } from "#events/event-draft.ts";
 import { emit, type SinkInUse, type StreamHead } from "#events/emit.ts";
@@ -196,7 +196,7 @@ export const createAppender = (parts: AppenderParts) => {
     if (!held.item.mustLand) return held.landed.reject(error);
     // Not refused by the database: its own data or events are the fault, and would be for ever.
     const item =
-      error instanceof SqlFault ? held.item : { ...held.item, events: [], draft: { ...held.item.draft, data: { invalid: true } } };
+      error instanceof SqlError ? held.item : { ...held.item, events: [], draft: { ...held.item.draft, data: { invalid: true } } };
     setTimeout(() => enqueue({ item, landed: held.landed }), MAX_PAUSE_MS).unref();
   };
 

@@ -5,8 +5,8 @@ import { dirname, join } from "node:path";
 const KEY_BYTES = 32;
 
 /** The key of the audit log cannot be had, or is another one. The message says what to do; it never holds the key. */
-export class AuditKeyFault extends Error {
-  override readonly name = "AuditKeyFault";
+export class AuditKeyError extends Error {
+  override readonly name = "AuditKeyError";
   /** sysexits.h: configuration. */
   readonly exitCode = 78;
 }
@@ -26,34 +26,34 @@ const parse = (bytes: Buffer, place: string): Uint8Array => {
   if (bytes.length === KEY_BYTES) return bytes;
   const text = bytes.toString("utf8").trim();
   const key = /^[0-9a-fA-F]{64}$/.test(text) ? Buffer.from(text, "hex") : Buffer.from(text, "base64");
-  if (key.length !== KEY_BYTES) throw new AuditKeyFault(`${place} must hold a key of 32 bytes: as they are, in hex or in base64.`);
+  if (key.length !== KEY_BYTES) throw new AuditKeyError(`${place} must hold a key of 32 bytes: as they are, in hex or in base64.`);
   return key;
 };
 
-/** The key as it is; undefined where the first start is to make one. Changes nothing. Throws `AuditKeyFault`. */
+/** The key as it is; undefined where the first start is to make one. Changes nothing. Throws `AuditKeyError`. */
 export const findAuditKey = async (given: AuditKeyPlace): Promise<Uint8Array | undefined> => {
   if (given.file === undefined && !given.mayMake)
-    throw new AuditKeyFault("AUDIT_KEK_FILE must name a file with a key of 32 bytes, e.g. of `openssl rand -base64 32`.");
+    throw new AuditKeyError("AUDIT_KEK_FILE must name a file with a key of 32 bytes, e.g. of `openssl rand -base64 32`.");
   try {
     return parse(await readFile(given.file ?? madeIn(given.dataFolder)), placeOf(given));
   } catch (error) {
-    if (error instanceof AuditKeyFault) throw error;
+    if (error instanceof AuditKeyError) throw error;
     const { code = "unknown" } = error as NodeJS.ErrnoException;
     if (given.file === undefined && (code === "ENOENT" || code === "ENOTDIR")) return undefined;
-    throw new AuditKeyFault(`${placeOf(given)} cannot be read (${code}).`);
+    throw new AuditKeyError(`${placeOf(given)} cannot be read (${code}).`);
   }
 };
 
 /** Entries about persons could neither be read nor continued. */
-export const foreignAuditKey = (given: AuditKeyPlace): AuditKeyFault =>
-  new AuditKeyFault(
+export const foreignAuditKey = (given: AuditKeyPlace): AuditKeyError =>
+  new AuditKeyError(
     `The audit log was written under another key than that of ${given.file === undefined ? madeIn(given.dataFolder) : `AUDIT_KEK_FILE (${given.file})`}. ` +
       "Put the right key back from a backup of the folder; without it the log cannot be gone on with, and an instance starts on an empty database.",
   );
 
 /**
  * The key that wraps the keys of persons' references. Taken from `file`; without one made once at `<data>/keys/audit-kek`
- * in dev and test, and missing anywhere else. Losing it does not break the log, but sealed fields stay shut. Throws `AuditKeyFault`.
+ * in dev and test, and missing anywhere else. Losing it does not break the log, but sealed fields stay shut. Throws `AuditKeyError`.
  */
 export const keyEncryptionKey = async (given: AuditKeyPlace): Promise<Uint8Array> => {
   const found = await findAuditKey(given);

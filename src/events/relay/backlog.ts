@@ -37,7 +37,7 @@ export const createBacklog = (parts: {
   const { database, log, metrics, maxRows } = parts;
   const name = "kafka" as const;
   let counted = { pending: 0, oldest: 0, dead: 0 };
-  let fault: string | undefined;
+  let issue: string | undefined;
   // What an earlier process left may wait.
   let isReported = true;
   let measuredAt = Number.NEGATIVE_INFINITY;
@@ -51,7 +51,7 @@ export const createBacklog = (parts: {
     const [[waiting], [gone]] = await Promise.all([database.run(PENDING), database.run(DEAD)]);
     counted = { pending: waiting?.pending ?? 0, oldest: waiting?.oldest ?? 0, dead: gone?.dead ?? 0 };
     // Where nothing waits nobody knows how the sink is, and nobody misses it.
-    if (counted.pending === 0) fault = undefined;
+    if (counted.pending === 0) issue = undefined;
     metrics.set("events_outbox_pending", { sink: name }, counted.pending);
     metrics.set("events_outbox_oldest_seconds", { sink: name }, counted.oldest);
     metrics.set("events_outbox_dead", {}, counted.dead);
@@ -74,18 +74,18 @@ export const createBacklog = (parts: {
     },
     /** What the relay heard of the sink last: a fault, or nothing. True where it is other than before. */
     received: (now: string | undefined): boolean => {
-      const isOther = now !== fault;
-      fault = now;
+      const isOther = now !== issue;
+      issue = now;
       return isOther;
     },
     requireCapacity: (): void => {
       if (counted.pending >= maxRows) throw new Problem("event_backlog_full", { headers: { "retry-after": "30" } });
     },
     /** What health says is wrong, with the lag; empty while all is well. Never waits for the sink. */
-    faults: (): readonly string[] => {
+    issues: (): readonly string[] => {
       const { pending, oldest } = counted;
-      if (fault === undefined && oldest < LATE_SECONDS && pending < maxRows * ALMOST) return [];
-      return [...(fault === undefined ? [] : [fault]), `pending ${pending}`, `oldest ${Math.round(oldest)} s`];
+      if (issue === undefined && oldest < LATE_SECONDS && pending < maxRows * ALMOST) return [];
+      return [...(issue === undefined ? [] : [issue]), `pending ${pending}`, `oldest ${Math.round(oldest)} s`];
     },
     [Symbol.asyncDispose]: () => loop[Symbol.asyncDispose](),
   };

@@ -181,7 +181,7 @@ for (const way of ["somebody makes the topic", "Sallyport asks for no more copie
     const { database, change } = await open(t);
     const relay = relayTo(t, database, broker, { replication: 3 });
     await change(async () => ({ result: undefined, events: thousands(200).flat() }));
-    await until(relay.backlog.faults, ([fault, pending]) => fault === "INVALID_REPLICATION_FACTOR" && pending === "pending 200");
+    await until(relay.backlog.issues, ([issue, pending]) => issue === "INVALID_REPLICATION_FACTOR" && pending === "pending 200");
     assert.deepEqual(await database.run(DEAD), []);
     if (way === "somebody makes the topic") {
       const admin = new Admin({ clientId: "test", bootstrapBrokers: [broker.address] });
@@ -203,7 +203,7 @@ for (const way of ["somebody makes the topic", "Sallyport asks for no more copie
     } else relayTo(t, database, broker);
     await allSent(database);
     await assertWhole(database, await broker.read("graph.events.v1"));
-    await until(() => relay.backlog.faults().length === 0);
+    await until(() => relay.backlog.issues().length === 0);
   });
 
 forEachBroker("a broker that is away while 10,000 events are made gets each of them, per key in order", async (t, broker) => {
@@ -212,7 +212,7 @@ forEachBroker("a broker that is away while 10,000 events are made gets each of t
   else await broker.kill();
   const { backlog } = relayTo(t, database, broker);
   for (const events of thousands(10_000)) await change(async () => ({ result: undefined, events }));
-  await until(() => backlog.faults().includes("pending 10000") && backlog.faults().length === 3);
+  await until(() => backlog.issues().includes("pending 10000") && backlog.issues().length === 3);
   if (broker.isMock) broker.thaw();
   else await broker.start();
   await allSent(database);
@@ -220,7 +220,7 @@ forEachBroker("a broker that is away while 10,000 events are made gets each of t
   await assertWhole(database, records);
   assert.equal(new Set(records.map(({ partition }) => partition)).size, broker.isMock ? 4 : 6, "keys lie in all partitions");
   assert.deepEqual(await database.run(DEAD), []);
-  await until(() => backlog.faults().length === 0);
+  await until(() => backlog.issues().length === 0);
 });
 
 forEachBroker("a broker stopped in mid-send by SIGSTOP loses nothing, and what comes twice is the same", async (t, broker) => {
@@ -231,7 +231,7 @@ forEachBroker("a broker stopped in mid-send by SIGSTOP loses nothing, and what c
     if (at === 20) broker.freeze();
     await change(async () => ({ result: undefined, events }));
   }
-  await until(() => backlog.faults().includes("the broker does not answer") || backlog.faults().includes("PLT_KFK_NETWORK"));
+  await until(() => backlog.issues().includes("the broker does not answer") || backlog.issues().includes("PLT_KFK_NETWORK"));
   broker.thaw();
   await allSent(database);
   await assertWhole(database, await broker.read("graph.events.v1"));

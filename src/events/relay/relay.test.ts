@@ -171,17 +171,17 @@ test("while the sink is away nothing is lost, no try is counted, and health says
   };
   const sink = fakeSink(away);
   const { backlog } = await relayTo(t, database, sink);
-  assert.deepEqual(backlog.faults(), []);
+  assert.deepEqual(backlog.issues(), []);
   for (let n = 1; n <= 5; n++) await change(async () => ({ result: undefined, events: [graphChanged("k", n)] }));
   await until(
-    () => backlog.faults(),
-    ([fault, pending]) => fault === "PLT_KFK_NETWORK" && pending === "pending 5",
+    () => backlog.issues(),
+    ([issue, pending]) => issue === "PLT_KFK_NETWORK" && pending === "pending 5",
   );
   away.now = () => undefined;
   const rows = await allSent(database);
   assert.deepEqual(numbersOf(sink, "k"), [1, 2, 3, 4, 5]);
   assert.ok(rows.every(({ attempts }) => attempts === 0));
-  await until(() => backlog.faults().length === 0);
+  await until(() => backlog.issues().length === 0);
 });
 
 test("a change that would tell of itself is refused when too much waits, and the state stays as it was", async (t) => {

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { Problem } from "#contract/problem.ts";
-import { queryFaultsOf } from "#contract/shape-faults.ts";
+import { queryIssuesOf } from "#contract/shape-issues.ts";
 
 /** Query parameters, each at most once. Throws `ambiguous_query`. */
 export const queryOf = (query: string): Readonly<Record<string, string>> => {
@@ -12,9 +12,9 @@ export const queryOf = (query: string): Readonly<Record<string, string>> => {
   return seen;
 };
 
-/** The same, held against a shape. Throws `invalid_query` with every fault. */
+/** The same, held against a shape. Throws `invalid_query` with every issue. */
 export const parseQuery = <T extends z.ZodType>(shape: T, query: string): z.output<T> => {
   const read = shape.safeParse(queryOf(query));
   if (read.success) return read.data;
-  throw new Problem("invalid_query", { errors: queryFaultsOf(read.error) });
+  throw new Problem("invalid_query", { errors: queryIssuesOf(read.error) });
 };

@@ -5,7 +5,7 @@ import { TOTP, Secret } from "otpauth";
 import { demoTotpSecret } from "#demo/sign-ins.ts";
 import { pageStyle } from "#http/page-frame.ts";
 import type { Database } from "#store/database.ts";
-import { storeUnavailable } from "#store/sql-fault.ts";
+import { storeUnavailable } from "#store/sql-error.ts";
 import { testDatabase } from "#testing/database.ts";
 import { formBrowser, type FormBrowser } from "#testing/form-browser.ts";
 import { absentProvider, gatewayModules, sharedDatabase, testGateway, type TestGateway } from "#testing/gateway.ts";

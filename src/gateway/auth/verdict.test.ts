@@ -135,8 +135,8 @@ for (const [code, status, wanted] of [
   });
 
 test("what was not foreseen is 503 as a verdict, its text in the log alone", () => {
-  const fault = new TypeError("canary");
-  const verdict = verifyVerdictOf(fault);
-  assert.deepEqual([verdict.status, verdict.code, verdict.options.cause], [503, "decision_unavailable", fault]);
+  const issue = new TypeError("canary");
+  const verdict = verifyVerdictOf(issue);
+  assert.deepEqual([verdict.status, verdict.code, verdict.options.cause], [503, "decision_unavailable", issue]);
   assert.ok(!JSON.stringify([verdict.options.detail, verdict.options.members]).includes("canary"));
 });

@@ -6,7 +6,7 @@ import { asProblem } from "#http/problem-body.ts";
 const verdicts: ReadonlySet<number> = new Set([400, 401, 403, 503]);
 
 /**
- * Any fault on the way to a verdict as one of the answers that there are: what Sallyport cannot do now is 503, whatever
+ * Any issue on the way to a verdict as one of the answers that there are: what Sallyport cannot do now is 503, whatever
  * else stands against the request is 403. `reason` says what it was.
  */
 export const verifyVerdictOf = (error: unknown): Problem => {
@@ -19,7 +19,7 @@ export const verifyVerdictOf = (error: unknown): Problem => {
     detail: problem.options.detail ?? problemDetails[problem.code],
     members: { ...problem.options.members, reason: problem.code },
     headers,
-    // What went wrong here is logged; what a client did is no fault of Sallyport.
+    // What went wrong here is logged; what a client did is no issue of Sallyport.
     cause: isOurs ? (problem.options.cause ?? problem) : undefined,
   });
 };

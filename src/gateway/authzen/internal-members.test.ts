@@ -91,7 +91,7 @@ for (const [what, url, body, path] of places)
       const sent = body({ [name]: value });
       for (const answer of [await post(url, pep, sent), await direct(url, sent)])
         assert.deepEqual(
-          [answer.status, answer.body.code, answer.body.errors?.map((fault) => fault.path)],
+          [answer.status, answer.body.code, answer.body.errors?.map((issue) => issue.path)],
           [400, "reserved_context_member", [`${path}/context/${name}`]],
           name,
         );

@@ -24,5 +24,5 @@ export const createItemSizes = (): ((parts: readonly unknown[]) => ItemSize) => 
 };
 
 /** What is wrong with properties and context of one item that are larger than is taken; `undefined`: nothing. */
-export const sizeFault = ({ bytes }: ItemSize, limitBytes: number): string | undefined =>
+export const sizeIssue = ({ bytes }: ItemSize, limitBytes: number): string | undefined =>
   bytes > limitBytes ? `holds more than ${limitBytes} bytes of properties and context` : undefined;

@@ -2,12 +2,12 @@ import { z } from "zod";
 import { isObject } from "#contract/is-object.ts";
 import { entityId, semantics, word } from "#contract/authzen.ts";
 import { jsonMembers } from "#contract/json-members.ts";
-import { Problem, type Fault } from "#contract/problem.ts";
+import { Problem, type Issue } from "#contract/problem.ts";
 import { withDefaults } from "#pdp-client/item-defaults.ts";
 import type { Semantic } from "#pdp-client/point-answers.ts";
-import { faultsOf } from "#contract/shape-faults.ts";
+import { issuesOf } from "#contract/shape-issues.ts";
 import { MAX_MEMBERS } from "#http/strict-json.ts";
-import { createItemSizes, sizeFault, type ItemSize } from "./item-size.ts";
+import { createItemSizes, sizeIssue, type ItemSize } from "./item-size.ts";
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -55,11 +55,11 @@ const sizedParts = (item: unknown): readonly unknown[] => [
   partOf(item, "context"),
 ];
 
-const parseItem = (value: unknown, size: ItemSize, limits: FacadeLimits): FacadeItem | readonly Fault[] => {
-  const tooLarge = sizeFault(size, limits.itemBytes);
+const parseItem = (value: unknown, size: ItemSize, limits: FacadeLimits): FacadeItem | readonly Issue[] => {
+  const tooLarge = sizeIssue(size, limits.itemBytes);
   if (tooLarge !== undefined) return [{ path: "", message: tooLarge }];
   const read = itemShape.safeParse(value);
-  if (!read.success) return faultsOf(read.error);
+  if (!read.success) return issuesOf(read.error);
   const { action, resource, context } = read.data;
   if (resource.id === "*") throw new Problem("reserved_resource_id");
   return {
@@ -70,7 +70,7 @@ const parseItem = (value: unknown, size: ItemSize, limits: FacadeLimits): Facade
   };
 };
 
-const isFaulty = (item: FacadeItem | readonly Fault[]): item is readonly Fault[] => Array.isArray(item);
+const isFaulty = (item: FacadeItem | readonly Issue[]): item is readonly Issue[] => Array.isArray(item);
 
 const parseKey = (key: unknown, path: string): string => {
   const read = keyShape.safeParse(key);
@@ -139,7 +139,7 @@ export const parseEvaluations = (sent: unknown, limits: FacadeLimits): FacadeAsk
       throw new Problem("duplicate_key", { errors: [{ path, message: "another item has this key" }] });
     if (key !== undefined) seen.add(key);
     const read = parseItem(whole[index], sizes[index] as ItemSize, limits);
-    return { key, item: isFaulty(read) ? read.map((fault) => `${fault.path} ${fault.message}`.trim()).join("; ") : read };
+    return { key, item: isFaulty(read) ? read.map((issue) => `${issue.path} ${issue.message}`.trim()).join("; ") : read };
   });
   return { form: Array.isArray(evaluations) ? "array" : "object", entries, semantic: semantic.data ?? "execute_all" };
 };

@@ -3,9 +3,9 @@ import { action, entityId, resource } from "#contract/authzen.ts";
 import { searchPage } from "#contract/searches.ts";
 import { jsonMembers } from "#contract/json-members.ts";
 import { Problem } from "#contract/problem.ts";
-import { faultsOf } from "#contract/shape-faults.ts";
+import { issuesOf } from "#contract/shape-issues.ts";
 import { pairOf } from "#pdp-client/pairs.ts";
-import { createItemSizes, sizeFault } from "./item-size.ts";
+import { createItemSizes, sizeIssue } from "./item-size.ts";
 
 type Members = Readonly<Record<string, unknown>>;
 export type SearchKind = "subject" | "resource" | "action";
@@ -37,7 +37,7 @@ const shapes = {
 /** Reads the body of a search. Throws `invalid_request` with every fault, `reserved_resource_id`. */
 export const parseSearchQuestion = (kind: SearchKind, body: unknown, limits: { readonly itemBytes: number }): FacadeSearch => {
   const read = shapes[kind].safeParse(body);
-  if (!read.success) throw new Problem("invalid_request", { errors: faultsOf(read.error) });
+  if (!read.success) throw new Problem("invalid_request", { errors: issuesOf(read.error) });
   const sent: Members & z.infer<typeof shapes.action> = read.data;
   const asked = action.optional().safeParse(kind === "action" ? undefined : sent["action"]).data;
   const { type, properties = {} } = sent.resource;
@@ -47,7 +47,7 @@ export const parseSearchQuestion = (kind: SearchKind, body: unknown, limits: { r
   const isCollection = asked !== undefined && pairOf(type, asked.name)?.of === "all";
   if (kind !== "resource" && id === undefined && !isCollection)
     throw new Problem("invalid_request", { errors: [{ path: "/resource/id", message: "is missing" }] });
-  const tooLarge = sizeFault(createItemSizes()([asked?.properties, properties, sent.context]), limits.itemBytes);
+  const tooLarge = sizeIssue(createItemSizes()([asked?.properties, properties, sent.context]), limits.itemBytes);
   if (tooLarge !== undefined) throw new Problem("invalid_request", { errors: [{ path: "", message: tooLarge }] });
   return {
     kind,

@@ -1,4 +1,4 @@
-import { isRequestId, requestIdFault } from "#contract/ids.ts";
+import { isRequestId, requestIdIssue } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Answer } from "#gateway/model/answer.ts";
 import type { Inbound } from "#gateway/model/inbound.ts";
@@ -7,7 +7,7 @@ import type { Inbound } from "#gateway/model/inbound.ts";
 export const parseRequestId = (inbound: Inbound): string | undefined => {
   const id = inbound.headers.get("x-request-id");
   if (id === undefined || isRequestId(id)) return id;
-  throw new Problem("invalid_request", { errors: [requestIdFault] });
+  throw new Problem("invalid_request", { errors: [requestIdIssue] });
 };
 
 const isAuthzen = (path: string): boolean =>

@@ -7,7 +7,7 @@ import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
 import type { Asked, BodyLimits } from "./authzen-answer.ts";
 import { requireObject, type FacadeLimits } from "./parse-evaluations.ts";
 import { MAX_RESULTS, type SearchKind } from "./parse-search.ts";
-import { createItemSizes, sizeFault } from "./item-size.ts";
+import { createItemSizes, sizeIssue } from "./item-size.ts";
 import { guardContexts } from "#pdp-client/internal-context.ts";
 import { withDefaults } from "#pdp-client/item-defaults.ts";
 import { callerRefusals, type AskPoint, type PointAnswer, type PointCall } from "#pdp-client/ask-point.ts";
@@ -27,7 +27,7 @@ const guardSizes = (asked: readonly (readonly [path: string, item: unknown])[], 
     if (!isObject(item)) return [];
     const { subject, action, resource, context } = item;
     const properties = [subject, action, resource].map((entity) => (isObject(entity) ? entity["properties"] : undefined));
-    const message = sizeFault(sizeOf([...properties, context]), limitBytes);
+    const message = sizeIssue(sizeOf([...properties, context]), limitBytes);
     return message === undefined ? [] : [{ path, message }];
   });
   if (errors.length > 0) throw new Problem("invalid_request", { errors });

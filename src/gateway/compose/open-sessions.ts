@@ -9,7 +9,7 @@ import { createSessionKeys, type SessionKeys } from "#gateway/sessions/session-k
 import { createSessionRecords, type SessionRecords } from "#gateway/sessions/session-records.ts";
 import type { SessionChange, SessionStore } from "#gateway/sessions/session-store.ts";
 import { createSessions, type Sessions } from "#gateway/sessions/sessions.ts";
-import { StartFaults } from "#contract/start-faults.ts";
+import { StartIssues } from "#contract/start-issues.ts";
 
 export interface OpenedSessions {
   readonly keys: SessionKeys;
@@ -26,7 +26,7 @@ export interface OpenedSessions {
 
 const openStore = (parts: GatewayParts): SessionStore => {
   if (parts.config.sessionStore === "database") return createDatabaseSessionStore(parts.database);
-  if (parts.redis === undefined) throw new StartFaults([{ path: "REDIS_URL", message: "must be set with SESSION_STORE=redis" }]);
+  if (parts.redis === undefined) throw new StartIssues([{ path: "REDIS_URL", message: "must be set with SESSION_STORE=redis" }]);
   return createRedisSessionStore(parts.redis);
 };
 

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect as connectTls, type ConnectionOptions } from "node:tls";
 import { test } from "node:test";
-import { StartFaults } from "#contract/start-faults.ts";
+import { StartIssues } from "#contract/start-issues.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { rawExchange, recordingPeer, sharedDatabase, testGateway } from "#testing/gateway.ts";
 
@@ -22,9 +22,9 @@ test("one port answers on 127.0.0.1 and ::1", async (t) => {
 });
 
 test("cookies without Secure are refused in production, and with a listener off the machine", async (t) => {
-  await assert.rejects(testGateway(t, { database: await database(), parts: { environment: "production" } }), StartFaults);
+  await assert.rejects(testGateway(t, { database: await database(), parts: { environment: "production" } }), StartIssues);
   const made = await testGateway(t, { database: await database() });
-  await assert.rejects(made.gateway.listen({ port: 0, hosts: ["0.0.0.0"] }), StartFaults);
+  await assert.rejects(made.gateway.listen({ port: 0, hosts: ["0.0.0.0"] }), StartIssues);
 });
 
 test("a faulty route table opens nothing, and says every fault with its place", async (t) => {
@@ -33,7 +33,7 @@ test("a faulty route table opens nothing, and says every fault with its place", 
       database: await database(),
       routes: "version: 1\nroutes:\n  - { id: a, path: /x, methods: [GET], auth: sesion, authz: none }\n",
     }),
-    (error: StartFaults) => error.exitCode === 78 && /routes\.yaml:3:46 .*must be session, bearer or none/.test(error.message),
+    (error: StartIssues) => error.exitCode === 78 && /routes\.yaml:3:46 .*must be session, bearer or none/.test(error.message),
   );
 });
 

@@ -40,10 +40,10 @@ export type HealthCheck = (signal: AbortSignal) => Promise<void | readonly strin
 
 /** Of a sink of events: it takes them, and few wait. Never asks the sink itself. */
 export const requireTaken =
-  (backlog: { faults(): readonly string[] }): HealthCheck =>
+  (backlog: { issues(): readonly string[] }): HealthCheck =>
   async () => {
-    const faults = backlog.faults();
-    if (faults.length > 0) throw new Unready(faults);
+    const issues = backlog.issues();
+    if (issues.length > 0) throw new Unready(issues);
   };
 
 const reasons = z.array(z.string().regex(/^[a-z][a-z0-9_:+-]{0,63}$/)).max(8);

@@ -282,7 +282,7 @@ test("health, when Kafka is away: degraded and with how much waits since when, w
     return { status: response.status, body: (await response.json()) as Body };
   };
   await change(async () => ({ result: undefined, events: [graphChanged("graph", 1), graphChanged("graph", 2)] }));
-  await until(() => backlog.faults().includes("pending 2"));
+  await until(() => backlog.issues().includes("pending 2"));
   const { status, body } = await look("");
   assert.deepEqual([status, body["status"]], [200, "degraded"]);
   const { kafka, ...others } = body["checks"] as Record<string, { readonly status: string; readonly reasons?: readonly string[] }>;

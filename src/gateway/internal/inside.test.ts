@@ -114,7 +114,7 @@ test("what names or looks like a secret, a contact or a person is refused, with 
   for (const [what, body, path] of bodies) {
     const answer = await read(await made.fetch("/api/v1/metrics", { ...post, body }));
     assert.deepEqual(
-      [answer.status, answer.body.code, answer.body.errors?.map((fault) => fault.path)],
+      [answer.status, answer.body.code, answer.body.errors?.map((issue) => issue.path)],
       [422, "sensitive_key", [path]],
       what,
     );

@@ -46,7 +46,7 @@ const world = async (t: TestContext, permits: (subject: string) => boolean = () 
   const made = await testGateway(t, {
     database: await database(),
     peers: { pdp: pdp.peer },
-    parts: { backlog: { faults: () => [], notify: () => notify++ } },
+    parts: { backlog: { issues: () => [], notify: () => notify++ } },
   });
   const { change } = await testEvents(t, made.database, { sink: kafkaInUse });
   const keys = ["dead-1", "dead-2", "dead-3", "waits"];

@@ -1,5 +1,5 @@
 import { ingestMetrics, metricsReport } from "#contract/health.ts";
-import { Problem, type Fault } from "#contract/problem.ts";
+import { Problem, type Issue } from "#contract/problem.ts";
 import { foldKey, sensitiveParts, sensitiveWords } from "#contract/sensitive-keys.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { BuiltInHandler } from "#gateway/steps/built-in.ts";
@@ -20,7 +20,7 @@ const isSensitiveKey = (key: string): boolean => {
 };
 
 /** Every place that must not be sent. Paths are told, values never, nor a key that is one itself. */
-const findFaults = (value: unknown, path: string, depth: number, sensitive: Fault[], wrong: Fault[]): void => {
+const findIssues = (value: unknown, path: string, depth: number, sensitive: Issue[], wrong: Issue[]): void => {
   if (depth > MAX_DEPTH) {
     wrong.push({ path, message: `is nested deeper than ${MAX_DEPTH}` });
     return;
@@ -38,7 +38,7 @@ const findFaults = (value: unknown, path: string, depth: number, sensitive: Faul
       sensitive.push({ path, message: "has a key that looks like a credential or a contact" });
     else if (!Array.isArray(value) && isSensitiveKey(key))
       sensitive.push({ path: `${path}/${key}`, message: "names a secret, a contact or a person" });
-    else findFaults(item, `${path}/${key}`, depth + 1, sensitive, wrong);
+    else findIssues(item, `${path}/${key}`, depth + 1, sensitive, wrong);
   }
 };
 
@@ -59,10 +59,10 @@ export const createMetricsIngestion = (metrics: Metrics): BuiltInHandler => {
     if (site === "cross-site") throw new Problem("csrf_failed", { members: { reason: "cross_site" } });
     const read = await readJson(inbound, metricsReport, MAX_BYTES);
     const events = "events" in read ? read.events : [read];
-    const sensitive: Fault[] = [];
-    const wrong: Fault[] = [];
+    const sensitive: Issue[] = [];
+    const wrong: Issue[] = [];
     for (const [index, item] of events.entries())
-      findFaults(item.attributes ?? {}, `${"events" in read ? `/events/${index}` : ""}/attributes`, 1, sensitive, wrong);
+      findIssues(item.attributes ?? {}, `${"events" in read ? `/events/${index}` : ""}/attributes`, 1, sensitive, wrong);
     if (sensitive.length > 0) throw new Problem("sensitive_key", { errors: sensitive });
     if (wrong.length > 0) throw new Problem("invalid_body", { errors: wrong });
     for (const item of events) metrics.count("bff_public_metrics_total", { event: label(item.event) });

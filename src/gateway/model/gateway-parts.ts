@@ -26,7 +26,7 @@ export interface GatewayParts extends Omit<ServiceParts, "authenticate" | "isScr
   readonly recorder: Recorder;
   readonly bus: LiveBus;
   /** What waits for Kafka, where one is configured. */
-  readonly backlog?: Pick<Backlog, "faults" | "notify"> | undefined;
+  readonly backlog?: Pick<Backlog, "issues" | "notify"> | undefined;
   /** Makes a check of bearer tokens for any of these audiences; see `createBearerVerifier`. */
   readonly verifierFor: (audiences: readonly string[]) => VerifyBearer;
   /** The gateway's own: it speaks for persons. */

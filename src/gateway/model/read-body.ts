@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { Problem } from "#contract/problem.ts";
 import { LARGE_BODY_BYTES, type BodyShare } from "#http/body-shares.ts";
-import { faultsOf } from "#contract/shape-faults.ts";
+import { issuesOf } from "#contract/shape-issues.ts";
 import { gatherBytes, guardPlainBody } from "#http/read-bytes.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
 import type { Inbound, InboundBody } from "./inbound.ts";
@@ -74,5 +74,5 @@ export const readJson = async <T extends z.ZodType>(inbound: Inbound, shape: T, 
   const bytes = await readBody(inbound, limit);
   const read = shape.safeParse(bytes.byteLength === 0 ? undefined : parseStrictJson(bytes));
   if (read.success) return read.data;
-  throw new Problem("invalid_body", { errors: faultsOf(read.error) });
+  throw new Problem("invalid_body", { errors: issuesOf(read.error) });
 };

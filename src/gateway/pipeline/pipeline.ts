@@ -187,10 +187,10 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
         return echoRequestId(inbound, withSecurityHeaders(answer, inbound));
       });
     },
-    refuse: (fault, head) => {
+    refuse: (issue, head) => {
       const path = head.rawTarget?.split(/[?#]/, 1)[0] ?? "";
       const { asProblem: reported = asProblem } = parts.builtIns.find(path)?.builtIn ?? {};
-      const problem = reported(fault);
+      const problem = reported(issue);
       observe(head.method, "unmatched", String(problem.status), performance.now(), head.correlationId);
       return withSecurityHeaders(refusalOf(problem, true, { ...head, path }), head);
     },

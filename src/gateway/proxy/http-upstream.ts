@@ -5,7 +5,7 @@ import { exchange, ExchangeFailure } from "./exchange.ts";
 import { createInstances, type Instance } from "./instances.ts";
 import { createRetryBudget } from "./retry-budget.ts";
 import { tellDeadline, type Upstream, type UpstreamCall } from "./upstream.ts";
-import { isGatewayStatus, isRepeatable, isUpstreamFault, problemOfFailure } from "./upstream-faults.ts";
+import { isGatewayStatus, isRepeatable, isUpstreamError, problemOfFailure } from "./upstream-failures.ts";
 
 /** How one attempt ended, and whether another one may follow. */
 type Attempt =
@@ -40,7 +40,7 @@ export const createHttpUpstream = async (service: RouteService, connectMs: numbe
     } catch (error) {
       const problem = problemOfFailure(error, call);
       const failure = error instanceof ExchangeFailure ? error : undefined;
-      if (isUpstreamFault(problem)) instances.note(instance, failure?.wasSent === false ? "unreached" : "failed");
+      if (isUpstreamError(problem)) instances.note(instance, failure?.wasSent === false ? "unreached" : "failed");
       const mayRepeat = failure !== undefined && (!failure.wasSent || (!failure.wasAnswered && isRepeatable(call)));
       return { problem, instance, mayRepeat };
     }

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { Pool } from "undici";
 import { Problem } from "#contract/problem.ts";
 import type { RouteService } from "#gateway/routes/route-service.ts";
-import { saturated } from "./upstream-faults.ts";
+import { saturated } from "./upstream-failures.ts";
 
 /** One of the addresses at which a service is. */
 export interface Instance {

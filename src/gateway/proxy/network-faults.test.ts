@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import { faultProxy, type NetworkFault } from "#testing/fault-proxy.ts";
+import { faultProxy, type NetworkFailure } from "#testing/fault-proxy.ts";
 import { rawExchange, sharedDatabase, testGateway } from "#testing/gateway.ts";
 import { serverUpstream } from "#testing/http-upstream.ts";
 import { until } from "#testing/until.ts";
@@ -39,7 +39,7 @@ const setUp = async (t: TestContext, urls: readonly string[], more = "", row = "
 };
 
 const head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n".length;
-const faults: readonly (readonly [what: string, fault: NetworkFault, get: string, post: string])[] = [
+const faults: readonly (readonly [what: string, fault: NetworkFailure, get: string, post: string])[] = [
   ["hangs", { kind: "hang" }, "504 upstream_timeout", "504 upstream_timeout"],
   ["resets", { kind: "reset" }, "502 upstream_error", "502 upstream_outcome_unknown"],
   ["closes without a word", { kind: "half_close" }, "502 upstream_error", "502 upstream_outcome_unknown"],
@@ -188,7 +188,7 @@ test("one of two instances dies under load: no GET fails, and of the POSTs only 
 test("what was never sent is sent elsewhere, even a POST; what was is sent again only where twice is once", async (t) => {
   const [a, b] = [await serverUpstream(t, "a"), await serverUpstream(t, "b")];
   const proxy = await faultProxy(t, a.url);
-  const unanswered = async (fault: NetworkFault, path: string, init?: RequestInit) => {
+  const unanswered = async (fault: NetworkFailure, path: string, init?: RequestInit) => {
     // A gateway of its own each time: nothing rests from before, and the first instance is asked first.
     const { outcome } = await setUp(t, [proxy.url, b.url]);
     proxy.fault = fault;
@@ -196,7 +196,7 @@ test("what was never sent is sent elsewhere, even a POST; what was is sent again
     return [await outcome(path, init), proxy.taken() - taken, b.seen.length - seen];
   };
   const put = { ...post, method: "PUT" };
-  const gateway: NetworkFault = { kind: "garbage", text: "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n" };
+  const gateway: NetworkFailure = { kind: "garbage", text: "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n" };
   for (const fault of [{ kind: "reset" }, { kind: "half_close" }, gateway] as const) {
     assert.deepEqual(await unanswered(fault, "/far/x"), ["b", 1, 1]);
     assert.deepEqual(await unanswered(fault, "/idempotent/x", put), ["b", 1, 1]);

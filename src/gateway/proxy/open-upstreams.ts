@@ -8,7 +8,7 @@ import type { RouteTable } from "#gateway/routes/route-table.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Tracing } from "#telemetry/tracing.ts";
 import { createHttpUpstream } from "./http-upstream.ts";
-import { isGatewayStatus, isUpstreamFault } from "./upstream-faults.ts";
+import { isGatewayStatus, isUpstreamError } from "./upstream-failures.ts";
 import { peerUpstream, type Upstream } from "./upstream.ts";
 
 export interface Upstreams {
@@ -58,7 +58,7 @@ const breaking = (upstream: Upstream, service: RouteService, metrics: Metrics): 
   const breaker = createBreaker({
     name: service.name,
     metrics,
-    isFailure: isUpstreamFault,
+    isFailure: isUpstreamError,
     refuse: () => new Problem("upstream_unavailable", { detail: "It rests after failures.", headers: { "retry-after": "5" } }),
     isFailedAnswer: service.isInternal ? undefined : (answer) => isGatewayStatus((answer as Answer).status),
   });

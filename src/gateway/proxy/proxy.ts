@@ -10,7 +10,7 @@ import type { Route } from "#gateway/routes/route-table.ts";
 import { budgetOf, startClock, timedBody, type Clock } from "./deadline.ts";
 import { meterBody, type UpstreamBody } from "./metered-body.ts";
 import { clientHeaders } from "./response-headers.ts";
-import { hurried } from "./upstream-faults.ts";
+import { hurried } from "./upstream-failures.ts";
 import type { Upstream } from "./upstream.ts";
 import type { UpstreamAuthorization } from "./upstream-authorization.ts";
 import { forwardedHeaders, identityHeaders, originHeaders } from "#gateway/steps/upstream-headers.ts";

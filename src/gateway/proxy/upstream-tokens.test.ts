@@ -351,12 +351,12 @@ test("a token is passed on only to whom it is for, and while it is good", async 
   assert.equal(last().token, forA, "unchanged");
   const past = await made.signIn("person:ben", { accessToken: forA, accessExpiresAt: new Date(Date.now() - 1000) });
   assert.equal(await get("pass", past), "401 no_token_available");
-  const forHouse = await made.identity.tokenFor({ sub: "person:ben", tenant: "tenant:acme", scopes: [] });
-  assert.equal(await get("pass", await made.signIn("person:ben", { accessToken: forHouse })), "401 no_token_available");
+  const forGateway = await made.identity.tokenFor({ sub: "person:ben", tenant: "tenant:acme", scopes: [] });
+  assert.equal(await get("pass", await made.signIn("person:ben", { accessToken: forGateway })), "401 no_token_available");
   assert.equal(await get("pass", await made.signIn("person:ben", { accessToken: "opaque" })), "401 no_token_available");
   assert.equal(await get("bearer", forA), 200);
   assert.equal(last().token, forA);
-  assert.equal(await get("bearer-own", forHouse), "401 no_token_available", "a token for Sallyport leaves it for nobody");
+  assert.equal(await get("bearer-own", forGateway), "401 no_token_available", "a token for Sallyport leaves it for nobody");
 });
 
 test("a policy's service is the key of whom the token is for, whichever upstream the row has", async (t) => {

@@ -1,6 +1,6 @@
 import { isRawNumber } from "#contract/exact-numbers.ts";
 import { isObject } from "#contract/is-object.ts";
-import { Problem, type Fault } from "#contract/problem.ts";
+import { Problem, type Issue } from "#contract/problem.ts";
 import { fillText, namesIn, type RoutePattern } from "./route-pattern.ts";
 import type { Mapping } from "./route-row.ts";
 
@@ -22,29 +22,29 @@ const isBodyPath = (value: string): boolean => value.startsWith("$");
 export const readsBody = (mapping: Mapping): boolean => Object.values(mapping.props ?? {}).some(isBodyPath);
 
 /** What is wrong with a mapping on this pattern; `at` is the path to it in its file. */
-export const mappingFaults = (
+export const mappingIssues = (
   mapping: Mapping,
   pattern: RoutePattern,
   at: readonly PropertyKey[],
 ): { at: readonly PropertyKey[]; message: string }[] => {
-  const faults: { at: readonly PropertyKey[]; message: string }[] = [];
+  const issues: { at: readonly PropertyKey[]; message: string }[] = [];
   const check = (where: PropertyKey[], template: string) => {
     for (const name of namesIn(template))
       if (name !== "route" && !pattern.names.has(name))
-        faults.push({ at: [...at, ...where], message: `{${name}} is not captured by ${pattern.text}` });
+        issues.push({ at: [...at, ...where], message: `{${name}} is not captured by ${pattern.text}` });
   };
-  if (mapping.id !== undefined && mapping.id_from !== undefined) faults.push({ at, message: "has both id and id_from" });
-  if (mapping.id === "*") faults.push({ at: [...at, "id"], message: "may not be *" });
+  if (mapping.id !== undefined && mapping.id_from !== undefined) issues.push({ at, message: "has both id and id_from" });
+  if (mapping.id === "*") issues.push({ at: [...at, "id"], message: "may not be *" });
   if (mapping.id_from !== undefined) {
-    if (namesIn(mapping.id_from).length === 0) faults.push({ at: [...at, "id_from"], message: "takes a captured value, e.g. {id}" });
+    if (namesIn(mapping.id_from).length === 0) issues.push({ at: [...at, "id_from"], message: "takes a captured value, e.g. {id}" });
     check(["id_from"], mapping.id_from);
   }
   for (const [name, value] of Object.entries(mapping.props ?? {})) {
     if (isBodyPath(value)) {
-      if (!BODY_PATH.test(value)) faults.push({ at: [...at, "props", name], message: "must be like $.a.b[0]" });
+      if (!BODY_PATH.test(value)) issues.push({ at: [...at, "props", name], message: "must be like $.a.b[0]" });
     } else check(["props", name], value);
   }
-  return faults;
+  return issues;
 };
 
 const valueAt = (body: unknown, path: string): unknown => {
@@ -62,11 +62,11 @@ const valueAt = (body: unknown, path: string): unknown => {
 };
 
 /** A claim is a scalar, or a short list of them; numbers only as far as every reader reads them alike. */
-const claimFault = (value: unknown): string | undefined => {
+const claimIssue = (value: unknown): string | undefined => {
   if (value === undefined) return "is needed to decide this request";
   if (Array.isArray(value)) {
     if (value.length > MAX_ARRAY) return `has more than ${MAX_ARRAY} items`;
-    return value.map(claimFault).find((fault) => fault !== undefined);
+    return value.map(claimIssue).find((issue) => issue !== undefined);
   }
   if (isRawNumber(value)) return "is a number that no double holds";
   if (typeof value === "object" && value !== null) return "is an object";
@@ -86,17 +86,17 @@ export const resolveMapping = (mapping: Mapping, pattern: RoutePattern, captures
   if (id === "*") throw new Problem("reserved_resource_id");
   const properties: Record<string, unknown> = {};
   const claimed: Record<string, unknown> = {};
-  const faults: Fault[] = [];
+  const issues: Issue[] = [];
   for (const [name, value] of Object.entries(mapping.props ?? {})) {
     if (!isBodyPath(value)) {
       properties[name] = fillText(value, captures, pattern.text);
       continue;
     }
     const found = valueAt(body, value);
-    const message = claimFault(found);
+    const message = claimIssue(found);
     if (message === undefined) claimed[name] = found;
-    else faults.push({ path: pointerOf(value), message });
+    else issues.push({ path: pointerOf(value), message });
   }
-  if (faults.length > 0) throw new Problem("unprocessable", { errors: faults });
+  if (issues.length > 0) throw new Problem("unprocessable", { errors: issues });
   return { type: mapping.resource, action: mapping.action, id, properties, claimed };
 };

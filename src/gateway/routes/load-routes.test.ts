@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { test, type TestContext } from "node:test";
 import { insideIds } from "#gateway/routes/internal-rows.ts";
 import { testCertificates } from "#testing/certificates.ts";
-import { StartFaults } from "#contract/start-faults.ts";
+import { StartIssues } from "#contract/start-issues.ts";
 import { loadRoutes } from "./load-routes.ts";
 import { schemaActions } from "#pdp/bundle/schema-actions.ts";
 import type { RouteTable } from "./route-table.ts";
@@ -32,16 +32,16 @@ const load = async (t: TestContext, routes: string, pdp = "validation_strict: tr
   });
 };
 
-/** `line:column message` of every fault, in the order of the file. */
-const faultsOf = async (t: TestContext, routes: string, pdp?: string): Promise<string[]> => {
+/** `line:column message` of every issue, in the order of the file. */
+const issuesOf = async (t: TestContext, routes: string, pdp?: string): Promise<string[]> => {
   try {
     await load(t, routes, pdp);
   } catch (error) {
-    assert.ok(error instanceof StartFaults);
-    for (const fault of error.faults) assert.ok(fault.file !== undefined, fault.message);
-    return error.faults
+    assert.ok(error instanceof StartIssues);
+    for (const issue of error.issues) assert.ok(issue.file !== undefined, issue.message);
+    return error.issues
       .toSorted((one, other) => (one.line ?? 0) - (other.line ?? 0) || (one.column ?? 0) - (other.column ?? 0))
-      .map((fault) => `${fault.line}:${fault.column} ${fault.message}`);
+      .map((issue) => `${issue.line}:${issue.column} ${issue.message}`);
   }
   return [];
 };
@@ -55,8 +55,8 @@ routes:
 const row = (more: string) => `  - { id: r${Math.random().toString(36).slice(2, 8)}, ${more} }\n`;
 const plain = "target_service: crud, preserve_path: true, methods: [GET], auth: session, authz: none";
 
-test("every fault of a file is named at once, each with its line and column", async (t) => {
-  const faults = await faultsOf(
+test("every issue of a file is named at once, each with its line and column", async (t) => {
+  const issues = await issuesOf(
     t,
     `version: 2
 services:
@@ -71,7 +71,7 @@ routes:
     authz: none
 `,
   );
-  assert.deepEqual(faults, [
+  assert.deepEqual(issues, [
     "1:10 must be 1",
     "3:40 is not known here",
     "5:9 row Bad: must be 1-64 of a-z 0-9 . _ - and begin with a letter",
@@ -80,8 +80,8 @@ routes:
   ]);
 });
 
-test("rules between fields and rows are faults too, all at once", async (t) => {
-  const faults = await faultsOf(
+test("rules between fields and rows are issues too, all at once", async (t) => {
+  const issues = await issuesOf(
     t,
     `${head}  - { id: a, path: /a/*, target_service: nowhere, preserve_path: true, methods: [GET], auth: session, authz: none }
   - { id: a, path: /b, target_service: crud, methods: [GET], auth: none, authz: pdp }
@@ -90,7 +90,7 @@ test("rules between fields and rows are faults too, all at once", async (t) => {
 `,
   );
   assert.deepEqual(
-    faults.map((fault) => fault.replace(/^\d+:\d+ /, "")),
+    issues.map((issue) => issue.replace(/^\d+:\d+ /, "")),
     [
       "row a: is not a key of services",
       "row a: needs exactly one of upstream_path and preserve_path",
@@ -242,11 +242,11 @@ const refused: readonly (readonly [what: string, routes: string, message: RegExp
   ["two session rows of one shape", `${head}${row(`path: "/a/{x}", ${plain}`)}${row(`path: "/a/{y}", ${plain}`)}`, /same paths/],
 ];
 for (const [what, routes, message] of refused)
-  test(`${what} is a fault with its place`, async (t) => {
-    const faults = await faultsOf(t, routes);
+  test(`${what} is an issue with its place`, async (t) => {
+    const issues = await issuesOf(t, routes);
     assert.ok(
-      faults.some((fault) => /^\d+:\d+ /.test(fault) && message.test(fault)),
-      JSON.stringify(faults),
+      issues.some((issue) => /^\d+:\d+ /.test(issue) && message.test(issue)),
+      JSON.stringify(issues),
     );
   });
 
@@ -262,11 +262,11 @@ test("an unreadable file is named, for both files", async () => {
       isBuiltIn: () => false,
       schemaActions,
     }),
-    (error: StartFaults) => error.faults.length === 2,
+    (error: StartIssues) => error.issues.length === 2,
   );
 });
 
-test("certificate files that cannot be read, are none, or do not fit are faults with their place", async (t) => {
+test("certificate files that cannot be read, are none, or do not fit are issues with their place", async (t) => {
   const { good, selfSigned } = await testCertificates(t);
   const service = (files: string) => `version: 1\nservices:\n  x: { base_urls: [https://h], ${files} }\nroutes: []\n`;
   for (const [files, message] of [
@@ -275,11 +275,11 @@ test("certificate files that cannot be read, are none, or do not fit are faults 
     [`client_cert_file: "${good.certFile}", client_key_file: "${good.certFile}"`, /^3:\d+ .* is no private key in PEM$/],
     [`client_cert_file: "${good.certFile}", client_key_file: "${selfSigned.keyFile}"`, /^3:\d+ .* is not the key of .*good.*$/],
   ] as const) {
-    const faults = await faultsOf(t, service(files));
-    assert.ok(faults.length === 1 && message.test(faults[0] ?? ""), `${files}: ${JSON.stringify(faults)}`);
+    const issues = await issuesOf(t, service(files));
+    assert.ok(issues.length === 1 && message.test(issues[0] ?? ""), `${files}: ${JSON.stringify(issues)}`);
   }
   assert.deepEqual(
-    await faultsOf(t, service(`ca_file: "${good.certFile}", client_cert_file: "${good.certFile}", client_key_file: "${good.keyFile}"`)),
+    await issuesOf(t, service(`ca_file: "${good.certFile}", client_cert_file: "${good.certFile}", client_key_file: "${good.keyFile}"`)),
     [],
   );
 });
@@ -365,13 +365,13 @@ test("without strict validation an unmapped method is a warning", async (t) => {
     ["row a: no decision is mapped for POST"],
   );
   assert.deepEqual(
-    (await faultsOf(t, routes)).map((fault) => fault.replace(/^\d+:\d+ /, "")),
+    (await issuesOf(t, routes)).map((issue) => issue.replace(/^\d+:\d+ /, "")),
     ["row a: no decision is mapped for POST"],
   );
 });
 
 for (const folder of ["config", "config/interop", "config/interop-certification"])
-  void test(`the table of ${folder} has no fault`, async () => {
+  void test(`the table of ${folder} has no issue`, async () => {
     const config = new URL(`../../../${folder}/`, import.meta.url);
     const { table, warnings } = await loadRoutes({
       routesFile: fileURLToPath(new URL("routes.yaml", config)),

@@ -1,10 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import type { Fault } from "#contract/problem.ts";
-import { StartFaults } from "#contract/start-faults.ts";
+import type { Issue } from "#contract/problem.ts";
+import { StartIssues } from "#contract/start-issues.ts";
 import { pairOf } from "#pdp-client/pairs.ts";
 import { readYaml, type ReadYaml, type YamlDocument } from "#parsing/yaml-document.ts";
-import { faultOf, readCertificates, readKeyPair } from "#http/pem-files.ts";
+import { issueOf, readCertificates, readKeyPair } from "#http/pem-files.ts";
 import { readPdpConfig } from "./pdp-config.ts";
 import type { RouteService } from "./route-service.ts";
 import { readRouteTable, type RouteTable, type TableContext } from "./route-table.ts";
@@ -22,14 +22,14 @@ const readSource = async (file: string): Promise<ReadYaml & { readonly text: str
     text = await readFile(file, "utf8");
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? "unknown";
-    return { text: "", faults: [{ path: "", message: `cannot be read (${code})`, file, line: 1, column: 1 }] };
+    return { text: "", issues: [{ path: "", message: `cannot be read (${code})`, file, line: 1, column: 1 }] };
   }
   return { text, ...readYaml(text, file) };
 };
 
 /**
  * The pairs that may be asked: Sallyport's own words, and those that the schema of the configured policies adds. A schema
- * that cannot be read adds none; the decision point itself names its faults.
+ * that cannot be read adds none; the decision point itself names its issues.
  */
 const vocabularyOf = async (
   { pdpConfigFile, schemaActions }: RouteFiles,
@@ -51,28 +51,28 @@ const vocabularyOf = async (
 };
 
 /** What is wrong with the files by which services are known and the gateway to them: each with its place in the route file. */
-const certificateFaults = async (services: Iterable<RouteService>, source: YamlDocument): Promise<readonly Fault[]> => {
-  const faults: Fault[] = [];
+const certificateIssues = async (services: Iterable<RouteService>, source: YamlDocument): Promise<readonly Issue[]> => {
+  const issues: Issue[] = [];
   for (const service of services) {
     const note = (key: string, message: string | undefined): void => {
-      if (message !== undefined) faults.push(source.fault(["services", service.name, key], message));
+      if (message !== undefined) issues.push(source.issue(["services", service.name, key], message));
     };
-    if (service.caFile !== undefined) note("ca_file", faultOf(await readCertificates(service.caFile)));
+    if (service.caFile !== undefined) note("ca_file", issueOf(await readCertificates(service.caFile)));
     if (service.clientCertFile === undefined || service.clientKeyFile === undefined) continue;
     const pair = await readKeyPair(service.clientCertFile, service.clientKeyFile);
-    if (!("faults" in pair)) continue;
-    note("client_cert_file", pair.faults.cert);
-    note("client_key_file", pair.faults.key);
+    if (!("issues" in pair)) continue;
+    note("client_cert_file", pair.issues.cert);
+    note("client_key_file", pair.issues.key);
   }
-  return faults;
+  return issues;
 };
 
-/** Reads the route table and the decision point's mappings. Throws `StartFaults` with every fault of both files. */
-export const loadRoutes = async (files: RouteFiles): Promise<{ readonly table: RouteTable; readonly warnings: readonly Fault[] }> => {
+/** Reads the route table and the decision point's mappings. Throws `StartIssues` with every issue of both files. */
+export const loadRoutes = async (files: RouteFiles): Promise<{ readonly table: RouteTable; readonly warnings: readonly Issue[] }> => {
   const [routes, pdp] = await Promise.all([readSource(files.routesFile), readSource(files.pdpConfigFile)]);
   const config = pdp.document === undefined ? undefined : readPdpConfig(pdp.document);
-  const faults = [...routes.faults, ...pdp.faults, ...(config?.faults ?? [])];
-  if (routes.document === undefined || config?.config === undefined) throw new StartFaults(faults);
+  const issues = [...routes.issues, ...pdp.issues, ...(config?.issues ?? [])];
+  if (routes.document === undefined || config?.config === undefined) throw new StartIssues(issues);
   const read = readRouteTable({
     ...files,
     source: routes.document,
@@ -80,8 +80,8 @@ export const loadRoutes = async (files: RouteFiles): Promise<{ readonly table: R
     knowsPair: await vocabularyOf(files, config.config.policyDir),
     pdp: config.config,
   });
-  if (!("table" in read)) throw new StartFaults([...faults, ...read.faults]);
-  faults.push(...(await certificateFaults(read.table.services.values(), routes.document)));
-  if (faults.length > 0) throw new StartFaults(faults);
+  if (!("table" in read)) throw new StartIssues([...issues, ...read.issues]);
+  issues.push(...(await certificateIssues(read.table.services.values(), routes.document)));
+  if (issues.length > 0) throw new StartIssues(issues);
   return { table: read.table, warnings: read.warnings };
 };

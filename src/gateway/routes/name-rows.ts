@@ -1,4 +1,4 @@
-import type { Fault } from "#contract/problem.ts";
+import type { Issue } from "#contract/problem.ts";
 import type { YamlDocument } from "#parsing/yaml-document.ts";
 
 const idOf = (source: YamlDocument, index: string): string | undefined => {
@@ -8,10 +8,10 @@ const idOf = (source: YamlDocument, index: string): string | undefined => {
   return typeof id === "string" && /^[\x21-\x7e]{1,64}$/.test(id) ? id : undefined;
 };
 
-/** The same faults, each of a row with the row's id in front: that is how whoever mends the table looks for it. */
-export const nameRows = (faults: readonly Fault[], source: YamlDocument): readonly Fault[] =>
-  faults.map((fault) => {
-    const [, index] = /^\/routes\/(\d+)(?:\/|$)/.exec(fault.path) ?? [];
+/** The same issues, each of a row with the row's id in front: that is how whoever mends the table looks for it. */
+export const nameRows = (issues: readonly Issue[], source: YamlDocument): readonly Issue[] =>
+  issues.map((issue) => {
+    const [, index] = /^\/routes\/(\d+)(?:\/|$)/.exec(issue.path) ?? [];
     const id = index === undefined ? undefined : idOf(source, index);
-    return id === undefined ? fault : { ...fault, message: `row ${id}: ${fault.message}` };
+    return id === undefined ? issue : { ...issue, message: `row ${id}: ${issue.message}` };
   });

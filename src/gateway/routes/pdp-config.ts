@@ -1,9 +1,9 @@
 import { z } from "zod";
-import type { Fault } from "#contract/problem.ts";
-import { shapeFaults } from "#parsing/shape-faults.ts";
+import type { Issue } from "#contract/problem.ts";
+import { shapeIssues } from "#parsing/shape-issues.ts";
 import type { YamlDocument } from "#parsing/yaml-document.ts";
 import { parsePattern, type RoutePattern } from "./route-pattern.ts";
-import { mappingFaults } from "./authz-mapping.ts";
+import { mappingIssues } from "./authz-mapping.ts";
 import { mappingsShape, type Mapping, type RowMethod } from "./route-row.ts";
 
 /** The part of the decision point's configuration that the gateway reads; the rest belongs to the decision point. */
@@ -43,24 +43,24 @@ export interface PointConfig {
   readonly validationStrict: boolean;
 }
 
-/** Reads the gateway's part of the decision point's configuration, or every fault of it. */
-export const readPdpConfig = (source: YamlDocument): { readonly config: PointConfig | undefined; readonly faults: readonly Fault[] } => {
+/** Reads the gateway's part of the decision point's configuration, or every issue of it. */
+export const readPdpConfig = (source: YamlDocument): { readonly config: PointConfig | undefined; readonly issues: readonly Issue[] } => {
   const read = shape.safeParse(source.value);
-  if (!read.success) return { config: undefined, faults: shapeFaults(source, read.error) };
-  const faults: Fault[] = Object.keys(read.data)
+  if (!read.success) return { config: undefined, issues: shapeIssues(source, read.error) };
+  const issues: Issue[] = Object.keys(read.data)
     .filter((key) => !known.has(key))
-    .map((key) => source.fault([key], "is not known here", { code: "unknown", onKey: true }));
+    .map((key) => source.issue([key], "is not known here", { code: "unknown", onKey: true }));
   const endpointMap = new Map<string, Partial<Record<RowMethod, ExternalMapping>>>();
   for (const [path, methods] of Object.entries(read.data.endpoint_map)) {
     const pattern: RoutePattern | string = parsePattern(path);
     if (typeof pattern === "string") {
-      faults.push(source.fault(["endpoint_map", path], pattern));
+      issues.push(source.issue(["endpoint_map", path], pattern));
       continue;
     }
     const mappings: Partial<Record<RowMethod, ExternalMapping>> = {};
     for (const [method, mapping] of Object.entries(methods) as [RowMethod, Mapping][]) {
       const at = ["endpoint_map", path, method];
-      faults.push(...mappingFaults(mapping, pattern, at).map((fault) => source.fault(fault.at, fault.message)));
+      issues.push(...mappingIssues(mapping, pattern, at).map((issue) => source.issue(issue.at, issue.message)));
       mappings[method] = { mapping, file: source.file, ...source.placeOf(at) };
     }
     endpointMap.set(path, mappings);
@@ -71,5 +71,5 @@ export const readPdpConfig = (source: YamlDocument): { readonly config: PointCon
     derivedDefaults: read.data.derived_defaults.enabled,
     validationStrict: read.data.validation_strict,
   };
-  return { config, faults };
+  return { config, issues };
 };

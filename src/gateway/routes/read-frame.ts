@@ -1,19 +1,19 @@
 import { isObject } from "#contract/is-object.ts";
-import type { Fault } from "#contract/problem.ts";
-import { missesOf } from "#contract/shape-faults.ts";
-import { shapeFaults } from "#parsing/shape-faults.ts";
+import type { Issue } from "#contract/problem.ts";
+import { missesOf } from "#contract/shape-issues.ts";
+import { shapeIssues } from "#parsing/shape-issues.ts";
 import type { YamlDocument } from "#parsing/yaml-document.ts";
 import { routeFileShape, rowShape, serviceName, serviceShape, type RowShape, type ServiceShape } from "./route-row.ts";
 
-/** The file's pieces that have their shape, and every fault of those that have not. */
+/** The file's pieces that have their shape, and every issue of those that have not. */
 export interface RouteFileFrame {
   readonly services: ReadonlyMap<string, ServiceShape>;
-  /** Of all services that the file names, those with faults too. */
+  /** Of all services that the file names, those with issues too. */
   readonly serviceNames: ReadonlySet<string>;
   readonly audiences: readonly string[];
-  /** Every row. Of one with faults of its own the words in `bad` are not what the file says, and no rule may judge by them. */
+  /** Every row. Of one with issues of its own the words in `bad` are not what the file says, and no rule may judge by them. */
   readonly rows: readonly (readonly [index: number, row: RowShape, bad: ReadonlySet<string>])[];
-  readonly faults: readonly Fault[];
+  readonly issues: readonly Issue[];
 }
 
 /** What a row says without its faulty words, so that these hide nothing of the others; and which they are. */
@@ -29,19 +29,19 @@ const mendRow = (given: Readonly<Record<string, unknown>>): readonly [row: RowSh
 
 /** Reads services and rows one by one: what is wrong with one of them hides nothing of the others. */
 export const readFrame = (source: YamlDocument): RouteFileFrame => {
-  const faults: Fault[] = [];
+  const issues: Issue[] = [];
   const whole = routeFileShape.safeParse(source.value);
-  if (!whole.success) faults.push(...shapeFaults(source, whole.error));
+  if (!whole.success) issues.push(...shapeIssues(source, whole.error));
   const value = isObject(source.value) ? source.value : {};
   const named = isObject(value["services"]) ? Object.entries(value["services"]) : [];
   const services = new Map<string, ServiceShape>();
   for (const [name, given] of named) {
     const at = ["services", name];
     const isNamed = serviceName.safeParse(name);
-    if (!isNamed.success) for (const { message } of missesOf(isNamed.error)) faults.push(source.fault(at, message, { onKey: true }));
+    if (!isNamed.success) for (const { message } of missesOf(isNamed.error)) issues.push(source.issue(at, message, { onKey: true }));
     const read = serviceShape.safeParse(given);
     if (read.success) services.set(name, read.data);
-    else faults.push(...shapeFaults(source, read.error, { under: at }));
+    else issues.push(...shapeIssues(source, read.error, { under: at }));
   }
   const rows: (readonly [number, RowShape, ReadonlySet<string>])[] = [];
   for (const [index, given] of (Array.isArray(value["routes"]) ? value["routes"] : []).entries()) {
@@ -50,7 +50,7 @@ export const readFrame = (source: YamlDocument): RouteFileFrame => {
       rows.push([index, read.data, new Set()]);
       continue;
     }
-    faults.push(...shapeFaults(source, read.error, { under: ["routes", index] }));
+    issues.push(...shapeIssues(source, read.error, { under: ["routes", index] }));
     if (isObject(given)) rows.push([index, ...mendRow(given)]);
   }
   return {
@@ -58,6 +58,6 @@ export const readFrame = (source: YamlDocument): RouteFileFrame => {
     serviceNames: new Set(named.map(([name]) => name)),
     audiences: whole.success ? whole.data.audiences : [],
     rows,
-    faults,
+    issues,
   };
 };

@@ -106,7 +106,7 @@ export const serviceShape = z.strictObject({
 });
 export type ServiceShape = z.infer<typeof serviceShape>;
 
-/** The file's frame. Services and rows are read one by one, so that a fault of one hides none of another. */
+/** The file's frame. Services and rows are read one by one, so that an issue of one hides none of another. */
 export const routeFileShape = z.strictObject({
   version: z.literal(1, { error: "must be 1" }),
   services: z.record(z.string(), z.unknown()).default({}),

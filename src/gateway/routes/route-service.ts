@@ -1,5 +1,5 @@
 import { isTlsOrLoopback } from "#contract/loopback.ts";
-import { addressFault } from "./address-fault.ts";
+import { addressIssue } from "./address-issue.ts";
 import { fillPlaceholders, hasPlaceholder, type Variables } from "./placeholders.ts";
 import { DEFAULT_POOL, DEFAULT_QUEUE, type ServiceShape } from "./route-row.ts";
 
@@ -33,9 +33,9 @@ export const internalService = (name: string, url: string): RouteService => ({
   queue: DEFAULT_QUEUE,
 });
 
-export type AddFault = (at: readonly PropertyKey[], message: string) => void;
+export type AddIssue = (at: readonly PropertyKey[], message: string) => void;
 
-/** Checks one entry of `services` and fills its placeholders. Faults go to `add`; the answer counts only without any. */
+/** Checks one entry of `services` and fills its placeholders. Issues go to `add`; the answer counts only without any. */
 export const readService = (
   name: string,
   shape: ServiceShape,
@@ -43,7 +43,7 @@ export const readService = (
     readonly variables: Variables;
     readonly internalAudiences: readonly string[];
     readonly requiresTls?: boolean;
-    readonly add: AddFault;
+    readonly add: AddIssue;
   },
 ): RouteService => {
   const at = ["services", name];
@@ -55,8 +55,8 @@ export const readService = (
   };
   const baseUrls = shape.base_urls.map((text, index) => {
     const address = fill(text, ["base_urls", index]);
-    const fault = hasPlaceholder(address) ? undefined : addressFault(address);
-    if (fault !== undefined) context.add([...at, "base_urls", index], fault);
+    const issue = hasPlaceholder(address) ? undefined : addressIssue(address);
+    if (issue !== undefined) context.add([...at, "base_urls", index], issue);
     else if (context.requiresTls === true && !hasPlaceholder(address) && !isTlsOrLoopback(address))
       context.add([...at, "base_urls", index], "must be https unless on loopback, where ENVIRONMENT is production");
     return address.replace(/\/$/, "");

@@ -1,17 +1,17 @@
 import { createHash } from "node:crypto";
-import type { Fault } from "#contract/problem.ts";
-import { placeOf } from "#contract/shape-faults.ts";
+import type { Issue } from "#contract/problem.ts";
+import { placeOf } from "#contract/shape-issues.ts";
 import type { YamlDocument } from "#parsing/yaml-document.ts";
-import { mappingFaults } from "./authz-mapping.ts";
+import { mappingIssues } from "./authz-mapping.ts";
 import { nameRows } from "./name-rows.ts";
 import type { PointConfig } from "./pdp-config.ts";
 import { fillPlaceholders, type Variables } from "./placeholders.ts";
 import { readFrame } from "./read-frame.ts";
-import { rowFaults, rowWarnings } from "./route-faults.ts";
+import { rowIssues, rowWarnings } from "./route-issues.ts";
 import { mappingsOf, type SourcedMapping } from "./row-mappings.ts";
 import { parsePattern, samplePath, type RoutePattern } from "./route-pattern.ts";
 import type { RowMethod, RowShape } from "./route-row.ts";
-import { readService, type AddFault, type RouteService } from "./route-service.ts";
+import { readService, type AddIssue, type RouteService } from "./route-service.ts";
 import { createSegmentTrie, type SegmentTrie } from "./segment-trie.ts";
 
 export type RouteTarget =
@@ -82,7 +82,7 @@ const isCredentialPair = (one: RowShape, other: RowShape): boolean =>
   new Set([one.auth, other.auth, "session", "bearer"]).size === 2 && one.auth !== other.auth;
 
 /** Two rows of one shape that share a method, unless the credential tells them apart; a third one always clashes. */
-const clashFaults = (routes: readonly { readonly route: Route; readonly index: number }[], add: AddFault): void => {
+const clashIssues = (routes: readonly { readonly route: Route; readonly index: number }[], add: AddIssue): void => {
   const placed = routes.flatMap((one) =>
     (one.route.row.hosts ?? [""]).map((host) => ({ ...one, place: `${host} ${one.route.pattern.shape}` })),
   );
@@ -100,20 +100,20 @@ const clashFaults = (routes: readonly { readonly route: Route; readonly index: n
 };
 
 /**
- * Reads and checks the whole route table. Answers the table, with warnings, or every fault at once with its file, line
- * and column; a table with one fault serves nothing.
+ * Reads and checks the whole route table. Answers the table, with warnings, or every issue at once with its file, line
+ * and column; a table with one issue serves nothing.
  */
 export const readRouteTable = (
   parts: RouteTableParts,
 ):
-  | { readonly table: RouteTable; readonly warnings: readonly Fault[]; readonly faults: readonly [] }
-  | { readonly faults: readonly Fault[] } => {
+  | { readonly table: RouteTable; readonly warnings: readonly Issue[]; readonly issues: readonly [] }
+  | { readonly issues: readonly Issue[] } => {
   const { source } = parts;
-  const faults: Fault[] = [];
+  const issues: Issue[] = [];
   const frame = readFrame(source);
-  faults.push(...frame.faults);
-  const warnings: Fault[] = [];
-  const add: AddFault = (at, message) => faults.push(source.fault(at, message));
+  issues.push(...frame.issues);
+  const warnings: Issue[] = [];
+  const add: AddIssue = (at, message) => issues.push(source.issue(at, message));
   const services = new Map<string, RouteService>();
   for (const [name, shape] of frame.services) services.set(name, readService(name, shape, { ...parts, add }));
   if (frame.serviceNames.has("internal")) add(["services", "internal"], "is the name of the gateway's own handlers");
@@ -134,15 +134,15 @@ export const readRouteTable = (
     const policy = row.token_policy;
     const tokenService = services.get(policy?.service ?? "");
     const tokenAudience = policy?.audience ?? tokenService?.audience ?? service?.audience;
-    const addHere: AddFault = (where, message) => add([...at, ...where], message);
-    rowFaults({
+    const addHere: AddIssue = (where, message) => add([...at, ...where], message);
+    rowIssues({
       row,
       bad,
       pattern,
       service,
       tokenService,
       tokenAudience,
-      // A service with faults of its own is named all the same.
+      // A service with issues of its own is named all the same.
       isKnownService: frame.serviceNames.has(row.target_service ?? ""),
       audiences,
       internalAudiences: parts.internalAudiences,
@@ -154,7 +154,7 @@ export const readRouteTable = (
     // What is mapped, and which rows clash, is told by path and methods; without them there is nothing more to see.
     if (pattern === undefined || ["methods", "auth", "hosts"].some((word) => bad.has(word))) continue;
     for (const [method, mapping] of Object.entries(row.authz_map ?? {}))
-      for (const fault of mappingFaults(mapping, pattern, ["authz_map", method])) addHere(fault.at, fault.message);
+      for (const issue of mappingIssues(mapping, pattern, ["authz_map", method])) addHere(issue.at, issue.message);
     const mappings = mappingsOf(row, pattern, parts.pdp, {
       file: source.file,
       lineOf: (method) => source.placeOf([...at, "authz_map", method]).line,
@@ -171,14 +171,14 @@ export const readRouteTable = (
         const path = placeOf(["endpoint_map", row.path, method]);
         const at = { file, line, column };
         if (isKnown) warnings.push({ path, message: `maps row ${row.id}; prefer its authz_map`, ...at });
-        else faults.push({ path, message: `row ${row.id}: ${unknown}`, ...at });
+        else issues.push({ path, message: `row ${row.id}: ${unknown}`, ...at });
       }
     }
-    for (const warning of rowWarnings(row)) warnings.push(source.fault([...at, ...warning.at], warning.message));
+    for (const warning of rowWarnings(row)) warnings.push(source.issue([...at, ...warning.at], warning.message));
     for (const method of row.authz === "pdp" && !bad.has("authz_map") ? row.methods : []) {
       if (method === "OPTIONS" || mappings.has(method)) continue;
-      const fault = source.fault([...at, "methods"], `no decision is mapped for ${method}`);
-      (parts.pdp.validationStrict ? faults : warnings).push(fault);
+      const issue = source.issue([...at, "methods"], `no decision is mapped for ${method}`);
+      (parts.pdp.validationStrict ? issues : warnings).push(issue);
     }
     const target: RouteTarget =
       row.hosts !== undefined
@@ -202,8 +202,8 @@ export const readRouteTable = (
       index,
     });
   }
-  clashFaults(compiled, add);
-  if (faults.length > 0) return { faults: nameRows(faults, source) };
+  clashIssues(compiled, add);
+  if (issues.length > 0) return { issues: nameRows(issues, source) };
   return {
     table: buildTable(
       compiled.map(({ route }) => route),
@@ -211,7 +211,7 @@ export const readRouteTable = (
       parts.text,
     ),
     warnings: nameRows(warnings, source),
-    faults: [],
+    issues: [],
   };
 };
 

@@ -11,7 +11,7 @@ const safe: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 const isSafeMethod = (method: string): boolean => safe.has(method);
 
 /** The request's own claims of where it came from; a browser sends them and a page cannot change them. */
-const originFault = (inbound: Inbound, method: string): CsrfReason | undefined => {
+const originIssue = (inbound: Inbound, method: string): CsrfReason | undefined => {
   const origin = inbound.headers.get("origin");
   if (!isSafeMethod(method) && origin !== undefined && origin !== inbound.origin) return "bad_origin";
   const site = inbound.headers.get("sec-fetch-site");
@@ -19,7 +19,7 @@ const originFault = (inbound: Inbound, method: string): CsrfReason | undefined =
   return "cross_site";
 };
 
-const tokenFault = (inbound: Inbound, isValid: (token: string) => boolean): CsrfReason | undefined => {
+const tokenIssue = (inbound: Inbound, isValid: (token: string) => boolean): CsrfReason | undefined => {
   const one = inbound.headers.get("x-csrf-token");
   const other = inbound.headers.get("x-csrftoken");
   if (one === undefined || one === "" || other === undefined || other === "") return "missing_token";
@@ -50,12 +50,12 @@ export const createCsrfGuard = (parts: Pick<GatewayParts, "metrics" | "log"> & {
   return {
     guard: (inbound, record, mode = "headers", method = inbound.method) => {
       const token =
-        mode === "headers" && !isSafeMethod(method) ? tokenFault(inbound, (given) => parts.keys.isCsrfToken(record, given)) : undefined;
-      const reason = token ?? originFault(inbound, method);
+        mode === "headers" && !isSafeMethod(method) ? tokenIssue(inbound, (given) => parts.keys.isCsrfToken(record, given)) : undefined;
+      const reason = token ?? originIssue(inbound, method);
       if (reason !== undefined) refuse(reason, inbound);
     },
     guardOrigin: (inbound) => {
-      const reason = originFault(inbound, inbound.method);
+      const reason = originIssue(inbound, inbound.method);
       if (reason !== undefined) refuse(reason, inbound);
     },
     guardLink: (inbound, record, token, detail) => {

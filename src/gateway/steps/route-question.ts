@@ -1,5 +1,5 @@
 import { isIPv4 } from "node:net";
-import { faultOfJson } from "#contract/json-members.ts";
+import { issueOfJson } from "#contract/json-members.ts";
 import { Problem } from "#contract/problem.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
 import type { EvaluationQuery } from "#pdp-client/pdp-client.ts";
@@ -54,7 +54,7 @@ export const askOfRoute = async (
   if (mapped === undefined) throw new Problem("no_mapping");
   const body = readsBody(mapped.mapping) ? await readBody() : undefined;
   const resolved = resolveMapping(mapped.mapping, route.pattern, captures, body && parseStrictJson(body, { depth: 64, keepsUnfit: true }));
-  const unfit = faultOfJson(resolved.claimed);
+  const unfit = issueOfJson(resolved.claimed);
   if (unfit !== undefined) throw new Problem("invalid_request", { errors: [{ path: "", message: unfit }] });
   const question: EvaluationQuery = {
     type: resolved.type,

@@ -11,7 +11,7 @@ import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { z } from "zod";
 import type { EventDraft } from "#events/event-draft.ts";
-import { AMOUNT_FAULT, microOf } from "#membership/model/amount.ts";
+import { AMOUNT_ISSUE, microOf } from "#membership/model/amount.ts";
 import { actorOf, doneEntry, type Actor } from "#membership/delegations/acts.ts";
 import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { MembershipContext } from "#membership/context/context.ts";
@@ -46,7 +46,7 @@ export const serveBudgets = (context: MembershipContext): void => {
       nodeId,
       agentId: body.agent_id,
       period: body.period,
-      limitMicro: microOf(body.limit_usd) ?? refuse("limit_usd", AMOUNT_FAULT),
+      limitMicro: microOf(body.limit_usd) ?? refuse("limit_usd", AMOUNT_ISSUE),
       changedBy: caller.sub,
     };
   };

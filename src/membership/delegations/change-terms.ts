@@ -2,17 +2,17 @@ import { isDeepStrictEqual } from "node:util";
 import { delegationConstraints, type Delegation, type DelegationConstraints, type DelegationPatch } from "#contract/delegations.ts";
 import { usdFromMicro } from "#contract/ids.ts";
 import { mergePatch } from "#contract/merge-patch.ts";
-import { Problem, type Fault } from "#contract/problem.ts";
-import { faultsOf } from "#contract/shape-faults.ts";
+import { Problem, type Issue } from "#contract/problem.ts";
+import { issuesOf } from "#contract/shape-issues.ts";
 import { statement, type Sql } from "#store/database.ts";
-import { AMOUNT_FAULT, microOf } from "#membership/model/amount.ts";
+import { AMOUNT_ISSUE, microOf } from "#membership/model/amount.ts";
 import { requireTag, tagOf } from "#membership/model/if-match.ts";
 import { scopeOfTenant, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
 import type { MembershipContext } from "#membership/context/context.ts";
 import { reportOf, type DelegationAct, type DelegationCall, type DelegationOp } from "./acts.ts";
 import { changeRecorded, lockBelow, lockDelegations, requireStanding } from "./change-status.ts";
-import { faultsOfTerms, handedOnFaults, readAgent } from "./check-draft.ts";
+import { issuesOfTerms, handedOnIssues, readAgent } from "./check-draft.ts";
 import { delegationView, type DelegationRow } from "./delegation-view.ts";
 import { lendMore, requireLiving } from "./put-delegation.ts";
 
@@ -52,7 +52,7 @@ const termsOf = (row: DelegationRow): Terms => ({
 /** What it would come to, looked at in `requireFitting`. Throws `unprocessable` for an amount with more than six decimals. */
 const patched = (before: Terms, patch: DelegationPatch): Terms => {
   const limitMicro = patch.budget_usd === undefined ? before.limitMicro : microOf(patch.budget_usd);
-  if (limitMicro === undefined) throw new Problem("unprocessable", { errors: [{ path: "/budget_usd", message: AMOUNT_FAULT }] });
+  if (limitMicro === undefined) throw new Problem("unprocessable", { errors: [{ path: "/budget_usd", message: AMOUNT_ISSUE }] });
   const { capabilities = before.capabilities, constraints } = patch;
   return {
     capabilities: capabilities === null ? null : [...new Set(capabilities)].sort(),
@@ -112,16 +112,16 @@ const requireCovered = (row: DelegationRow, after: Terms): void => {
 /** No more than one body may bring: patches add to one another. */
 const MAX_BYTES = 1_048_576;
 
-const constraintFaults = (constraints: DelegationConstraints): readonly Fault[] => {
+const constraintIssues = (constraints: DelegationConstraints): readonly Issue[] => {
   const { error } = delegationConstraints.safeParse(constraints);
-  if (error !== undefined) return faultsOf(error, ["constraints"]);
+  if (error !== undefined) return issuesOf(error, ["constraints"]);
   const isLarge = Buffer.byteLength(JSON.stringify(constraints)) > MAX_BYTES;
   return isLarge ? [{ path: "/constraints", message: `come to more than ${MAX_BYTES} bytes` }] : [];
 };
 
 type Bounds = Pick<MembershipContext, "config" | "now">;
 
-/** Throws `unprocessable` with every fault, `agent_uncontrolled` where it is to be widened. */
+/** Throws `unprocessable` with every issue, `agent_uncontrolled` where it is to be widened. */
 const requireFitting = async (
   sql: Sql,
   scope: TenantScope,
@@ -141,12 +141,12 @@ const requireFitting = async (
   };
   // What it names already stays, though the agent may have lost it since.
   const named = [...(row.capabilities ?? []), ...Object.keys(row.constraints.args ?? {})];
-  const faults = faultsOfTerms(asked, [...(agent?.tools ?? []), ...named], config, now());
-  if (patch.constraints !== undefined) faults.push(...constraintFaults(after.constraints));
+  const issues = issuesOfTerms(asked, [...(agent?.tools ?? []), ...named], config, now());
+  if (patch.constraints !== undefined) issues.push(...constraintIssues(after.constraints));
   const [parent] = row.parent_id === null ? [] : await sql.run(PARENT, [row.parent_id]);
-  if (parent !== undefined) faults.push(...handedOnFaults(asked, parent, Number.POSITIVE_INFINITY));
-  if (widens && agent?.state !== "active") faults.push({ path: "/agent_id", message: "is not active" });
-  if (faults.length > 0) throw new Problem("unprocessable", { errors: faults });
+  if (parent !== undefined) issues.push(...handedOnIssues(asked, parent, Number.POSITIVE_INFINITY));
+  if (widens && agent?.state !== "active") issues.push({ path: "/agent_id", message: "is not active" });
+  if (issues.length > 0) throw new Problem("unprocessable", { errors: issues });
   if (widens && agent?.controlled !== true) throw new Problem("agent_uncontrolled");
   if (widens && parent !== undefined) await requireLiving(sql, parent.path);
 };

@@ -1,10 +1,10 @@
 import type { SettingsOf } from "#contract/setting.ts";
 import type { DelegationConstraints, DelegationDraft } from "#contract/delegations.ts";
 import { pointerText } from "#contract/json-pointer.ts";
-import { Problem, type Fault } from "#contract/problem.ts";
+import { Problem, type Issue } from "#contract/problem.ts";
 import { schemaRefusal } from "#parsing/foreign-schema.ts";
 import { statement, type Sql } from "#store/database.ts";
-import { AMOUNT_FAULT, microOf } from "#membership/model/amount.ts";
+import { AMOUNT_ISSUE, microOf } from "#membership/model/amount.ts";
 import type { membershipSettings } from "#membership/config.ts";
 import { unexpired } from "#membership/graph/sql-parts.ts";
 import { visible, type TenantScope } from "#membership/graph/tenant-scope.ts";
@@ -47,24 +47,24 @@ const PARENT = statement<Parent>(
 );
 
 /** Of terms that lie below others. */
-export const handedOnFaults = (
+export const handedOnIssues = (
   draft: DelegationDraft,
   parent: Pick<Parent, "capabilities" | "expires_at" | "path">,
   maxDepth: number,
-): readonly Fault[] => {
+): readonly Issue[] => {
   const { capabilities, expires_at: ends } = parent;
-  const faults: Fault[] = [];
-  const fault = (path: string, message: string): void => void faults.push({ path, message });
-  if (parent.path.length >= maxDepth) fault("/parent_id", `at most ${maxDepth} delegations may lie one below the other`);
-  if (capabilities !== null && draft.capabilities === null) fault("/capabilities", "must name tools: the delegation above does");
+  const issues: Issue[] = [];
+  const issue = (path: string, message: string): void => void issues.push({ path, message });
+  if (parent.path.length >= maxDepth) issue("/parent_id", `at most ${maxDepth} delegations may lie one below the other`);
+  if (capabilities !== null && draft.capabilities === null) issue("/capabilities", "must name tools: the delegation above does");
   draft.capabilities?.forEach((tool, index) => {
     if (capabilities !== null && !capabilities.includes(tool))
-      faults.push({ path: `/capabilities/${index}`, message: "is not in the delegation above", code: "capability_missing" });
+      issues.push({ path: `/capabilities/${index}`, message: "is not in the delegation above", code: "capability_missing" });
   });
   const { expires_at: asked } = draft;
   if (ends !== null && (asked === null || (asked !== undefined && Date.parse(asked) > Date.parse(ends))))
-    fault("/expires_at", "lies after the end of the delegation above");
-  return faults;
+    issue("/expires_at", "lies after the end of the delegation above");
+  return issues;
 };
 
 /** `undefined`: no such agent, or not for this tenant. */
@@ -87,9 +87,9 @@ const DEFAULT_DAYS = 30;
 const SCHEMA_STEPS = 10_000;
 
 /** A misspelt tool would be bound by nothing, and a schema that cannot be read lets nothing through. */
-const schemaFaults = (args: NonNullable<DelegationConstraints["args"]>, tools: readonly string[]): readonly Fault[] => {
+const schemaFaults = (args: NonNullable<DelegationConstraints["args"]>, tools: readonly string[]): readonly Issue[] => {
   const list = { left: SCHEMA_STEPS };
-  return Object.entries(args).flatMap(([tool, schema]): Fault[] => {
+  return Object.entries(args).flatMap(([tool, schema]): Issue[] => {
     const path = pointerText(["constraints", "args", tool]);
     if (!tools.includes(tool)) return [{ path, message: "is not a capability of this agent", code: "capability_missing" }];
     const message = schemaRefusal(schema, list);
@@ -98,38 +98,38 @@ const schemaFaults = (args: NonNullable<DelegationConstraints["args"]>, tools: r
 };
 
 /** Of terms as they are asked for; `tools` may be named. */
-export const faultsOfTerms = (
+export const issuesOfTerms = (
   draft: DelegationDraft,
   tools: readonly string[],
   config: SettingsOf<typeof membershipSettings>,
   now: Date,
-): Fault[] => {
-  const faults: Fault[] = [];
-  const fault = (path: string, message: string): void => void faults.push({ path, message });
+): Issue[] => {
+  const issues: Issue[] = [];
+  const issue = (path: string, message: string): void => void issues.push({ path, message });
   draft.capabilities?.forEach((tool, index) => {
     if (!tools.includes(tool))
-      faults.push({ path: `/capabilities/${index}`, message: "is not a capability of this agent", code: "capability_missing" });
+      issues.push({ path: `/capabilities/${index}`, message: "is not a capability of this agent", code: "capability_missing" });
   });
-  if (draft.max_steps > config.delegationMaxSteps) fault("/max_steps", `must be at most ${config.delegationMaxSteps}`);
-  if (draft.budget_usd > config.delegationMaxUsd) fault("/budget_usd", `must be at most ${config.delegationMaxUsd}`);
+  if (draft.max_steps > config.delegationMaxSteps) issue("/max_steps", `must be at most ${config.delegationMaxSteps}`);
+  if (draft.budget_usd > config.delegationMaxUsd) issue("/budget_usd", `must be at most ${config.delegationMaxUsd}`);
   const zone = draft.constraints?.hours?.tz;
-  if (zone !== undefined && !isTimeZone(zone)) fault("/constraints/hours/tz", "is no time zone");
-  faults.push(...schemaFaults(draft.constraints?.args ?? {}, tools));
+  if (zone !== undefined && !isTimeZone(zone)) issue("/constraints/hours/tz", "is no time zone");
+  issues.push(...schemaFaults(draft.constraints?.args ?? {}, tools));
   const begins = draft.valid_from === undefined ? now.getTime() : Date.parse(draft.valid_from);
   if (draft.expires_at === null) {
-    if (!config.delegationAllowEndless) fault("/expires_at", "must be named: a delegation without an end is not allowed here");
+    if (!config.delegationAllowEndless) issue("/expires_at", "must be named: a delegation without an end is not allowed here");
   } else if (draft.expires_at !== undefined) {
     const ends = Date.parse(draft.expires_at);
-    if (ends <= Math.max(begins, now.getTime())) fault("/expires_at", "must lie after its beginning and in the future");
+    if (ends <= Math.max(begins, now.getTime())) issue("/expires_at", "must lie after its beginning and in the future");
     if (ends - now.getTime() > config.delegationMaxDays * DAY_MS)
-      fault("/expires_at", `must be at most ${config.delegationMaxDays} days away`);
+      issue("/expires_at", `must be at most ${config.delegationMaxDays} days away`);
   } else if (begins - now.getTime() >= Math.min(DEFAULT_DAYS, config.delegationMaxDays) * DAY_MS)
-    fault("/valid_from", "lies after the end; name expires_at");
-  return faults;
+    issue("/valid_from", "lies after the end; name expires_at");
+  return issues;
 };
 
 /**
- * Checks a draft against the graph and gives what is to be written. Every fault at once: 422. Whoever hands on what an agent holds is the
+ * Checks a draft against the graph and gives what is to be written. Every issue at once: 422. Whoever hands on what an agent holds is the
  * person at the top of it: another one's is not there. Throws `not_found`, `cycle`, `agent_uncontrolled`.
  */
 export const checkDraft = async (
@@ -153,17 +153,17 @@ export const checkDraft = async (
     throw new Problem("cycle", { errors: [{ path: "/agent_id", message: "holds it already, further up" }] });
   const delegatorId = parent?.agent_id ?? given.delegatorId;
   const [delegator] = await sql.run(DELEGATOR, [scope.tenant, delegatorId, parent === undefined ? "Person" : "AIAgent"]);
-  const faults = faultsOfTerms(draft, agent.tools, config, now);
-  if (parent !== undefined) faults.push(...handedOnFaults(draft, parent, config.delegationMaxDepth));
+  const issues = issuesOfTerms(draft, agent.tools, config, now);
+  if (parent !== undefined) issues.push(...handedOnIssues(draft, parent, config.delegationMaxDepth));
   const limitMicro = microOf(draft.budget_usd);
-  if (limitMicro === undefined) faults.push({ path: "/budget_usd", message: AMOUNT_FAULT });
-  if (agent.state !== "active") faults.push({ path: "/agent_id", message: "is not active" });
+  if (limitMicro === undefined) issues.push({ path: "/budget_usd", message: AMOUNT_ISSUE });
+  if (agent.state !== "active") issues.push({ path: "/agent_id", message: "is not active" });
   if (delegator?.state !== "active" || delegator.tenant_id !== agent.tenant_id)
-    faults.push({
+    issues.push({
       path: parent === undefined ? "/delegator_id" : "/parent_id",
       message: `is not of an active ${parent === undefined ? "person" : "agent"} of the agent's tenant`,
     });
-  if (faults.length > 0 || limitMicro === undefined) throw new Problem("unprocessable", { errors: faults });
+  if (issues.length > 0 || limitMicro === undefined) throw new Problem("unprocessable", { errors: issues });
   if (!agent.controlled) throw new Problem("agent_uncontrolled");
   const standard = now.getTime() + Math.min(DEFAULT_DAYS, config.delegationMaxDays) * DAY_MS;
   const aboveEnds = Date.parse(parent?.expires_at ?? "") || Number.POSITIVE_INFINITY;

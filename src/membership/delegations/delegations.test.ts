@@ -125,7 +125,7 @@ test("creating tells what it adds, writes one version, one event, one audit row,
 
 test("a create body is refused with every fault, and nothing is written", async (t) => {
   const world = await servedWorld(t, await testDatabase(t, graphModules), { rule: demoRule, environment: { DELEGATION_MAX_USD: "5" } });
-  const faults: readonly (readonly [
+  const issues: readonly (readonly [
     name: string,
     body: Record<string, unknown>,
     status: number,
@@ -177,13 +177,13 @@ test("a create body is refused with every fault, and nothing is written", async 
     ["an agent one does not control", draft({ agent_id: "agent:reporter" }), 403, "access_denied"],
     ["a digest of another day", draft({ what_if_digest: "stale" }), 409, "what_if_stale"],
   ];
-  for (const [name, body, status, code, paths] of faults) {
+  for (const [name, body, status, code, paths] of issues) {
     await t.test(name, async () => {
       const reply = await create(world, body);
       assert.deepEqual([reply.status, reply.body.code], [status, code]);
       if (paths !== undefined)
         assert.deepEqual(
-          reply.body.errors.map((fault: { path: string }) => fault.path),
+          reply.body.errors.map((issue: { path: string }) => issue.path),
           paths,
         );
       assert.deepEqual(await world.sql("select count(*)::int as n from membership.delegation"), [{ n: 3 }]);
@@ -201,7 +201,7 @@ test("the graph decides what a what-if says: an uncontrolled agent, an inactive 
   assert.equal((await create(world, draft())).body.code, "agent_uncontrolled");
   await world.sql("update membership.node set state = 'disabled' where id = 'person:ben'");
   assert.deepEqual(
-    (await create(world, draft())).body.errors.map((fault: { path: string }) => fault.path),
+    (await create(world, draft())).body.errors.map((issue: { path: string }) => issue.path),
     ["/delegator_id"],
   );
 });

@@ -211,7 +211,7 @@ test("a role on a resource is given by id or name, to whom the label says, for a
     ["POST", rtrs, crud, "/actor_id"],
   ] as const) {
     const reply = await call(method, path, body);
-    assert.deepEqual([path, body, reply.body.errors?.map((fault: { path: string }) => fault.path)], [path, body, [place]]);
+    assert.deepEqual([path, body, reply.body.errors?.map((issue: { path: string }) => issue.path)], [path, body, [place]]);
   }
 
   // A role that goes takes along what it gave: another one of its name gives nothing to whoever had it.

@@ -29,7 +29,7 @@ const lockHolders = async (tx: GraphTransaction, scope: TenantScope, { kind, thi
   );
 };
 
-/** There is one primary holder: a new one makes the old one a deputy, in the same version. Faults of the holder are at the `member` that named it. */
+/** There is one primary holder: a new one makes the old one a deputy, in the same version. Issues of the holder are at the `member` that named it. */
 export const putHolder = async (tx: GraphTransaction, scope: TenantScope, given: Holder, member: string): Promise<Outcome> => {
   if (given.level === "primary")
     for (const edge of await lockHolders(tx, scope, given)) {

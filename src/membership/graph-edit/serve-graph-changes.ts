@@ -16,7 +16,7 @@ const atChange = (error: unknown, index: number, op: keyof typeof rowOf): unknow
   if (!(error instanceof Problem)) return error;
   const { errors, detail, ...options } = error.options;
   const place = `/changes/${index}${rowOf[op]}`;
-  const placed = errors?.map((fault) => ({ ...fault, path: `${place}${fault.path === "/" ? "" : fault.path}` }));
+  const placed = errors?.map((issue) => ({ ...issue, path: `${place}${issue.path === "/" ? "" : issue.path}` }));
   return new Problem(error.code, {
     ...options,
     detail,

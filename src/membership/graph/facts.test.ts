@@ -152,7 +152,7 @@ const changes: readonly (readonly [name: string, sql: string, one: FactAsk, expe
     [true, [], [], false],
   ],
   [
-    "a drifted definition is not the capability's fault",
+    "a drifted definition is not the capability's issue",
     `with x as (update membership.node set digest = 'b' where id = '${LIST}') update membership.edge set digest = 'a' where kind = 'HAS_CAPABILITY' and dst = '${LIST}' and src = 'agent:hr-assistant'`,
     call("ben", LIST, by("hr-assistant")),
     (f) => [f.capability, f.definition_ok],

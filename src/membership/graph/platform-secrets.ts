@@ -1,5 +1,5 @@
 import { statement, type Sql } from "#store/database.ts";
-import { RoleFault } from "#membership/graph/role-watch.ts";
+import { RoleError } from "#membership/graph/role-watch.ts";
 import type { GraphOp } from "./graph-op.ts";
 import type { SharedReach } from "./tenant-scope.ts";
 
@@ -22,7 +22,7 @@ export const createPlatformSecretWatch = (isPlatformSecret: (uri: string) => boo
       if (dst !== undefined && after !== undefined && kind !== "MEMBER_OF" && kind !== "BELONGS_TO") edges.push([dst, subject]);
       if (kind === "Resource" && (names(before) || names(after))) nodes.push(subject);
     },
-    /** Throws `RoleFault` (`access_denied`) for a writer without the right. Cost: a statement where such edges were written. */
+    /** Throws `RoleError` (`access_denied`) for a writer without the right. Cost: a statement where such edges were written. */
     require: async (sql: Sql, reach: SharedReach | undefined): Promise<void> => {
       if (reach?.isPermitted === true || nodes.length + edges.length === 0) return;
       const ends = edges.length === 0 ? [] : await sql.run(NAMED, [[...new Set(edges.map(([dst]) => dst))]]);
@@ -31,7 +31,7 @@ export const createPlatformSecretWatch = (isPlatformSecret: (uri: string) => boo
       if (rows.length === 0) return;
       if (reach !== undefined) reach.wasWanted = true;
       const blamed = rows.map((row) => ({ row, why }));
-      throw new RoleFault("access_denied", blamed);
+      throw new RoleError("access_denied", blamed);
     },
   };
 };

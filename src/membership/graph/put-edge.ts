@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { canonicalJson } from "#contract/canonical-json.ts";
 import { Problem } from "#contract/problem.ts";
-import { faultsOf } from "#contract/shape-faults.ts";
+import { issuesOf } from "#contract/shape-issues.ts";
 import { statement, type Sql } from "#store/database.ts";
-import { isSqlFault } from "#store/sql-fault.ts";
+import { isSqlError } from "#store/sql-error.ts";
 import { dropExpiredHolders, EDGE, type EdgeRow, type KeptEdge } from "./drop-edge.ts";
 import { edgeKindRow, identityKinds, mayJoin, type EdgeKind, type NodeKind } from "#membership/model/kinds.ts";
 import { recordPut, requireOutcomes, type Outcome, type RowsPut } from "./put-node.ts";
@@ -69,25 +69,25 @@ const UPDATE = statement(
 export const edgeIdOf = (kind: string, src: string, dst: string, discr: string): string =>
   `edge:${createHash("sha256").update([kind, src, dst, discr].join("\n")).digest("hex").slice(0, 32)}`;
 
-type Fault = Omit<RowRefusal, "at">;
+type Issue = Omit<RowRefusal, "at">;
 
 /** What the two ends say of each other beyond their kinds. */
-const fitFaults = (draft: EdgeDraft, to: End, roleType: End | undefined): readonly Fault[] => {
-  const fault = (path: string, message: string): readonly Fault[] => [{ code: "unprocessable", path, message }];
+const fitFaults = (draft: EdgeDraft, to: End, roleType: End | undefined): readonly Issue[] => {
+  const issue = (path: string, message: string): readonly Issue[] => [{ code: "unprocessable", path, message }];
   if (draft.kind === "HAS_RTR_AT") {
-    if (roleType?.kind !== "RTR") return fault("/discr", "must be the id of an RTR that is there");
+    if (roleType?.kind !== "RTR") return issue("/discr", "must be the id of an RTR that is there");
     if (to.kind === "Resource" && roleType.resource_type !== to.type)
-      return fault("/discr", `is a role on ${roleType.resource_type}, and the resource is a ${to.type}`);
-  } else if (draft.kind !== "DELEGATES_TO" && (draft.discr ?? "") !== "") return fault("/discr", `a ${draft.kind} has none`);
+      return issue("/discr", `is a role on ${roleType.resource_type}, and the resource is a ${to.type}`);
+  } else if (draft.kind !== "DELEGATES_TO" && (draft.discr ?? "") !== "") return issue("/discr", `a ${draft.kind} has none`);
   if (draft.kind === "REQUIRES") {
     const beyond = ((draft.props?.["scopes"] ?? []) as readonly string[]).filter((scope) => to.scopes?.includes(scope) !== true);
-    if (beyond.length > 0) return fault("/props/scopes", `the application has no ${beyond.join(", ")}`);
+    if (beyond.length > 0) return issue("/props/scopes", `the application has no ${beyond.join(", ")}`);
   }
   return [];
 };
 
 /** Why the ends may not be joined so by this writer. To a tenant what is another's is not there. */
-const joinFaults = (scope: TenantScope, draft: EdgeDraft, ends: ReadonlyMap<string, End>): readonly Fault[] => {
+const joinFaults = (scope: TenantScope, draft: EdgeDraft, ends: ReadonlyMap<string, End>): readonly Issue[] => {
   const see = (id: string): End | undefined => {
     const end = ends.get(id);
     return end === undefined || scope.tenant === "*" || end.tenant_id === null || end.tenant_id === scope.tenant ? end : undefined;
@@ -119,7 +119,7 @@ const joinFaults = (scope: TenantScope, draft: EdgeDraft, ends: ReadonlyMap<stri
       return [{ code: "access_denied", path: "/src", message: "A shared identity or role is given nothing by one tenant." }];
   }
   const props = row.props.safeParse(draft.props ?? {});
-  if (!props.success) return faultsOf(props.error, ["props"]).map(({ path, message }) => ({ code: "unprocessable", path, message }));
+  if (!props.success) return issuesOf(props.error, ["props"]).map(({ path, message }) => ({ code: "unprocessable", path, message }));
   return fitFaults(draft, to, draft.discr === undefined ? undefined : see(draft.discr));
 };
 
@@ -135,8 +135,8 @@ const tenantOf = (draft: EdgeDraft, ends: ReadonlyMap<string, End>): string | nu
 /** Checks that the two nodes may be joined so, and gives the tenant the edge belongs to (null between shared nodes). */
 export const requireJoinable = async (sql: Sql, draft: EdgeDraft): Promise<string | null> => {
   const ends = await readEnds(sql, [draft]);
-  const faults = joinFaults(wholeGraph, draft, ends);
-  if (faults.length > 0) throw problemOfRows(faults.map((fault) => ({ at: 0, ...fault })));
+  const issues = joinFaults(wholeGraph, draft, ends);
+  if (issues.length > 0) throw problemOfRows(issues.map((issue) => ({ at: 0, ...issue })));
   return tenantOf(draft, ends);
 };
 
@@ -152,7 +152,7 @@ export const putEdges = async (tx: GraphTransaction, scope: TenantScope, drafts:
   const refused: RowRefusal[] = drafts.flatMap((draft, at) => {
     if (draft.kind === "DELEGATES_TO")
       return [{ at, code: "edge_not_allowed" as const, path: "/kind", message: "Delegations are made at /api/v1/delegations." }];
-    return joinFaults(scope, draft, ends).map((fault) => ({ at, ...fault }));
+    return joinFaults(scope, draft, ends).map((issue) => ({ at, ...issue }));
   });
   if (refused.length > 0) return { outcomes: [], refused };
   const wanted = drafts.map((draft): EdgeRow => {
@@ -197,7 +197,7 @@ export const putEdges = async (tx: GraphTransaction, scope: TenantScope, drafts:
   if (altered.length > 0 && refused.length === 0) {
     await dropExpiredHolders(tx, altered, altered);
     await tx.sql.run(UPDATE, [JSON.stringify(altered)]).catch((error: unknown) => {
-      throw isSqlFault(error, "23505") ? new Problem("already_exists", { detail: HELD }) : error;
+      throw isSqlError(error, "23505") ? new Problem("already_exists", { detail: HELD }) : error;
     });
   }
   if (refused.length === 0) await leadsBack.require(tx.sql, fresh);

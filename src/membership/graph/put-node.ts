@@ -1,9 +1,9 @@
 import { foldText } from "#contract/fold-text.ts";
 import { canonicalJson } from "#contract/canonical-json.ts";
 import { isRoleId, nodeId } from "#contract/ids.ts";
-import { faultsOf } from "#contract/shape-faults.ts";
+import { issuesOf } from "#contract/shape-issues.ts";
 import { statement, type Sql } from "#store/database.ts";
-import { isSqlFault } from "#store/sql-fault.ts";
+import { isSqlError } from "#store/sql-error.ts";
 import { nodeKindRow, statesOf, type NodeKind } from "#membership/model/kinds.ts";
 import { problemOfRows, type Place, type RowRefusal } from "./row-refusal.ts";
 import { BUILT_IN_SYSTEM, mayWriteShared, wholeGraph, type TenantScope } from "./tenant-scope.ts";
@@ -77,27 +77,27 @@ const foldOf = (row: NodeRow): string => {
 
 const TAKEN = "is taken: the id, or what must be the only one (external id, service name, audience)";
 
-const draftFaults = (draft: NodeDraft): readonly Omit<RowRefusal, "at">[] => {
+const draftIssues = (draft: NodeDraft): readonly Omit<RowRefusal, "at">[] => {
   const row = nodeKindRow(draft.kind);
-  const faults: Omit<RowRefusal, "at">[] = [];
-  const fault = (path: string, message: string): void => void faults.push({ code: "unprocessable", path, message });
-  if (!nodeId.safeParse(draft.id).success) fault("/id", "is not an id");
+  const issues: Omit<RowRefusal, "at">[] = [];
+  const issue = (path: string, message: string): void => void issues.push({ code: "unprocessable", path, message });
+  if (!nodeId.safeParse(draft.id).success) issue("/id", "is not an id");
   for (const name of ["name", "display_name", "system", "external_id", "digest"] as const) {
     const max = name === "system" ? 64 : name === "external_id" ? 1024 : 256;
     const value = draft[name];
     if (value !== undefined && (value === "" || value.length > max || /\p{Cc}/u.test(value) || !value.isWellFormed()))
-      fault(`/${name}`, `is empty, longer than ${max}, or holds a control character`);
+      issue(`/${name}`, `is empty, longer than ${max}, or holds a control character`);
   }
   if (draft.state !== undefined && !statesOf(draft.kind).includes(draft.state))
-    fault("/state", `must be one of ${statesOf(draft.kind).join(", ")}`);
-  if (draft.tenant_id === null && row.shared !== true) fault("/tenant_id", `a ${draft.kind} belongs to a tenant`);
+    issue("/state", `must be one of ${statesOf(draft.kind).join(", ")}`);
+  if (draft.tenant_id === null && row.shared !== true) issue("/tenant_id", `a ${draft.kind} belongs to a tenant`);
   // The rows that a member of a tenant sees are named by the tenant's id: no tenant may make itself another one's.
-  if (draft.kind === "Tenant" && draft.id !== draft.tenant_id) fault("/id", "a tenant's node has the tenant's own id");
+  if (draft.kind === "Tenant" && draft.id !== draft.tenant_id) issue("/id", "a tenant's node has the tenant's own id");
   // Policies know a role by the beginning of its id: nothing else may pass for one.
-  if (isRoleId(draft.id) && draft.kind !== "BusinessRole") fault("/id", "begins as the id of a BusinessRole");
+  if (isRoleId(draft.id) && draft.kind !== "BusinessRole") issue("/id", "begins as the id of a BusinessRole");
   const props = row.props.safeParse(draft.props ?? {});
-  if (!props.success) for (const { path, message } of faultsOf(props.error, ["props"])) fault(path, message);
-  return faults;
+  if (!props.success) for (const { path, message } of issuesOf(props.error, ["props"])) issue(path, message);
+  return issues;
 };
 
 const rowOf = (draft: NodeDraft): NodeRow => ({
@@ -202,7 +202,7 @@ const placeRefusal = (scope: TenantScope, draft: NodeDraft, held: NodeRow | unde
  * caller must throw: some rows may be written. Cost: three statements, whatever the number.
  */
 export const putNodes = async (tx: GraphTransaction, scope: TenantScope, drafts: readonly NodeDraft[]): Promise<RowsPut> => {
-  const refused: RowRefusal[] = drafts.flatMap((draft, at) => draftFaults(draft).map((fault) => ({ at, ...fault })));
+  const refused: RowRefusal[] = drafts.flatMap((draft, at) => draftIssues(draft).map((issue) => ({ at, ...issue })));
   if (refused.length > 0) return { outcomes: [], refused };
   const ids = drafts.map(({ id }) => id);
   const held = await lockNodes(tx.sql, ids);
@@ -226,7 +226,7 @@ export const putNodes = async (tx: GraphTransaction, scope: TenantScope, drafts:
   }
   if (has("changed") && refused.length === 0)
     await tx.sql.run(UPDATE, [given("changed")]).catch((error: unknown) => {
-      if (!isSqlFault(error, "23505")) throw error;
+      if (!isSqlError(error, "23505")) throw error;
       const at = rows.findIndex(({ outcome }) => outcome === "changed");
       throw problemOfRows([{ at, code: "already_exists", path: "/", message: TAKEN }]);
     });
@@ -234,6 +234,6 @@ export const putNodes = async (tx: GraphTransaction, scope: TenantScope, drafts:
   return { outcomes: rows.map(({ outcome }) => outcome), refused };
 };
 
-/** Writes one node. Throws `unprocessable` with every fault, `already_exists`, `conflict`, `access_denied`. */
+/** Writes one node. Throws `unprocessable` with every issue, `already_exists`, `conflict`, `access_denied`. */
 export const putNode = async (tx: GraphTransaction, draft: NodeDraft, scope: TenantScope = wholeGraph): Promise<Outcome> =>
   requireOutcomes(await putNodes(tx, scope, [draft]))[0] ?? "same";

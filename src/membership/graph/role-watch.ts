@@ -22,7 +22,7 @@ interface Blamed {
 }
 
 /** What a write would make of who holds a role must not be; whoever wrote many rows finds here which of them make it so. */
-export class RoleFault extends Problem {
+export class RoleError extends Problem {
   readonly blamed: readonly Blamed[];
   constructor(code: "access_denied" | "last_administrator", blamed: readonly Blamed[]) {
     super(code, { detail: blamed[0]?.why });
@@ -31,7 +31,7 @@ export class RoleFault extends Problem {
 }
 
 /** A write would change who holds a role, and its writer has no right to. */
-export class RoleRefused extends RoleFault {
+export class RoleRefused extends RoleError {
   constructor(blamed: readonly Blamed[]) {
     super("access_denied", blamed);
   }
@@ -216,7 +216,7 @@ export const createRoleWatch = (signIns: SignInWays, spared: ReadonlySet<string>
       const platform = ways.filter(({ role }) => role === PLATFORM).map(({ start }) => start);
       if (platform.length > 0) {
         if (right !== "platform")
-          throw new RoleFault(
+          throw new RoleError(
             "access_denied",
             platform.flatMap((start) => rowsAt(start, PLATFORM_REFUSED)),
           );
@@ -225,7 +225,7 @@ export const createRoleWatch = (signIns: SignInWays, spared: ReadonlySet<string>
           platform.flatMap((start) => [...(sources.get(start) ?? [])]),
         );
         if (lost !== undefined)
-          throw new RoleFault(
+          throw new RoleError(
             "access_denied",
             platform.flatMap((start) => rowsAt(start, `${PLATFORM} is held in the operator's tenant alone: not by ${lost}.`)),
           );
@@ -246,7 +246,7 @@ export const createRoleWatch = (signIns: SignInWays, spared: ReadonlySet<string>
         if (lacking === undefined) continue;
         refused = { tenant, ...lacking };
         const { role } = lacking;
-        throw new RoleFault(
+        throw new RoleError(
           "last_administrator",
           (await nearby()).map(({ row, what }) => ({
             row,

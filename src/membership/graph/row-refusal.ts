@@ -1,5 +1,5 @@
 import { parsePointer, pointerText } from "#contract/json-pointer.ts";
-import { Problem, type Fault, type ProblemCode } from "#contract/problem.ts";
+import { Problem, type Issue, type ProblemCode } from "#contract/problem.ts";
 
 /** Why one of the rows that were to be written cannot be. */
 export interface RowRefusal {
@@ -26,7 +26,7 @@ export const sentAs =
 export const problemOfRows = (refusals: readonly RowRefusal[], place: Place = (_at, path) => path): Problem => {
   const codes = new Set(refusals.map(({ code }) => code));
   const [only] = codes;
-  const errors = refusals.map(({ at, code, path, message }): Fault => ({
+  const errors = refusals.map(({ at, code, path, message }): Issue => ({
     path: place(at, path),
     message,
     ...(code === "unprocessable" ? {} : { code }),

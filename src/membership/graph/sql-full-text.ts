@@ -1,6 +1,6 @@
 import { Problem } from "#contract/problem.ts";
 import { statement, type Database } from "#store/database.ts";
-import { isSqlFault } from "#store/sql-fault.ts";
+import { isSqlError } from "#store/sql-error.ts";
 import type { GraphReader } from "./graph-reader.ts";
 import { foldText } from "#contract/fold-text.ts";
 import { inTime, isIndexed, requireInTime, searchTimeout } from "./search-limits.ts";
@@ -94,7 +94,7 @@ export const searchFullText = async (
       { readOnly: true },
     )
     .catch((error: unknown) => {
-      if (isSqlFault(error, "42883")) throw new Problem("not_supported", { detail: "This database has no pg_trgm.", cause: error });
+      if (isSqlError(error, "42883")) throw new Problem("not_supported", { detail: "This database has no pg_trgm.", cause: error });
       throw error;
     });
   requireInTime(rows);

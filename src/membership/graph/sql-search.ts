@@ -1,5 +1,5 @@
 import { statement, type Database, type Statement } from "#store/database.ts";
-import { isTimedOut } from "#store/sql-fault.ts";
+import { isTimedOut } from "#store/sql-error.ts";
 import type { GraphReader, NodeFilter } from "./graph-reader.ts";
 import { foldText } from "#contract/fold-text.ts";
 import { createQueue, inTime, isIndexed, requireInTime, searchMs, searchTimeout, tooBroad } from "./search-limits.ts";

@@ -124,7 +124,7 @@ forEachDatabase("two edges that would close a ring together are not both written
   assert.deepEqual(results.toSorted(), ["cycle", "done", "done"]);
 });
 
-test("what a kind does not allow is refused, with every fault", async (t) => {
+test("what a kind does not allow is refused, with every issue", async (t) => {
   const world = await graphWorld(await testDatabase(t, graphModules));
   const before = await versionOf(world);
   const nodes: readonly (readonly [NodeDraft, string])[] = [
@@ -147,7 +147,7 @@ test("what a kind does not allow is refused, with every fault", async (t) => {
       (caught: unknown) => caught,
     );
     assert.ok(error instanceof Problem);
-    assert.deepEqual([error.code, error.options.errors?.map((fault) => fault.path)], ["unprocessable", [path]]);
+    assert.deepEqual([error.code, error.options.errors?.map((issue) => issue.path)], ["unprocessable", [path]]);
   }
   const edges: readonly (readonly [EdgeDraft, string])[] = [
     [{ kind: "MEMBER_OF", src: "person:ben", dst: "tenant:acme" }, "edge_not_allowed"],

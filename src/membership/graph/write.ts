@@ -60,7 +60,7 @@ export interface Written<T> {
 /**
  * One transaction, one version: the work changes rows and records ops; then the ops are written, the head is raised, and
  * events and audit rows follow in the same commit. Without ops there is no version, and the answer names the present one.
- * The work may run again after a serialization fault, so it must do nothing but use its `sql`.
+ * The work may run again after a serialization issue, so it must do nothing but use its `sql`.
  */
 export type WriteGraph = <T>(
   by: WriteBy,

@@ -3,7 +3,7 @@ import type { Delegation, DelegationConstraints } from "#contract/delegations.ts
 import { usdFromMicro } from "#contract/ids.ts";
 import type { Reservation } from "#contract/reservations.ts";
 import { Problem } from "#contract/problem.ts";
-import { isSqlFault } from "#store/sql-fault.ts";
+import { isSqlError } from "#store/sql-error.ts";
 import { statement, type Database, type Sql } from "#store/database.ts";
 import { undone } from "#membership/model/dry-run.ts";
 import { begun, effectiveStatus, live, unexpired } from "#membership/graph/sql-parts.ts";
@@ -253,8 +253,8 @@ export const reserve = async (sql: Sql, scope: TenantScope, ask: ReserveAsk): Pr
   for (let attempt = 1; ; attempt++) {
     const [held] = await sql.run(RESERVE, [...values, randomUUID(), ask.ttlSeconds]).catch((error: unknown) => {
       // The same call at the same moment: the other one has it.
-      if (isSqlFault(error, "23505", "reservation_call")) return [];
-      if (isSqlFault(error, "BL001")) throw limitReached(error.constraint);
+      if (isSqlError(error, "23505", "reservation_call")) return [];
+      if (isSqlError(error, "BL001")) throw limitReached(error.constraint);
       throw error;
     });
     if (held !== undefined) return { reply: replyOf(held), isNew: true };

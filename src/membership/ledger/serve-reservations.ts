@@ -8,7 +8,7 @@ import {
 } from "#contract/reservations.ts";
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
-import { AMOUNT_FAULT, microOf } from "#membership/model/amount.ts";
+import { AMOUNT_ISSUE, microOf } from "#membership/model/amount.ts";
 import { tenantScopeOf } from "#membership/graph/tenant-scope.ts";
 import type { MembershipContext } from "#membership/context/context.ts";
 import { extend, release, settle } from "./close-reservation.ts";
@@ -17,7 +17,7 @@ import { reserve, tryReserve } from "./reserve.ts";
 
 const requireMicro = (usd: number): bigint => {
   const micro = microOf(usd);
-  if (micro === undefined) throw new Problem("invalid_body", { errors: [{ path: "/usd", message: AMOUNT_FAULT }] });
+  if (micro === undefined) throw new Problem("invalid_body", { errors: [{ path: "/usd", message: AMOUNT_ISSUE }] });
   return micro;
 };
 

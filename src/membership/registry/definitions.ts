@@ -16,13 +16,13 @@ const digestOf = (definition: Readonly<Record<string, unknown>>): string =>
 const SCHEMA_BYTES = 65_536;
 const SCHEMA_DEPTH = 32;
 
-const schemaFault = (value: unknown, depth = 0): string | undefined => {
+const schemaIssue = (value: unknown, depth = 0): string | undefined => {
   if (typeof value !== "object" || value === null) return undefined;
   if (depth > SCHEMA_DEPTH) return `is nested deeper than ${SCHEMA_DEPTH}`;
   for (const [name, member] of Object.entries(value)) {
     if (name === "$ref" && typeof member === "string" && !member.startsWith("#")) return "refers to something outside of itself";
-    const fault = schemaFault(member, depth + 1);
-    if (fault !== undefined) return fault;
+    const issue = schemaIssue(member, depth + 1);
+    if (issue !== undefined) return issue;
   }
   return undefined;
 };
@@ -30,8 +30,8 @@ const schemaFault = (value: unknown, depth = 0): string | undefined => {
 /** Throws `schema_refused`: a schema of somebody else's is read where it is, and never fetched. */
 const requireSchema = (schema: unknown, path: string): void => {
   if (schema === undefined) return;
-  const fault = JSON.stringify(schema).length > SCHEMA_BYTES ? "is longer than 64 KiB" : schemaFault(schema);
-  if (fault !== undefined) throw new Problem("schema_refused", { errors: [{ path, message: fault }] });
+  const issue = JSON.stringify(schema).length > SCHEMA_BYTES ? "is longer than 64 KiB" : schemaIssue(schema);
+  if (issue !== undefined) throw new Problem("schema_refused", { errors: [{ path, message: issue }] });
 };
 
 /** What a service provides, as a node and the digest of what was defined. A prop that is there without a value is one that the definition has no more. */

@@ -193,7 +193,7 @@ test("tools, resources and prompts are registered by name, with the digest of th
     ["/services/mcp:acme.github.other.more/tools", { tools: [{ name: "x" }] }, ["/tools/0"]],
   ] as const) {
     const reply = await call("POST", path, body);
-    assert.deepEqual([path, body, reply.body.errors?.map((fault: { path: string }) => fault.path)], [path, body, places]);
+    assert.deepEqual([path, body, reply.body.errors?.map((issue: { path: string }) => issue.path)], [path, body, places]);
   }
 });
 

@@ -116,7 +116,7 @@ export const putProvided = async <D>(
       return define(service, one);
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
-      const errors = (error.options.errors ?? []).map((fault) => ({ ...fault, path: `${placeOf(at)}${fault.path}` }));
+      const errors = (error.options.errors ?? []).map((issue) => ({ ...issue, path: `${placeOf(at)}${issue.path}` }));
       throw new Problem(error.code, { ...error.options, errors });
     }
   });

@@ -118,9 +118,9 @@ test("a file changes who holds a role only through groups that an administrator 
   for (const line of outside)
     for (const query of ["", "&dry_run=true"]) {
       const reply = await importLines(call, [line], query);
-      const [fault] = reply.body.errors;
-      assert.deepEqual([JSON.stringify(line), reply.status, fault.line, fault.code], [JSON.stringify(line), 422, 1, "access_denied"]);
-      assert.match(fault.message, /provision/);
+      const [issue] = reply.body.errors;
+      assert.deepEqual([JSON.stringify(line), reply.status, issue.line, issue.code], [JSON.stringify(line), 422, 1, "access_denied"]);
+      assert.match(issue.message, /provision/);
     }
   const marked = group("group:analysts", { provisions_roles: true });
   assert.equal((await change(call, [marked])).status, 200);

@@ -43,8 +43,8 @@ export const scimErrorOf = (
   }
   const problem = asProblem(error);
   const [status, scimType] = words[problem.code] ?? [problem.status];
-  const faults = problem.options.errors?.map(({ path, message }) => `${path} ${message}`).join("; ");
-  const reason = problem.options.detail ?? faults ?? problem.title;
+  const issues = problem.options.errors?.map(({ path, message }) => `${path} ${message}`).join("; ");
+  const reason = problem.options.detail ?? issues ?? problem.title;
   // SCIM has no word for this one: the code stands in the text.
   const detail = problem.code === "last_administrator" ? `${problem.code}: ${reason}` : reason;
   return { status, scimType, detail, body: scimErrorBody(status, detail, scimType), headers: problem.options.headers ?? {} };

@@ -225,7 +225,7 @@ const namedIn = (value: object): readonly (readonly [string, unknown])[] =>
 
 /**
  * The document after a PatchOp of RFC 7644, 3.5.2, applied to all of it or not at all. Attributes that are not stored are ignored, and
- * named in `ignored`. Throws the faults of the client. Cost: linear, with turns for others; asks nobody.
+ * named in `ignored`. Throws the issues of the client. Cost: linear, with turns for others; asks nobody.
  */
 export const patched = async (type: ScimType, held: ScimDocument, sent: unknown, ignored: Ignored): Promise<Patched> => {
   const operations = operationsOf(sent);

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { Problem } from "#contract/problem.ts";
 import type { Sql } from "#store/database.ts";
-import { isSqlFault } from "#store/sql-fault.ts";
+import { isSqlError } from "#store/sql-error.ts";
 import { draftOfRow } from "#membership/graph-edit/edits.ts";
 import { dropEdges, lockEdgesFrom } from "#membership/graph/drop-edge.ts";
 import { dropNode } from "#membership/graph/drop-node.ts";
@@ -88,7 +88,7 @@ const settleMembers = async (tx: GraphTransaction, tenant: string, id: string, {
 };
 
 const taken = (error: unknown): never => {
-  if (isSqlFault(error, "23505")) throw new ScimError(409, "uniqueness", "Another user has this userName.");
+  if (isSqlError(error, "23505")) throw new ScimError(409, "uniqueness", "Another user has this userName.");
   throw error;
 };
 

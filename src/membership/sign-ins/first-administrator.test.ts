@@ -130,7 +130,7 @@ test("BOOTSTRAP_ADMIN is issuer, subject and tenant, and nothing else", () => {
     `${issuer}|ada|*`,
   ])
     assert.deepEqual(
-      read(wrong).faults.map(({ path }) => path),
+      read(wrong).issues.map(({ path }) => path),
       ["BOOTSTRAP_ADMIN"],
       wrong,
     );

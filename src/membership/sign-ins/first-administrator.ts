@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { isTlsOrLoopback } from "#contract/loopback.ts";
-import { Problem, type Fault } from "#contract/problem.ts";
-import { faultsOf } from "#contract/shape-faults.ts";
+import { Problem, type Issue } from "#contract/problem.ts";
+import { issuesOf } from "#contract/shape-issues.ts";
 import { statement, type Database } from "#store/database.ts";
 import { doneEntry } from "#membership/delegations/acts.ts";
 import { dropEdges, lockEdge } from "#membership/graph/drop-edge.ts";
@@ -35,14 +35,14 @@ const parts = z.strictObject({
     .transform((name) => `tenant:${name.replace("tenant:", "")}`),
 });
 
-/** As the command and the setting give it: all faults at once. */
+/** As the command and the setting give it: all issues at once. */
 export const readFirstAdministrator = (
   given: Readonly<Record<string, unknown>>,
-): { readonly first: FirstAdministrator } | { readonly faults: readonly Fault[] } => {
+): { readonly first: FirstAdministrator } | { readonly issues: readonly Issue[] } => {
   const read = parts.safeParse(given);
   return read.success
     ? { first: read.data }
-    : { faults: faultsOf(read.error).map(({ path, message }) => ({ path: path.slice(1), message })) };
+    : { issues: issuesOf(read.error).map(({ path, message }) => ({ path: path.slice(1), message })) };
 };
 
 /** Why nobody could sign in as the administrator: the provider is told apart by its address, character by character. */

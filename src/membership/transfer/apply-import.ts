@@ -9,8 +9,8 @@ import type { GraphOp } from "#membership/graph/graph-op.ts";
 import { unexpired } from "#membership/graph/sql-parts.ts";
 import { visible, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
-import { RoleFault } from "#membership/graph/role-watch.ts";
-import { createFaults, problemFaults, type ImportPlan } from "./read-import.ts";
+import { RoleError } from "#membership/graph/role-watch.ts";
+import { createIssues, problemIssues, type ImportPlan } from "./read-import.ts";
 
 type OnConflict = z.output<typeof onConflict>;
 
@@ -33,7 +33,7 @@ const EDGES = statement<{ id: string }>(
   `select e.id from membership.edge e where e.id = any($2) and ${visible("e")} and ${unexpired("e")}`,
 );
 
-/** Writes rows at once; what throws is a fault of them together. */
+/** Writes rows at once; what throws is an issue of them together. */
 type Put<D> = (tx: GraphTransaction, drafts: readonly D[]) => Promise<RowsPut>;
 
 const KEEP = statement("membership.import_savepoint", "savepoint import_part");
@@ -41,9 +41,9 @@ const KEPT = statement("membership.import_savepoint_release", "release savepoint
 const UNDO = statement("membership.import_savepoint_undo", "rollback to savepoint import_part");
 
 /**
- * Writes rows at once. Where that fails with a fault that names none of them - a ring, a nesting too deep, a value that is taken - it is
+ * Writes rows at once. Where that fails with an issue that names none of them - a ring, a nesting too deep, a value that is taken - it is
  * undone and each half is written by itself, the first one first, down to the first row that cannot be written behind those before it.
- * Cost: two short statements more; of a part with a fault about three times the part.
+ * Cost: two short statements more; of a part with an issue about three times the part.
  */
 const putApart = async <D>(tx: GraphTransaction, drafts: readonly D[], put: Put<D>): Promise<RowsPut> => {
   const ops: GraphOp[] = [];
@@ -58,7 +58,7 @@ const putApart = async <D>(tx: GraphTransaction, drafts: readonly D[], put: Put<
     if (!(error instanceof Problem)) throw error;
     await tx.sql.run(UNDO);
     if (drafts.length === 1)
-      return { outcomes: [], refused: problemFaults(error).map(({ path, message }) => ({ at: 0, code: error.code, path, message })) };
+      return { outcomes: [], refused: problemIssues(error).map(({ path, message }) => ({ at: 0, code: error.code, path, message })) };
   }
   const half = Math.ceil(drafts.length / 2);
   const first = await putApart(tx, drafts.slice(0, half), put);
@@ -70,7 +70,7 @@ const putApart = async <D>(tx: GraphTransaction, drafts: readonly D[], put: Put<
   };
 };
 
-/** Writes one sort of rows in parts, and says of each fault at which line it is. Throws `import_refused` with all of them. */
+/** Writes one sort of rows in parts, and says of each issue at which line it is. Throws `import_refused` with all of them. */
 const putAll = async <D>(
   tx: GraphTransaction,
   rows: readonly { readonly line: number; readonly value: D }[],
@@ -82,7 +82,7 @@ const putAll = async <D>(
     readonly onRows?: ((count: number) => void) | undefined;
   },
 ): Promise<{ written: number; same: number }> => {
-  const faults = createFaults();
+  const issues = createIssues();
   const sums = { written: 0, same: 0 };
   for (let from = 0; from < rows.length; from += AT_ONCE) {
     let part = rows.slice(from, from + AT_ONCE);
@@ -91,19 +91,19 @@ const putAll = async <D>(
       const known = await how.known(tx.sql, values);
       const there = part.filter(({ value }) => known.has(how.idOf(value)));
       if (how.mode === "fail")
-        faults.add(there.map(({ line }) => ({ path: "/", message: "is there already", code: "already_exists", line })));
+        issues.add(there.map(({ line }) => ({ path: "/", message: "is there already", code: "already_exists", line })));
       part = part.filter(({ value }) => !known.has(how.idOf(value)));
       sums.same += there.length;
     }
     if (part.length > 0) {
       const drafts = part.map(({ value }) => value);
       const { outcomes, refused } = await putApart(tx, drafts, how.put);
-      faults.add(refused.map(({ at, code, path, message }) => ({ path, message, code, line: part[at]?.line ?? 0 })));
+      issues.add(refused.map(({ at, code, path, message }) => ({ path, message, code, line: part[at]?.line ?? 0 })));
       sums.written += outcomes.filter((outcome) => outcome !== "same").length;
       sums.same += outcomes.filter((outcome) => outcome === "same").length;
     }
     // What cannot be committed any more is not worth its writing.
-    if (!faults.isEmpty()) faults.require();
+    if (!issues.isEmpty()) issues.require();
     await tx.spill();
     how.onRows?.(Math.min(from + AT_ONCE, rows.length));
   }
@@ -131,7 +131,7 @@ export const applyImport = async (
   plan: ImportPlan,
   given: { readonly mode: OnConflict; readonly onRows?: (done: number) => void },
 ): Promise<Imported> => {
-  const faults = createFaults();
+  const issues = createIssues();
   const dropped = new Map<string, number>();
   for (const { line, value } of plan.drops)
     try {
@@ -146,8 +146,8 @@ export const applyImport = async (
       );
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
-      faults.add([{ path: "/drop", message: error.options.detail ?? error.title, code: error.code, line }]);
-      faults.require();
+      issues.add([{ path: "/drop", message: error.options.detail ?? error.title, code: error.code, line }]);
+      issues.require();
     }
   const nodes = await putAll<NodeDraft>(tx, plan.nodes, {
     mode: given.mode,
@@ -173,13 +173,13 @@ export const applyImport = async (
   }
   // Asked here, where lines are known, of the whole: what a role leads from may stand in any of them.
   await tx.requireRoles().catch((error: unknown) => {
-    if (!(error instanceof RoleFault)) throw error;
+    if (!(error instanceof RoleError)) throw error;
     const lines = linesOf(plan, dropped);
     for (const { row, why } of error.blamed) {
       const line = lines.get(row);
-      if (line !== undefined) faults.add([{ path: dropped.get(row) === line ? "/drop" : "/", message: why, code: error.code, line }]);
+      if (line !== undefined) issues.add([{ path: dropped.get(row) === line ? "/drop" : "/", message: why, code: error.code, line }]);
     }
-    faults.require();
+    issues.require();
     throw error;
   });
   return { written, same, dropped: plan.drops.length };

@@ -1,5 +1,5 @@
 import { parseExactJson, rawNumberPaths } from "#contract/exact-numbers.ts";
-import type { Fault } from "#contract/problem.ts";
+import type { Issue } from "#contract/problem.ts";
 import { nearestWord } from "#parsing/nearest-word.ts";
 import { edgeKindNames, edgeKindRow, isNodeKind, nodeKindNames, nodeKindRow, propNames } from "#membership/model/kinds.ts";
 import type { CsvRow } from "./csv.ts";
@@ -48,7 +48,7 @@ export const createCsvLines = (file: CsvFile) => {
   let header: readonly string[] | undefined;
   /** A row means nothing without knowing its columns. */
   let isUnknown = false;
-  return (row: CsvRow): { readonly value?: unknown; readonly faults?: readonly Fault[] } => {
+  return (row: CsvRow): { readonly value?: unknown; readonly issues?: readonly Issue[] } => {
     if (isUnknown) return {};
     if (header === undefined) {
       const [whole = "", ...further] = row.fields;
@@ -56,7 +56,7 @@ export const createCsvLines = (file: CsvFile) => {
       if (separator !== undefined) {
         isUnknown = true;
         const shown = separator === "\t" ? "tabs" : separator;
-        return { faults: [{ path: "/", message: `is parted by ${shown}: the fields of a CSV file are parted by commas`, line: row.line }] };
+        return { issues: [{ path: "/", message: `is parted by ${shown}: the fields of a CSV file are parted by commas`, line: row.line }] };
       }
       const known: readonly string[] = csvColumns[file];
       const unknown = row.fields.filter(
@@ -65,17 +65,17 @@ export const createCsvLines = (file: CsvFile) => {
       isUnknown = unknown.length > 0;
       if (isUnknown)
         return {
-          faults: unknown.map((name) => {
+          issues: unknown.map((name) => {
             const hint = row.fields.indexOf(name) === row.fields.lastIndexOf(name) ? columnHint(name, file) : undefined;
-            const fault = { path: `/${name}`, message: "is no column, or there twice", line: row.line };
-            return hint === undefined ? fault : { ...fault, hint: `did you mean ${hint}?` };
+            const issue = { path: `/${name}`, message: "is no column, or there twice", line: row.line };
+            return hint === undefined ? issue : { ...issue, hint: `did you mean ${hint}?` };
           }),
         };
       header = row.fields;
       return {};
     }
     if (row.fields.length !== header.length)
-      return { faults: [{ path: "/", message: `has ${row.fields.length} fields, and the header ${header.length}`, line: row.line }] };
+      return { issues: [{ path: "/", message: `has ${row.fields.length} fields, and the header ${header.length}`, line: row.line }] };
     const prefix = "props.";
     // An empty field is nothing: none of these may be empty.
     const fields = header.map((name, at) => [name, row.fields[at] ?? ""] as const).filter(([, text]) => text !== "");

@@ -20,7 +20,7 @@ export const createCsvReader = (maxCharacters: number) => {
   let hasReturn = false;
   const refuse = (message: string, at = line): never => {
     const errors = [{ path: "/", message, code: "csv", line: at }];
-    throw new Problem("import_refused", { detail: "Nothing of it was written.", errors, members: { faults: 1 } });
+    throw new Problem("import_refused", { detail: "Nothing of it was written.", errors, members: { issues: 1 } });
   };
   const endField = (): void => {
     fields.push(field);

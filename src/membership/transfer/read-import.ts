@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import { Problem, type Fault } from "#contract/problem.ts";
+import { Problem, type Issue } from "#contract/problem.ts";
 import { isObject } from "#contract/is-object.ts";
 import { parsePointer } from "#contract/json-pointer.ts";
-import { faultsOf } from "#contract/shape-faults.ts";
+import { issuesOf } from "#contract/shape-issues.ts";
 import { importLine, type ImportLine } from "#contract/transfer.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
 import { createYielding } from "#http/yielding.ts";
@@ -15,8 +15,8 @@ import { createCsvReader } from "./csv.ts";
 import { createCsvLines, type CsvFile } from "./csv-lines.ts";
 
 const LINE_CHARACTERS = 262_144;
-/** Faults that are kept; all are counted. */
-const MAX_FAULTS = 1_000;
+/** Issues that are kept; all are counted. */
+const MAX_ISSUES = 1_000;
 
 interface Placed<T> {
   readonly line: number;
@@ -34,42 +34,42 @@ export interface ImportPlan {
 }
 
 /** Collects what is wrong with a file; throws it all at once. */
-export const createFaults = () => {
-  const kept: Fault[] = [];
+export const createIssues = () => {
+  const kept: Issue[] = [];
   let count = 0;
   return {
-    add: (faults: readonly Fault[]): void => {
-      count += faults.length;
-      if (kept.length < MAX_FAULTS) kept.push(...faults.slice(0, MAX_FAULTS - kept.length));
+    add: (issues: readonly Issue[]): void => {
+      count += issues.length;
+      if (kept.length < MAX_ISSUES) kept.push(...issues.slice(0, MAX_ISSUES - kept.length));
     },
     isEmpty: (): boolean => count === 0,
     /** Throws `import_refused` where anything was added. */
     require: (): void => {
       if (count === 0) return;
       const errors = kept.toSorted((one, other) => (one.line ?? 0) - (other.line ?? 0));
-      throw new Problem("import_refused", { detail: "Nothing of it was written.", errors, members: { faults: count } });
+      throw new Problem("import_refused", { detail: "Nothing of it was written.", errors, members: { issues: count } });
     },
   };
 };
 
 /** What a problem says of the one line that it is about. */
-export const problemFaults = (problem: Problem, line?: number): readonly Fault[] => {
+export const problemIssues = (problem: Problem, line?: number): readonly Issue[] => {
   const { errors, detail } = problem.options;
   const placed = errors ?? [{ path: "/", message: detail ?? problem.title }];
-  return placed.map((fault) => ({ ...fault, line, code: fault.code ?? problem.code }));
+  return placed.map((issue) => ({ ...issue, line, code: issue.code ?? problem.code }));
 };
 
 const keyOf = ({ kind, src, dst, discr = "" }: EdgeEnds): string => `${kind}\n${src}\n${dst}\n${discr}`;
 
 /**
- * Reads a file piece by piece. Throws `import_refused` with the faults by line, `body_unreadable` where it is not text at all. Cost:
+ * Reads a file piece by piece. Throws `import_refused` with the issues by line, `body_unreadable` where it is not text at all. Cost:
  * about ten microseconds a line, in slices.
  */
 export const readImport = async (
   pieces: AsyncIterable<Uint8Array>,
   given: { readonly scope: TenantScope; readonly csv: CsvFile | undefined; readonly onLines?: (lines: number) => void },
 ): Promise<ImportPlan> => {
-  const faults = createFaults();
+  const issues = createIssues();
   const nodes: Placed<NodeDraft>[] = [];
   const edges: Placed<EdgeDraft>[] = [];
   const drops: Placed<Extract<ImportLine, { drop: unknown }>["drop"]>[] = [];
@@ -85,13 +85,13 @@ export const readImport = async (
   const once = (key: string, line: number): boolean => {
     const first = seen.get(key);
     if (first === undefined) seen.set(key, line);
-    else faults.add([{ path: "/", message: `is there already, at line ${first}`, code: "conflict", line }]);
+    else issues.add([{ path: "/", message: `is there already, at line ${first}`, code: "conflict", line }]);
     return first === undefined;
   };
   const take = (value: unknown, line: number): void => {
-    if (end !== undefined) return faults.add([{ path: "/end", message: "is not the last line", line }]);
+    if (end !== undefined) return issues.add([{ path: "/end", message: "is not the last line", line }]);
     const read = importLine.safeParse(value);
-    if (!read.success) return faults.add(given.csv === undefined ? lineFaults(value, line) : lineFaults(value, line).map(asColumn));
+    if (!read.success) return issues.add(given.csv === undefined ? lineFaults(value, line) : lineFaults(value, line).map(asColumn));
     const one = read.data;
     if ("node" in one) {
       if (!once(one.node.id, line)) return;
@@ -107,7 +107,7 @@ export const readImport = async (
       work();
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
-      faults.add(problemFaults(error, line));
+      issues.add(problemIssues(error, line));
     }
   };
 
@@ -128,7 +128,7 @@ export const readImport = async (
       for (const row of rows) {
         lines = row.line;
         const made = csvLine(row);
-        if (made.faults !== undefined) faults.add(made.faults);
+        if (made.issues !== undefined) issues.add(made.issues);
         else if (made.value !== undefined) guarded(() => take(made.value, row.line), row.line);
         await turn();
       }
@@ -158,16 +158,16 @@ export const readImport = async (
   }
   await takeText(decode(), true);
   if (end !== undefined && (end.nodes !== nodes.length || end.edges !== edges.length || end.sha256 !== body.digest("hex")))
-    faults.add([{ path: "/end", message: "says that the lines before it are not all, or were changed", line: lines }]);
-  faults.require();
+    issues.add([{ path: "/end", message: "says that the lines before it are not all, or were changed", line: lines }]);
+  issues.require();
   return { lines, nodes, edges, drops, digest: digest.digest("hex") };
 };
 
-/** A fault of a row is at its column: `/id`, and no member of a line that nobody wrote. */
-const asColumn = (fault: Fault): Fault => ({ ...fault, path: fault.path.replace(/^\/(?:node|edge)(?=\/)/, "") });
+/** An issue of a row is at its column: `/id`, and no member of a line that nobody wrote. */
+const asColumn = (issue: Issue): Issue => ({ ...issue, path: issue.path.replace(/^\/(?:node|edge)(?=\/)/, "") });
 
 /** What is wrong with a line, by the member that it has. */
-const lineFaults = (value: unknown, line: number): readonly Fault[] => {
+const lineFaults = (value: unknown, line: number): readonly Issue[] => {
   const place = typeof value === "object" && value !== null ? Object.keys(value)[0] : undefined;
   const shape = importLine.options.find((option) => place !== undefined && Object.hasOwn(option.shape, place));
   if (shape === undefined) return [{ path: "/", message: "must be one of node, edge, drop, end", code: "invalid_body", line }];
@@ -176,9 +176,9 @@ const lineFaults = (value: unknown, line: number): readonly Fault[] => {
   const held = (value as Readonly<Record<string, unknown>>)[place];
   const kind = isObject(held) && typeof held["kind"] === "string" ? held["kind"] : "";
   const props = isNodeKind(kind) ? propNames(nodeKindRow(kind)) : isEdgeKind(kind) ? propNames(edgeKindRow(kind)) : [];
-  return faultsOf(read.error).map((fault) => {
-    const [, member, ...deeper] = parsePointer(fault.path);
-    const isProp = fault.code === "unknown" && member !== undefined && deeper.length === 0 && props.includes(member);
-    return { ...fault, code: fault.code ?? "invalid_body", line, ...(isProp ? { hint: `did you mean /${place}/props/${member}?` } : {}) };
+  return issuesOf(read.error).map((issue) => {
+    const [, member, ...deeper] = parsePointer(issue.path);
+    const isProp = issue.code === "unknown" && member !== undefined && deeper.length === 0 && props.includes(member);
+    return { ...issue, code: issue.code ?? "invalid_body", line, ...(isProp ? { hint: `did you mean /${place}/props/${member}?` } : {}) };
   });
 };

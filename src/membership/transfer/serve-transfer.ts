@@ -42,7 +42,7 @@ export const serveTransfer = (context: MembershipContext): void => {
   const count = (result: "written" | "tried" | "refused", lines: number): void =>
     context.metrics.count("membership_import_lines_total", { result }, lines);
   const countRefused = (error: unknown): never => {
-    if (error instanceof Problem && error.code === "import_refused") count("refused", Number(error.options.members?.["faults"] ?? 0));
+    if (error instanceof Problem && error.code === "import_refused") count("refused", Number(error.options.members?.["issues"] ?? 0));
     throw error;
   };
   context.router.serve(importGraph, async ({ caller, query, request, correlationId }) => {

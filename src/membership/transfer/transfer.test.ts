@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test, type TestContext } from "node:test";
-import type { Fault } from "#contract/problem.ts";
+import type { Issue } from "#contract/problem.ts";
 import { wholeGraph } from "#membership/graph/tenant-scope.ts";
 import type { Database } from "#store/database.ts";
 import { forEachDatabase, testDatabase } from "#testing/database.ts";
 import { graphModules, graphWorld, servedWorld, type Reply, type ServedWorld } from "#testing/membership.ts";
 import { applyImport } from "./apply-import.ts";
 import { exportGraph } from "./export-graph.ts";
-import { faultWorld, group, importFaults, member, ndjson, type ImportFault } from "./import-faults.contract.ts";
+import { faultWorld, group, importIssues, member, ndjson, type ImportError } from "./import-issues.contract.ts";
 import { readImport } from "./read-import.ts";
 
 const scopes = ["membership.read", "membership.write", "membership.export"];
@@ -186,7 +186,7 @@ test("a capability is for the definition in force, also where its line stands be
 test("of what another tenant has, and of an edge that has ended, every mode says what it says of what nobody has", async (t) => {
   const world = await servedWorld(t, await testDatabase(t, graphModules));
   await world.put({ kind: "MEMBER_OF", src: "group:analysts", dst: "group:contractors", expires_at: new Date("2001-01-01") });
-  for (const [what, line, fault] of [
+  for (const [what, line, issue] of [
     ["another tenant's node", group("group:globex-staff"), "/id already_exists"],
     ["a node that is not there", group("group:never"), undefined],
     ["another tenant's edge", member("account:eve@globex", "group:globex-staff"), "/src unprocessable"],
@@ -195,10 +195,10 @@ test("of what another tenant has, and of an edge that has ended, every mode says
   ] as const)
     for (const mode of ["upsert", "skip", "fail"]) {
       const { status, body } = await send(world, ndjson(line), `&dry_run=true&on_conflict=${mode}`);
-      const faults = body.errors?.map(({ path, code }: Fault) => `${path} ${code}`);
+      const issues = body.errors?.map(({ path, code }: Issue) => `${path} ${code}`);
       assert.deepEqual(
-        [what, mode, status, body.written, body.same, faults],
-        fault === undefined ? [what, mode, 200, 1, 0, undefined] : [what, mode, 422, undefined, undefined, [fault]],
+        [what, mode, status, body.written, body.same, issues],
+        issue === undefined ? [what, mode, 200, 1, 0, undefined] : [what, mode, 422, undefined, undefined, [issue]],
       );
     }
 });
@@ -207,7 +207,7 @@ test("whatever is wrong is named with line, place and code, and nothing is writt
   const world = await servedWorld(t, await testDatabase(t, graphModules));
   const good = group("group:good");
   const before = await versionOf(world);
-  for (const [what, text, faults] of [
+  for (const [what, text, issues] of [
     ["no JSON", ndjson(good, "{"), [[2, "/", "body_unreadable"]]],
     ["a member twice", ndjson('{"node":{"id":"a","id":"b"}}'), [[1, "/", "duplicate_member"]]],
     ["another word", ndjson(good, { knot: {} }), [[2, "/", "invalid_body"]]],
@@ -265,9 +265,9 @@ test("whatever is wrong is named with line, place and code, and nothing is writt
         what,
         reply.status,
         reply.body.code,
-        reply.body.errors?.map((fault: { line: number; path: string; code?: string }) => [fault.line, fault.path, fault.code]).toSorted(),
+        reply.body.errors?.map((issue: { line: number; path: string; code?: string }) => [issue.line, issue.path, issue.code]).toSorted(),
       ],
-      [what, 422, "import_refused", [...faults].toSorted()],
+      [what, 422, "import_refused", [...issues].toSorted()],
     );
   }
   for (const [what, status, code, ask] of [
@@ -337,32 +337,32 @@ test("what is wrong with a CSV file is told of its rows and columns", async (t) 
     ["an end that is not there", "edges", "kind,src,dst\nMEMBER_OF,person:ada,group:payrol\n", "2 /dst group:payrol is not there."],
   ] as const) {
     const { status, body } = await send(world, text, `&format=csv&csv=${file}`, { type: "text/csv" });
-    const faults = body.errors?.map(({ line, path, message }: Fault) => `${line} ${path} ${message}`);
-    assert.deepEqual([what, status, body.code, faults], [what, 422, "import_refused", [published]]);
+    const issues = body.errors?.map(({ line, path, message }: Issue) => `${line} ${path} ${message}`);
+    assert.deepEqual([what, status, body.code, issues], [what, 422, "import_refused", [published]]);
   }
   const { body } = await send(world, "id", "", { type: "text/csv" });
   assert.match(body.detail, /format=csv and csv=nodes/);
 });
 
-test("a prop at the wrong level is one fault that says where it goes, and repeats no value of a file", async (t) => {
+test("a prop at the wrong level is one issue that says where it goes, and repeats no value of a file", async (t) => {
   const world = await servedWorld(t, await testDatabase(t, graphModules));
   const rows = "person:a,Person,A,a@acme.example\nperson:b,Person,B,b@acme.example\n";
   const sent = async (header: string) =>
     (await send(world, `${header}\n${rows}`, "&format=csv&csv=nodes", { type: "text/csv" })).body.errors?.map(
-      ({ line, path, hint }: Fault) => `${line} ${path} ${hint ?? ""}`,
+      ({ line, path, hint }: Issue) => `${line} ${path} ${hint ?? ""}`,
     );
   assert.deepEqual(await sent("id,kind,name,email"), ["1 /email did you mean props.email?"]);
   assert.deepEqual(await sent("id,kind,name,dispaly_name"), ["1 /dispaly_name did you mean display_name?"]);
   for (const name of ["__proto__", "constructor", "prototype"])
     assert.deepEqual(
-      (await sent(`id,kind,name,props.${name}`))?.map((fault: string) => fault.replace("/node", "")),
+      (await sent(`id,kind,name,props.${name}`))?.map((issue: string) => issue.replace("/node", "")),
       [2, 3].map((row) => `${row} /props/${name} `),
       "no prop is passed over for its name",
     );
   const line = { node: { id: "person:a", kind: "Person", name: "A", email: "a@acme.example" } };
   const { body } = await send(world, ndjson(line));
   assert.deepEqual(
-    body.errors?.map((fault: Fault) => [fault.line, fault.path, fault.hint]),
+    body.errors?.map((issue: Issue) => [issue.line, issue.path, issue.hint]),
     [[1, "/node/email", "did you mean /node/props/email?"]],
     JSON.stringify(body),
   );
@@ -372,10 +372,10 @@ forEachDatabase("what the graph refuses of a file is named by its line, and noth
   const world = await servedWorld(t, database);
   await world.put(...faultWorld);
   const before = await versionOf(world);
-  for (const { what, lines, line, path, code } of importFaults)
+  for (const { what, lines, line, path, code } of importIssues)
     for (const query of ["", "&dry_run=true"]) {
       const { status, body } = await send(world, ndjson(...lines), query);
-      const named = body.errors?.map((fault: ImportFault) => `${fault.line} ${fault.path} ${fault.code}`);
+      const named = body.errors?.map((issue: ImportError) => `${issue.line} ${issue.path} ${issue.code}`);
       assert.deepEqual(
         [what, status, body.code, [...new Set(named)]],
         [what, 422, "import_refused", [`${line} ${path} ${code}`]],
@@ -389,7 +389,7 @@ test("a number that no double holds never becomes another one, as NDJSON or in C
   const world = await servedWorld(t, await testDatabase(t, graphModules));
   const line = (props: string) => `{"node":{"id":"tool:a.b.c","kind":"Tool","name":"T","props":${props}}}\n`;
   const refused = await send(world, line('{"input_schema":{"const":9007199254740993}}'));
-  assert.deepEqual([refused.status, refused.body.errors.map(({ line: at }: ImportFault) => at)], [422, [1]], JSON.stringify(refused.body));
+  assert.deepEqual([refused.status, refused.body.errors.map(({ line: at }: ImportError) => at)], [422, [1]], JSON.stringify(refused.body));
   const csv = await send(
     world,
     'id,kind,name,props.input_schema\ntool:a.b.c,Tool,T,"{""const"":9007199254740993}"\n',
@@ -412,7 +412,7 @@ test("one bad line of 400,001 leaves nothing, and is named", async (t) => {
   assert.deepEqual(
     [
       reply.status,
-      reply.body.faults,
+      reply.body.issues,
       reply.body.errors.map(({ line, path, code }: { line: number; path: string; code: string }) => [line, path, code]),
     ],
     [422, 1, [[400_001, "/node/name", "invalid_body"]]],

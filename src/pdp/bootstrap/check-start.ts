@@ -1,6 +1,6 @@
 import { dirname, resolve } from "node:path";
 import { isTlsOrLoopback } from "#contract/loopback.ts";
-import type { Fault } from "#contract/problem.ts";
+import type { Issue } from "#contract/problem.ts";
 import type { SettingsOf } from "#contract/setting.ts";
 import { hasTable } from "#store/migrate.ts";
 import type { Sql } from "#store/database.ts";
@@ -20,58 +20,58 @@ interface SwitchParts {
 }
 
 /** What of the settings and the decision point's file keeps a start from being made with them: every fault. */
-const checkSwitches = async (parts: SwitchParts): Promise<{ readonly switches?: PdpConfiguration; readonly faults: readonly Fault[] }> => {
+const checkSwitches = async (parts: SwitchParts): Promise<{ readonly switches?: PdpConfiguration; readonly issues: readonly Issue[] }> => {
   const { publicUrl, configFile } = parts.config;
   const isProduction = parts.environment === "production";
-  const faults: Fault[] = [];
+  const issues: Issue[] = [];
   if (!isTlsOrLoopback(publicUrl) || (isProduction && !publicUrl.startsWith("https:")))
-    faults.push({ path: "PDP_PUBLIC_URL", message: "must be https; http is for loopback in dev and test" });
+    issues.push({ path: "PDP_PUBLIC_URL", message: "must be https; http is for loopback in dev and test" });
   try {
     const switches = await readPdpConfiguration(configFile);
     if (!switches.enable_authorization && isProduction)
-      faults.push({ path: `${configFile}#/enable_authorization`, message: "may be false in dev and test alone" });
-    return { switches, faults };
+      issues.push({ path: `${configFile}#/enable_authorization`, message: "may be false in dev and test alone" });
+    return { switches, issues };
   } catch (error) {
     if (!(error instanceof ConfigurationRefused)) throw error;
-    return { faults: [...faults, ...error.faults] };
+    return { issues: [...issues, ...error.issues] };
   }
 };
 
 /** The decision point's file, and that this start may be made with it. Throws `ConfigurationRefused` with every fault. */
 export const readSwitches = async (parts: SwitchParts & { readonly log: Log }): Promise<PdpConfiguration> => {
-  const { switches, faults } = await checkSwitches(parts);
-  if (switches === undefined || faults.length > 0) throw new ConfigurationRefused(faults);
+  const { switches, issues } = await checkSwitches(parts);
+  if (switches === undefined || issues.length > 0) throw new ConfigurationRefused(issues);
   if (!switches.enable_authorization)
     parts.log.warn("pdp_authorization_disabled", { detail: "Every decision is a permit. Never run it so where it matters." });
   return switches;
 };
 
 export interface CheckedStart {
-  readonly faults: readonly Fault[];
+  readonly issues: readonly Issue[];
   /** What keeps changed policy files from deciding without stopping the start: another version goes on deciding. */
-  readonly draftFaults: readonly Fault[];
+  readonly draftIssues: readonly Issue[];
 }
 
 /** Runs a look that throws what it finds; anything that is no list of faults goes on. */
-const faultsOf = async (look: () => unknown): Promise<readonly Fault[]> => {
+const issuesOf = async (look: () => unknown): Promise<readonly Issue[]> => {
   try {
     await look();
     return [];
   } catch (error) {
-    const { faults } = error as { faults?: readonly Fault[] };
-    if (faults === undefined) throw error;
-    return faults;
+    const { issues } = error as { issues?: readonly Issue[] };
+    if (issues === undefined) throw error;
+    return issues;
   }
 };
 
-const remoteFaults = async (
+const remoteIssues = async (
   { decision_point: point }: PdpConfiguration,
   config: SettingsOf<typeof pdpSettings>,
-): Promise<readonly Fault[]> => {
+): Promise<readonly Issue[]> => {
   if (point.kind !== "remote") return [];
   return [
-    ...(await faultsOf(() => compileSubjectProperties(point.subject_properties, config.configFile))),
-    ...(await faultsOf(() => createCredential(point, config, () => new Date()))),
+    ...(await issuesOf(() => compileSubjectProperties(point.subject_properties, config.configFile))),
+    ...(await issuesOf(() => createCredential(point, config, () => new Date()))),
   ];
 };
 
@@ -85,21 +85,21 @@ export const checkPdpStart = async (parts: {
   readonly database: Sql | undefined;
 }): Promise<CheckedStart> => {
   const { config, environment, database } = parts;
-  const { switches, faults } = await checkSwitches(parts);
-  if (switches === undefined) return { faults, draftFaults: [] };
-  const found: Fault[] = [...faults, ...(await remoteFaults(switches, config))];
-  let draftFaults: readonly Fault[] = [];
+  const { switches, issues } = await checkSwitches(parts);
+  if (switches === undefined) return { issues, draftIssues: [] };
+  const found: Issue[] = [...issues, ...(await remoteIssues(switches, config))];
+  let draftIssues: readonly Issue[] = [];
   found.push(
-    ...(await faultsOf(async () => {
+    ...(await issuesOf(async () => {
       const files = await readPoliciesOf(switches.policy_dir, config);
       const kept = database !== undefined && (await hasTable(database, "pdp.pointer")) ? database : undefined;
       const judged = await judgeFiles(kept, files, config.autoActivate ?? environment !== "production");
-      if (judged.shouldDecide) found.push(...judged.faults);
-      else draftFaults = judged.faults;
+      if (judged.shouldDecide) found.push(...judged.issues);
+      else draftIssues = judged.issues;
       if (switches.facts.kind !== "file") return;
       const { bundle } = inspectBundle(files);
       if (bundle !== undefined) await readFactsFile(resolve(dirname(config.configFile), switches.facts.path), bundle.schema);
     })),
   );
-  return { faults: found, draftFaults };
+  return { issues: found, draftIssues };
 };

@@ -55,7 +55,7 @@ const openPolicies = async (parts: DecidingParts, switches: PdpConfiguration, ex
   const { version, engine } = follower.engines.current();
   log.info("pdp_policies", { version, policies: engine.bundle.policies.size });
   if (imported.draft !== undefined)
-    log.warn("pdp_policies_not_active", { active: version, draft: imported.draft, faults: imported.faults?.slice(0, 20) });
+    log.warn("pdp_policies_not_active", { active: version, draft: imported.draft, issues: imported.issues?.slice(0, 20) });
   if (acts > 0) log.warn("pdp_offline_acts_audited", { acts });
   return follower;
 };

@@ -1,20 +1,20 @@
-import { faultLine } from "#contract/start-faults.ts";
-import type { Fault } from "#contract/problem.ts";
+import { issueLine } from "#contract/start-issues.ts";
+import type { Issue } from "#contract/problem.ts";
 
-/** Policies that may not decide. Carries every fault with its file, line, column and hint; as a start-up fault it exits 78. */
+/** Policies that may not decide. Carries every issue with its file, line, column and hint; as a start-up issue it exits 78. */
 export class BundleRefused extends Error {
   override readonly name = "BundleRefused";
   readonly exitCode = 78;
-  readonly faults: readonly Fault[];
+  readonly issues: readonly Issue[];
 
-  constructor(faults: readonly Fault[]) {
+  constructor(issues: readonly Issue[]) {
     super(
-      faults
-        .map((fault) =>
-          faultLine(fault.line === undefined ? { ...fault, path: fault.file ?? fault.path, file: undefined } : { ...fault, path: "" }),
+      issues
+        .map((issue) =>
+          issueLine(issue.line === undefined ? { ...issue, path: issue.file ?? issue.path, file: undefined } : { ...issue, path: "" }),
         )
         .join("\n"),
     );
-    this.faults = faults;
+    this.issues = issues;
   }
 }

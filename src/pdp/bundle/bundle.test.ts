@@ -9,14 +9,14 @@ import { readPolicyFolder, type PolicyFiles } from "./policy-files.ts";
 
 const files = await readPolicyFolder(policyFolder);
 
-const faultsOf = (more: Readonly<Record<string, string>>, of: PolicyFiles = files): readonly string[] => {
+const issuesOf = (more: Readonly<Record<string, string>>, of: PolicyFiles = files): readonly string[] => {
   try {
     readBundle({ ...of, ...more });
     return [];
   } catch (error) {
     assert.ok(error instanceof BundleRefused);
     assert.equal(error.exitCode, 78);
-    return error.faults.map((fault) => `${fault.file ?? ""}:${fault.line ?? ""}:${fault.column ?? ""} ${fault.message}`);
+    return error.issues.map((issue) => `${issue.file ?? ""}:${issue.line ?? ""}:${issue.column ?? ""} ${issue.message}`);
   }
 };
 const head = '@id("extra") @description("x") ';
@@ -114,11 +114,11 @@ const refused: readonly (readonly [name: string, policy: string, says: RegExp])[
 ];
 for (const [name, policy, says] of refused) {
   test(`a bundle is refused for ${name}`, () => {
-    const faults = faultsOf({ "extra.cedar": policy });
-    assert.ok(faults.length > 0);
+    const issues = issuesOf({ "extra.cedar": policy });
+    assert.ok(issues.length > 0);
     assert.ok(
-      faults.some((fault) => says.test(fault)),
-      faults.join("\n"),
+      issues.some((issue) => says.test(issue)),
+      issues.join("\n"),
     );
   });
 }
@@ -134,7 +134,7 @@ test("what was said of a policy is said anew where its schema, its place or its 
     [{ "extra.cedar": reads.replace("resource.owner == principal", "true") }, []],
     [{ "extra.cedar": reads }, ["policies/extra.cedar:1"]],
   ] as const)
-    assert.deepEqual([...new Set(faultsOf(more).map((fault) => fault.split(":", 2).join(":")))], published);
+    assert.deepEqual([...new Set(issuesOf(more).map((issue) => issue.split(":", 2).join(":")))], published);
 });
 
 test("limits may stand where more of them permits more", () => {
@@ -147,7 +147,7 @@ test("limits may stand where more of them permits more", () => {
   ];
   for (const policy of good) {
     const text = head + policy.replace("S", 'principal, action == Action::"tool:tools/call", resource');
-    assert.deepEqual(faultsOf({ "extra.cedar": text }), [], policy);
+    assert.deepEqual(issuesOf({ "extra.cedar": text }), [], policy);
   }
 });
 
@@ -184,8 +184,8 @@ test("a bundle of which a policy had to be left out decides nothing", () => {
   assert.equal(inspectBundle({ ...files, "extra.cedar": twice }).bundle, undefined);
 });
 
-test("every fault of a bundle is named at once, with its place", () => {
-  const faults = faultsOf({
+test("every issue of a bundle is named at once, with its place", () => {
+  const issues = issuesOf({
     "extra.cedar": `// one\npermit (${scope});\n\n@id("b") @description("b")\npermit (principal, action, resource);`,
     "obligations.yaml": "mfa: { type: step-up }\ncake: { type: custom }",
     "templates.yaml": "four-eyes: { approvers: everybody, ttl_minutes: 1, valid_minutes: 1, single_use: true }",
@@ -197,16 +197,16 @@ test("every fault of a bundle is named at once, with its place", () => {
     "must be resource_owner",
   ]) {
     assert.ok(
-      faults.some((fault) => fault.includes(wanted)),
-      `${wanted} in\n${faults.join("\n")}`,
+      issues.some((issue) => issue.includes(wanted)),
+      `${wanted} in\n${issues.join("\n")}`,
     );
   }
 });
 
-test("a schema that is missing or broken is a fault with its line", () => {
+test("a schema that is missing or broken is an issue with its line", () => {
   const { "schema.cedarschema": _schema, ...without } = files;
-  assert.deepEqual(faultsOf({}, without)[0], "policies/schema.cedarschema:: is missing");
-  assert.match(faultsOf({ "schema.cedarschema": "entity A;\nentity B in [C;" })[0] ?? "", /^policies\/schema\.cedarschema:2:15 /);
+  assert.deepEqual(issuesOf({}, without)[0], "policies/schema.cedarschema:: is missing");
+  assert.match(issuesOf({ "schema.cedarschema": "entity A;\nentity B in [C;" })[0] ?? "", /^policies\/schema\.cedarschema:2:15 /);
 });
 
 test("the digest changes with every name and every text, and with nothing else", () => {
@@ -241,5 +241,5 @@ test("a policy is judged by the whole schema, however many others stand beside i
 
 test("a schema is refused for an action that no policy names", () => {
   const schema = `${files["schema.cedarschema"]}\naction "cakes:eat" appliesTo { principal: [Person], resource: [Cake], context: {} };`;
-  assert.ok(faultsOf({ "schema.cedarschema": schema }).some((fault) => fault.includes("Cake")));
+  assert.ok(issuesOf({ "schema.cedarschema": schema }).some((issue) => issue.includes("Cake")));
 });

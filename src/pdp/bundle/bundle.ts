@@ -69,7 +69,7 @@ export const inspectBundle = (files: PolicyFiles): Inspected => {
 /** The bundle of files that may decide. Throws `BundleRefused` with every error and everything that lint refuses. */
 export const readBundle = (files: PolicyFiles): Bundle => {
   const { findings, bundle } = inspectBundle(files);
-  const faults = [...findings.errors, ...findings.lint];
-  if (bundle === undefined || faults.length > 0) throw new BundleRefused(faults);
+  const issues = [...findings.errors, ...findings.lint];
+  if (bundle === undefined || issues.length > 0) throw new BundleRefused(issues);
   return bundle;
 };

@@ -71,9 +71,9 @@ for (const [name, of] of Object.entries(ways))
     assert.ok(max >= MAX_BRACKETS / 4 && max <= MAX_DEPTH, `${max} levels`);
     goThrough(of(max));
     for (const deep of [max + 1, 400, 3_000]) {
-      const [fault, ...others] = inspectBundle({ ...files, "deep.cedar": of(deep) }).findings.errors;
-      assert.match(fault?.message ?? "", /^there are more than 32 brackets|^an expression is more than 150 deep/);
-      assert.deepEqual([fault?.file, fault?.line, others], ["policies/deep.cedar", 1, []]);
+      const [issue, ...others] = inspectBundle({ ...files, "deep.cedar": of(deep) }).findings.errors;
+      assert.match(issue?.message ?? "", /^there are more than 32 brackets|^an expression is more than 150 deep/);
+      assert.deepEqual([issue?.file, issue?.line, others], ["policies/deep.cedar", 1, []]);
     }
     assert.equal(cedarGeneration(), before);
   });

@@ -1,10 +1,10 @@
 import type { z } from "zod";
-import type { Fault } from "#contract/problem.ts";
-import { shapeFaults } from "#parsing/shape-faults.ts";
+import type { Issue } from "#contract/problem.ts";
+import { shapeIssues } from "#parsing/shape-issues.ts";
 import { readYaml, type YamlDocument, type YamlLimits } from "#parsing/yaml-document.ts";
 
 /** One thing wrong with a bundle, with its place in the files. */
-export interface Finding extends Fault {
+export interface Finding extends Issue {
   readonly policy_id?: string;
 }
 
@@ -24,17 +24,17 @@ export const shownFile = (name: string): string => `policies/${name}`;
 
 /** A file of the bundle as YAML; `undefined`, with findings, where it cannot be read. */
 export const readBundled = (name: string, text: string, found: Finding[], limits?: YamlLimits): YamlDocument | undefined => {
-  const { document, faults } = readYaml(text, shownFile(name), limits);
-  found.push(...faults.map((fault) => ({ ...fault, path: shownFile(name) })));
+  const { document, issues } = readYaml(text, shownFile(name), limits);
+  found.push(...issues.map((issue) => ({ ...issue, path: shownFile(name) })));
   return document;
 };
 
 /** How a file's value, or the part of it at `under`, misses its shape. */
 export const shapeFindings = (document: YamlDocument, error: z.ZodError, under: readonly PropertyKey[] = []): readonly Finding[] =>
-  shapeFaults(document, error, { under }).map((fault) => ({
-    ...fault,
-    path: `${document.file}${fault.path}`,
-    message: `${fault.path} ${fault.message}`,
+  shapeIssues(document, error, { under }).map((issue) => ({
+    ...issue,
+    path: `${document.file}${issue.path}`,
+    message: `${issue.path} ${issue.message}`,
   }));
 
 /** Line and column (from 1) of an offset in bytes, as Cedar counts them. */

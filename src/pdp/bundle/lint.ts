@@ -10,7 +10,7 @@ interface Linted extends Named {
   readonly policies: readonly Policy[];
 }
 
-type Fault = (message: string, hint?: string) => void;
+type Issue = (message: string, hint?: string) => void;
 
 /** Circumstances that tool lists take as met: more of them must never permit less. */
 const takenAsMet = ["mfa", "approved"] as const;
@@ -20,50 +20,50 @@ export const lintPolicies = (linted: Linted, findings: Findings): void => {
   const seen = new Map<string, Policy>();
   for (const policy of linted.policies) {
     const { id, file, line, column } = policy;
-    const fault: Fault = (message, hint) =>
+    const issue: Issue = (message, hint) =>
       void findings.lint.push({ path: id, policy_id: id, file, line, column, message: `${id} ${message}`, hint });
     const first = seen.get(id);
     if (first === undefined) seen.set(id, policy);
-    else fault(`repeats an @id; the first stands in ${first.file}:${first.line}`, "Give each policy an @id of its own.");
-    lintNames(policy, linted, fault);
-    if (policy.effect === "permit") lintPermit(policy, fault);
-    lintMonotone(policy, fault);
+    else issue(`repeats an @id; the first stands in ${first.file}:${first.line}`, "Give each policy an @id of its own.");
+    lintNames(policy, linted, issue);
+    if (policy.effect === "permit") lintPermit(policy, issue);
+    lintMonotone(policy, issue);
   }
   lintObligations(linted.obligations, findings.lint);
   lintDeclared(linted, findings);
 };
 
-const lintNames = (policy: Policy, linted: Linted, fault: Fault): void => {
+const lintNames = (policy: Policy, linted: Linted, issue: Issue): void => {
   const declare = (kind: string, file: string, name: string): void =>
-    fault(`names the unknown ${kind} ${name}`, `Declare it in ${shownFile(file)}, or name another.`);
+    issue(`names the unknown ${kind} ${name}`, `Declare it in ${shownFile(file)}, or name another.`);
   for (const name of policy.obligations) if (!linted.obligations.has(name)) declare("obligation", "obligations.yaml", name);
   for (const name of policy.advice) if (!linted.advice.has(name)) declare("advice", "advice.yaml", name);
   if (policy.requestable !== undefined && !linted.templates.has(policy.requestable))
     declare("template", "templates.yaml", policy.requestable);
   if (policy.requestable !== undefined && !policy.reads.context.has("approved"))
-    fault("is @requestable, but no approval would change it", "Let its condition read context.approved.");
+    issue("is @requestable, but no approval would change it", "Let its condition read context.approved.");
   if (policy.reason !== undefined && !(reasons as readonly string[]).includes(policy.reason))
-    fault(`has the unknown reason ${policy.reason}`, `Reasons are ${reasons.join(", ")}.`);
+    issue(`has the unknown reason ${policy.reason}`, `Reasons are ${reasons.join(", ")}.`);
 };
 
-const lintPermit = (policy: Policy, fault: Fault): void => {
+const lintPermit = (policy: Policy, issue: Issue): void => {
   const { principal, action, resource } = policy.json;
-  if (policy.reason !== undefined) fault("is a permit with a @reason, which only a denial has", "Take @reason away.");
+  if (policy.reason !== undefined) issue("is a permit with a @reason, which only a denial has", "Take @reason away.");
   if (policy.reads.context.has("claimed"))
-    fault(
+    issue(
       "is a permit that reads context.claimed: what the subject says of itself opens nothing",
       "Only a forbid may read claims; let the permit stand without it.",
     );
   if (principal.op === "All" && action.op === "All" && resource.op === "All")
-    fault("permits every action: name the action, the subject or the resource", 'Write e.g. action == Action::"pages:view".');
+    issue("permits every action: name the action, the subject or the resource", 'Write e.g. action == Action::"pages:view".');
 };
 
-const lintMonotone = (policy: Policy, fault: Fault): void => {
+const lintMonotone = (policy: Policy, issue: Issue): void => {
   const hint = "Tool lists are asked with assurance, approval and ample limits: more of them may only permit more.";
   for (const member of takenAsMet) {
-    if (!isMonotone(policy.json, member)) fault(`permits less the more of context.${member} there is, or too entangled to tell`, hint);
+    if (!isMonotone(policy.json, member)) issue(`permits less the more of context.${member} there is, or too entangled to tell`, hint);
   }
-  if (turnsLimitsRound(policy.json)) fault("permits less the more steps or budget a delegation has left, or too entangled to tell", hint);
+  if (turnsLimitsRound(policy.json)) issue("permits less the more steps or budget a delegation has left, or too entangled to tell", hint);
 };
 
 /** What is declared and no policy names. Sallyport's own obligations are words that policies may use: nothing is amiss with one at rest. */

@@ -24,7 +24,7 @@ for (const [file, text, line, says] of aliases)
   test(`aliases in ${file} are a finding with its line, whatever they lead to: ${text.slice(-12).trim()}`, () => {
     const { errors } = inspectBundle({ ...files, [file]: text }).findings;
     assert.ok(
-      errors.some((fault) => fault.file === `policies/${file}` && fault.line === line && says.test(fault.message)),
+      errors.some((issue) => issue.file === `policies/${file}` && issue.line === line && says.test(issue.message)),
       JSON.stringify(errors),
     );
   });

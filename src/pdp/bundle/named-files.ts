@@ -37,16 +37,16 @@ export interface Named {
   readonly advice: ReadonlyMap<string, Advice>;
 }
 
-const readFile = <T>(files: PolicyFiles, name: string, row: z.ZodType<T>, faults: Finding[]): ReadonlyMap<string, T> => {
-  const document = readBundled(name, files[name] ?? "", faults);
+const readFile = <T>(files: PolicyFiles, name: string, row: z.ZodType<T>, issues: Finding[]): ReadonlyMap<string, T> => {
+  const document = readBundled(name, files[name] ?? "", issues);
   const read = z.record(z.string().regex(/^[a-z][a-z0-9-]*$/), row).safeParse(document?.value ?? {});
-  if (document !== undefined && !read.success) faults.push(...shapeFindings(document, read.error));
+  if (document !== undefined && !read.success) issues.push(...shapeFindings(document, read.error));
   return new Map(Object.entries(read.data ?? {}));
 };
 
 /** The obligations, templates and advice that policies may name. */
-export const readNamed = (files: PolicyFiles, faults: Finding[]): Named => ({
-  obligations: readFile(files, "obligations.yaml", obligationKind, faults),
-  templates: readFile(files, "templates.yaml", template, faults),
-  advice: readFile(files, "advice.yaml", adviceRow, faults),
+export const readNamed = (files: PolicyFiles, issues: Finding[]): Named => ({
+  obligations: readFile(files, "obligations.yaml", obligationKind, issues),
+  templates: readFile(files, "templates.yaml", template, issues),
+  advice: readFile(files, "advice.yaml", adviceRow, issues),
 });

@@ -17,28 +17,28 @@ export const isWellFormed = (obligation: Obligation): boolean | undefined => {
 
 const file = shownFile("obligations.yaml");
 
-/** Faults of the declared obligations: unknown ids, wrong types, wrong properties, and forms of one id that cannot both hold. */
-export const lintObligations = (declared: ReadonlyMap<string, ObligationKind>, faults: Finding[]): void => {
+/** Issues of the declared obligations: unknown ids, wrong types, wrong properties, and forms of one id that cannot both hold. */
+export const lintObligations = (declared: ReadonlyMap<string, ObligationKind>, issues: Finding[]): void => {
   const firstOf = new Map<string, ObligationKind>();
   for (const [name, row] of declared) {
     const id = row.id ?? name;
-    const fault = (message: string): void => void faults.push({ path: name, file, message });
+    const report = (message: string): void => void issues.push({ path: name, file, message });
     const kind = Object.hasOwn(kinds, id) ? kinds[id] : undefined;
     if (kind === undefined) {
-      fault(`declares ${id}, which the decision point cannot make`);
+      report(`declares ${id}, which the decision point cannot make`);
       continue;
     }
-    if (row.type !== kind.type) fault(`${name} must have the type ${kind.type}`);
+    if (row.type !== kind.type) report(`${name} must have the type ${kind.type}`);
     const read = kind.properties.safeParse(row.properties);
     for (const issue of read.success ? [] : read.error.issues)
-      fault(`${name}: /properties/${issue.path.map(String).join("/")} ${issue.message}`);
+      report(`${name}: /properties/${issue.path.map(String).join("/")} ${issue.message}`);
     const first = firstOf.get(id);
     if (first === undefined) firstOf.set(id, row);
     else
       for (const [member, value] of Object.entries(row.properties)) {
         const held = first.properties[member];
         if (held !== undefined && !canMerge(member, held, value))
-          fault(`${name} has another ${member} than the first ${id}, and there is no narrower of the two`);
+          report(`${name} has another ${member} than the first ${id}, and there is no narrower of the two`);
       }
   }
 };

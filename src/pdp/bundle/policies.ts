@@ -5,7 +5,7 @@ import { readsOf, type Reads } from "./expression.ts";
 import { noFindings, placeWithin, shownFile, walkPlaces, type Findings } from "./findings.ts";
 import { perText } from "./per-text.ts";
 import type { PolicyFiles } from "./policy-files.ts";
-import { cedarFault } from "./schema.ts";
+import { cedarError } from "./schema.ts";
 
 /** One policy of a bundle. */
 export interface Policy {
@@ -70,7 +70,7 @@ const readFile = (file: string, text: string): ReadFile => {
   }
   const parts = policySetTextToParts(text);
   if (parts.type === "failure") {
-    findings.errors.push(...parts.errors.map((error) => cedarFault(file, text, error)));
+    findings.errors.push(...parts.errors.map((error) => cedarError(file, text, error)));
     return read;
   }
   if (parts.policy_templates.length > 0)
@@ -109,20 +109,20 @@ const readPolicy = (
   const id = annotations["id"];
   const description = annotations["description"];
   const before = findings.lint.length;
-  const fault = (message: string, hint?: string): void =>
+  const issue = (message: string, hint?: string): void =>
     void findings.lint.push({ path: file, file, ...start, message, policy_id: id, hint });
   if (id === undefined || !/^[a-z][a-z0-9-]{0,63}$/.test(id))
-    fault("needs @id, of a-z, 0-9 and -", 'Begin the policy with @id("what-it-allows").');
-  else if (taken.has(id)) fault(`has the @id ${id}, which is a word of the policy administration`, "Choose another @id.");
+    issue("needs @id, of a-z, 0-9 and -", 'Begin the policy with @id("what-it-allows").');
+  else if (taken.has(id)) issue(`has the @id ${id}, which is a word of the policy administration`, "Choose another @id.");
   if (description === undefined || description === "")
-    fault("needs @description", 'Say in one sentence whom it allows what: @description("...").');
+    issue("needs @description", 'Say in one sentence whom it allows what: @description("...").');
   for (const name of Object.keys(annotations))
-    if (!known.has(name)) fault(`has the unknown annotation @${name}`, `Known are ${[...known].map((one) => `@${one}`).join(", ")}.`);
+    if (!known.has(name)) issue(`has the unknown annotation @${name}`, `Known are ${[...known].map((one) => `@${one}`).join(", ")}.`);
   let reads: Reads | undefined;
   try {
     reads = readsOf(read.json);
   } catch (error) {
-    fault((error as Error).message);
+    issue((error as Error).message);
   }
   if (findings.lint.length > before || id === undefined || description === undefined || reads === undefined) return undefined;
   return {

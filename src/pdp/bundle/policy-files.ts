@@ -53,7 +53,7 @@ export const readPoliciesOf = async (
   }
   return readPolicyFolder(folder).catch((error: unknown) => {
     if (!(error instanceof BundleRefused)) throw error;
-    throw new BundleRefused(error.faults.map((fault) => ({ ...fault, message: `${fault.message} (policy_dir of ${configFile})` })));
+    throw new BundleRefused(error.issues.map((issue) => ({ ...issue, message: `${issue.message} (policy_dir of ${configFile})` })));
   });
 };
 

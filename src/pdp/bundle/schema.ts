@@ -60,24 +60,24 @@ const file = shownFile(schemaFile);
 
 const resolved = perText<ReturnType<typeof schemaToJsonWithResolvedTypes>>();
 
-/** The schema of a bundle in both its forms; `undefined` with a fault when it cannot be read. */
-export const readSchema = (text: string | undefined, faults: Finding[]): Schema | undefined => {
+/** The schema of a bundle in both its forms; `undefined` with an issue when it cannot be read. */
+export const readSchema = (text: string | undefined, issues: Finding[]): Schema | undefined => {
   if (text === undefined) {
-    faults.push({ path: file, file, message: "is missing" });
+    issues.push({ path: file, file, message: "is missing" });
     return undefined;
   }
   const tooDeep = findTooDeep(text, "schema");
   if (tooDeep !== undefined) {
-    faults.push({ path: file, file, ...tooDeep });
+    issues.push({ path: file, file, ...tooDeep });
     return undefined;
   }
   const read = resolved([text], () => schemaToJsonWithResolvedTypes(text));
   if (read.type === "failure") {
-    faults.push(...read.errors.map((error) => cedarFault(file, text, error)));
+    issues.push(...read.errors.map((error) => cedarError(file, text, error)));
     return undefined;
   }
   if (read.json[""] === undefined) {
-    faults.push({ path: file, file, message: "declares nothing outside a namespace" });
+    issues.push({ path: file, file, message: "declares nothing outside a namespace" });
     return undefined;
   }
   return schemaOf({ text, json: read.json as SchemaJson<string> });
@@ -159,7 +159,7 @@ const partOf = (namespace: NamespaceJson, actions: Iterable<string>): NamespaceJ
 };
 
 /** What Cedar says of a file that it cannot read. */
-export const cedarFault = (path: string, text: string, error: DetailedError): Finding => ({
+export const cedarError = (path: string, text: string, error: DetailedError): Finding => ({
   path,
   file: path,
   message: error.message,

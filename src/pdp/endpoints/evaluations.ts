@@ -1,5 +1,5 @@
 import { evaluate, evaluateMany, type EvaluationReply } from "#contract/authzen.ts";
-import { Problem, type Fault } from "#contract/problem.ts";
+import { Problem, type Issue } from "#contract/problem.ts";
 import { answer, type Call, type Router } from "#http/serve.ts";
 import { createYielding } from "#http/yielding.ts";
 import type { Caller } from "#authn/caller.ts";
@@ -31,7 +31,7 @@ const SLICE_MS = 2;
 /** Tries of a call whose approvals other calls keep taking. */
 const MAX_TRIES = 3;
 
-type Item = Ask | readonly Fault[];
+type Item = Ask | readonly Issue[];
 
 /**
  * Whether it is asked to know what to show, not because somebody did something: what a page or a list asks of all its parts at once,
@@ -70,8 +70,8 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
     const started = performance.now();
     const callId = parts.nextDecisionId();
     const pep = parts.pepOf(call.caller);
-    const firstFault = items.findIndex((item) => !isAsk(item));
-    const reach = semantic === "deny_on_first_deny" && firstFault !== -1 ? firstFault : items.length;
+    const firstIssue = items.findIndex((item) => !isAsk(item));
+    const reach = semantic === "deny_on_first_deny" && firstIssue !== -1 ? firstIssue : items.length;
     const asks = items.slice(0, reach).filter(isAsk);
     const decided = asks.length === 0 ? undefined : await parts.decisionPoint.evaluateMany(asks, semantic);
     const verdicts = new Map(decided?.verdicts.map((verdict) => [verdict.ask, verdict]));
@@ -118,7 +118,7 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
       if (isAsk(item) && verdict === undefined) break;
       const reply =
         verdict === undefined
-          ? errorReply(item as readonly Fault[])
+          ? errorReply(item as readonly Issue[])
           : await verdictReply(verdict, formatDecisionId({ callId, index: batch ? index : undefined }), decidedAt, pep, decided);
       replies.push(reply);
       const others = index + 1 < items.length ? turn() : undefined;
@@ -192,7 +192,7 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
   });
 };
 
-const errorReply = (faults: readonly Fault[]): EvaluationReply => ({
+const errorReply = (issues: readonly Issue[]): EvaluationReply => ({
   decision: false,
-  context: { error: { status: 400, message: faults.map((fault) => `${fault.path} ${fault.message}`.trim()).join("; ") } },
+  context: { error: { status: 400, message: issues.map((issue) => `${issue.path} ${issue.message}`.trim()).join("; ") } },
 });

@@ -1,8 +1,8 @@
 import { evaluate, evaluateMany } from "#contract/authzen.ts";
 import type { EndpointShape } from "#contract/endpoint.ts";
-import { Problem, type Fault } from "#contract/problem.ts";
+import { Problem, type Issue } from "#contract/problem.ts";
 import { searchAction, searchResource, searchSubject } from "#contract/searches.ts";
-import { placeOf } from "#contract/shape-faults.ts";
+import { placeOf } from "#contract/shape-issues.ts";
 import type { Router } from "#http/serve.ts";
 
 /** The standard's own: what is wrong with an item of theirs is answered in its place (`parse-ask.ts`). */
@@ -12,13 +12,13 @@ const isFit = (text: string): boolean => text.isWellFormed() && !text.includes("
 const MESSAGE = "holds a NUL or half a surrogate pair";
 
 /** The first text of a value, name or member, that neither a database keeps nor UTF-8 carries. */
-const unfitOf = (value: unknown, path: readonly string[]): Fault | undefined => {
+const unfitOf = (value: unknown, path: readonly string[]): Issue | undefined => {
   if (typeof value === "string") return isFit(value) ? undefined : { path: placeOf(path), message: MESSAGE };
   if (typeof value !== "object" || value === null) return undefined;
   for (const [name, item] of Object.entries(value)) {
     if (!isFit(name)) return { path: placeOf(path), message: `names a member that ${MESSAGE}` };
-    const fault = unfitOf(item, [...path, name]);
-    if (fault !== undefined) return fault;
+    const issue = unfitOf(item, [...path, name]);
+    if (issue !== undefined) return issue;
   }
   return undefined;
 };

@@ -3,9 +3,9 @@ import { shownCall, type ShownCall } from "#contract/access-requests.ts";
 import type { z } from "zod";
 import { action, resource, subject, type evaluationRequest } from "#contract/authzen.ts";
 import { microFromUsd } from "#contract/ids.ts";
-import { faultOfJson } from "#contract/json-members.ts";
-import { Problem, type Fault } from "#contract/problem.ts";
-import { faultsOf } from "#contract/shape-faults.ts";
+import { issueOfJson } from "#contract/json-members.ts";
+import { Problem, type Issue } from "#contract/problem.ts";
+import { issuesOf } from "#contract/shape-issues.ts";
 import type { Caller } from "#authn/caller.ts";
 import { guardContexts } from "#pdp-client/internal-context.ts";
 import { vouchesNothing, type Ask, type Properties, type Vouched } from "#pdp/ask.ts";
@@ -37,26 +37,26 @@ const agentsOf = (context: Properties): readonly string[] => {
   return ids.filter((id) => id !== undefined);
 };
 
-const costOf = (properties: Properties, faults: Fault[]): number => {
+const costOf = (properties: Properties, issues: Issue[]): number => {
   const cost = properties["cost_usd"];
   if (cost === undefined) return 0;
   try {
     return Number(microFromUsd(typeof cost === "number" ? cost : Number.NaN));
   } catch {
-    faults.push({ path: "/resource/properties/cost_usd", message: "must be an amount in USD" });
+    issues.push({ path: "/resource/properties/cost_usd", message: "must be an amount in USD" });
     return 0;
   }
 };
 
-const callOf = (context: Properties, faults: Fault[]): ShownCall | undefined => {
+const callOf = (context: Properties, issues: Issue[]): ShownCall | undefined => {
   if (context["shown_call"] === undefined) return undefined;
   const parsed = shownCall.safeParse(context["shown_call"]);
   if (parsed.success) return parsed.data;
-  faults.push(...faultsOf(parsed.error, ["context", "shown_call"]));
+  issues.push(...issuesOf(parsed.error, ["context", "shown_call"]));
   return undefined;
 };
 
-const vouchedOf = (context: Properties, properties: Properties, faults: Fault[]): Vouched => {
+const vouchedOf = (context: Properties, properties: Properties, issues: Issue[]): Vouched => {
   const scopes = textsOf(context["scopes"]);
   const could = context["could"] === true;
   const tool = objectOf(context["tool"]);
@@ -67,14 +67,14 @@ const vouchedOf = (context: Properties, properties: Properties, faults: Fault[])
   const approvalId = idOf(context["approval"]);
   const argumentsDigest = textOf(context["arguments_digest"]);
   const definitionDigest = textOf(context["definition_digest"]) ?? textOf(properties["definition_digest"]);
-  const call = callOf(context, faults);
+  const call = callOf(context, issues);
   return {
     could,
     ...(context["showing"] === true ? { showing: true } : {}),
     ...(context["background"] === true ? { background: true } : {}),
     toolsScope: scopes.includes("mcp.tools.discovery") || scopes.includes("mcp.tools.invoke"),
     assigned: properties["assigned"] === true,
-    costMicro: costOf(properties, faults),
+    costMicro: costOf(properties, issues),
     approval: context["approval"] !== undefined,
     approvalId,
     argumentsDigest,
@@ -107,7 +107,7 @@ export const guardSaid = (pep: Pep, body: unknown, items: readonly unknown[]): v
 
 type Entities = Pick<z.output<typeof evaluationRequest>, "subject" | "action"> & { readonly resource: z.output<typeof resource> };
 
-type Read<T> = { readonly data: T } | { readonly faults: readonly Fault[] };
+type Read<T> = { readonly data: T } | { readonly issues: readonly Issue[] };
 
 /** A reading that looks at each object once, however many items have it from the same default. */
 const once = <T>(readPart: (value: unknown) => T): ((value: unknown) => T) => {
@@ -122,9 +122,9 @@ const once = <T>(readPart: (value: unknown) => T): ((value: unknown) => T) => {
 
 const partReader = <T>(name: string, schema: z.ZodType<T>): ((value: unknown) => Read<T>) =>
   once((value) => {
-    if (value === undefined) return { faults: [{ path: `/${name}`, message: "is missing" }] };
+    if (value === undefined) return { issues: [{ path: `/${name}`, message: "is missing" }] };
     const parsed = schema.safeParse(value);
-    return parsed.success ? { data: parsed.data } : { faults: faultsOf(parsed.error, [name]) };
+    return parsed.success ? { data: parsed.data } : { issues: issuesOf(parsed.error, [name]) };
   });
 
 /** A context with what an ask has of it for itself. */
@@ -134,7 +134,7 @@ const contextOf = (context: Properties, pep: Pep) => {
   return {
     said: context,
     agents,
-    faults: agents.every(isPlain) ? [] : [{ path: "/context/agent", message: "holds a control character or half a surrogate pair" }],
+    issues: agents.every(isPlain) ? [] : [{ path: "/context/agent", message: "holds a control character or half a surrogate pair" }],
     ui: objectOf(context["ui"]),
     supported: pep.isInternal && supported === undefined ? ("all" as const) : new Set(textsOf(supported)),
   };
@@ -145,7 +145,7 @@ type ReadContext = ReturnType<typeof contextOf>;
  * Reads the items of one call: each as an ask, or what is wrong with it. Cost: one walk of what was sent, because what items have
  * from the same default is read once, and is one object in all of their asks.
  */
-export const createAskParser = (pep: Pep): ((sent: unknown) => Ask | readonly Fault[]) => {
+export const createAskParser = (pep: Pep): ((sent: unknown) => Ask | readonly Issue[]) => {
   const readSubject = partReader("subject", subject);
   const readResource = partReader("resource", resource);
   const readAction = partReader("action", action);
@@ -153,17 +153,17 @@ export const createAskParser = (pep: Pep): ((sent: unknown) => Ask | readonly Fa
     const context = contextOf(objectOf(value), pep);
     const wrongs = [
       value === undefined || isObject(value) ? undefined : "must be an object",
-      isObject(value) ? faultOfJson(value) : undefined,
+      isObject(value) ? issueOfJson(value) : undefined,
     ];
     const unfit = wrongs.flatMap((message) => (message === undefined ? [] : [{ path: "/context", message }]));
-    return { ...context, faults: [...unfit, ...context.faults] };
+    return { ...context, issues: [...unfit, ...context.issues] };
   });
   return (sent) => {
     if (!isObject(sent)) return [{ path: "", message: "must be an object" }];
-    const faults: Fault[] = [];
+    const issues: Issue[] = [];
     const take = <T>(read: Read<T>): T | undefined => {
       if ("data" in read) return read.data;
-      faults.push(...read.faults);
+      issues.push(...read.issues);
       return undefined;
     };
     const entities = {
@@ -171,8 +171,8 @@ export const createAskParser = (pep: Pep): ((sent: unknown) => Ask | readonly Fa
       resource: take(readResource(sent["resource"])),
       action: take(readAction(sent["action"])),
     };
-    if (entities.resource !== undefined && entities.resource.id === undefined) faults.push({ path: "/resource/id", message: "is missing" });
-    return askOf(entities, readContext(sent["context"]), pep, faults);
+    if (entities.resource !== undefined && entities.resource.id === undefined) issues.push({ path: "/resource/id", message: "is missing" });
+    return askOf(entities, readContext(sent["context"]), pep, issues);
   };
 };
 
@@ -180,22 +180,22 @@ export const createAskParser = (pep: Pep): ((sent: unknown) => Ask | readonly Fa
 export const askOfBody = (
   { subject: who, action: how, resource: what, context = {} }: z.output<typeof evaluationRequest>,
   pep: Pep,
-): Ask | readonly Fault[] => askOf({ subject: who, action: how, resource: what }, contextOf(context, pep), pep, []);
+): Ask | readonly Issue[] => askOf({ subject: who, action: how, resource: what }, contextOf(context, pep), pep, []);
 
 const askOf = (
   { subject: who, resource: what, action: how }: { readonly [K in keyof Entities]: Entities[K] | undefined },
   context: ReadContext,
   pep: Pep,
-  faults: Fault[],
-): Ask | readonly Fault[] => {
-  faults.push(...context.faults);
+  issues: Issue[],
+): Ask | readonly Issue[] => {
+  issues.push(...context.issues);
   const stated = who?.properties ?? nothing;
   const tenant = textOf(stated["tenant"]);
   if (tenant !== undefined && (tenant.length > MAX_TENANT || !isPlain(tenant)))
-    faults.push({ path: "/subject/properties/tenant", message: `is longer than ${MAX_TENANT} or holds a control character` });
+    issues.push({ path: "/subject/properties/tenant", message: `is longer than ${MAX_TENANT} or holds a control character` });
   const properties = what?.properties ?? nothing;
-  const vouched = pep.isInternal ? vouchedOf(context.said, properties, faults) : vouchesNothing;
-  if (faults.length > 0 || who === undefined || what?.id === undefined || how === undefined) return faults;
+  const vouched = pep.isInternal ? vouchedOf(context.said, properties, issues) : vouchesNothing;
+  if (issues.length > 0 || who === undefined || what?.id === undefined || how === undefined) return issues;
 
   const acr = textOf(stated["acr"]);
   const authTime = stated["auth_time"];
@@ -219,4 +219,4 @@ const askOf = (
   };
 };
 
-export const isAsk = (parsed: Ask | readonly Fault[]): parsed is Ask => !Array.isArray(parsed);
+export const isAsk = (parsed: Ask | readonly Issue[]): parsed is Ask => !Array.isArray(parsed);

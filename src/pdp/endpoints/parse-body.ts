@@ -1,4 +1,4 @@
-import { faultOfJson } from "#contract/json-members.ts";
+import { issueOfJson } from "#contract/json-members.ts";
 import { Problem } from "#contract/problem.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
 
@@ -9,7 +9,7 @@ import { parseStrictJson } from "#http/strict-json.ts";
 export const parsePdpBody = (bytes: Uint8Array, members: number | undefined): unknown => {
   const value = parseStrictJson(bytes, { depth: 64, keepsUnfit: true, members });
   if (typeof value === "object" && value !== null && "evaluations" in value) return value;
-  const message = faultOfJson(value);
+  const message = issueOfJson(value);
   if (message !== undefined) throw new Problem("invalid_request", { errors: [{ path: "/", message }] });
   return value;
 };

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { listPolicies, policySchema, readPolicy, testPolicies, validatePolicies } from "#contract/policies.ts";
-import { Problem, type Fault } from "#contract/problem.ts";
-import { faultsOf } from "#contract/shape-faults.ts";
+import { Problem, type Issue } from "#contract/problem.ts";
+import { issuesOf } from "#contract/shape-issues.ts";
 import { answer, type Router } from "#http/serve.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { Bundle } from "#pdp/bundle/bundle.ts";
@@ -32,14 +32,14 @@ const bundleOf = (examiner: Examiner, files: PolicyFiles): Promise<Bundle | unde
   });
 
 const parseCases = (sent: readonly unknown[]): readonly PolicyCase[] => {
-  const faults: Fault[] = [];
+  const issues: Issue[] = [];
   const cases = sent.flatMap((one, index) => {
     const read = policyCase.safeParse(one);
     if (read.success) return [read.data];
-    faults.push(...faultsOf(read.error, ["cases", index]));
+    issues.push(...issuesOf(read.error, ["cases", index]));
     return [];
   });
-  if (faults.length > 0) throw new Problem("invalid_request", { errors: faults });
+  if (issues.length > 0) throw new Problem("invalid_request", { errors: issues });
   return cases;
 };
 
@@ -70,7 +70,7 @@ export const servePolicies = (router: Router<Caller>, { guard, rollouts, examine
     await guard(call, "view_all");
     const cases = call.body.cases === undefined ? undefined : parseCases(call.body.cases);
     const tested = await examiner.ask("cases", { files: await rollouts.filesOf(call.body), cases }, "in turn");
-    if ("faults" in tested) throw new Problem("policy_invalid", { errors: tested.faults });
+    if ("issues" in tested) throw new Problem("policy_invalid", { errors: tested.issues });
     return tested.results;
   });
 

@@ -1,4 +1,4 @@
-import { isRequestId, requestIdFault } from "#contract/ids.ts";
+import { isRequestId, requestIdIssue } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
 import { correlationIdOf } from "#http/correlation-id.ts";
 import { problemResponse } from "#http/problem-body.ts";
@@ -17,7 +17,7 @@ export const withRequestId =
     const response = isFit
       ? await fetch(request)
       : problemResponse(
-          new Problem("invalid_request", { errors: [requestIdFault] }),
+          new Problem("invalid_request", { errors: [requestIdIssue] }),
           correlationIdOf(request.headers.get("x-correlation-id")),
         );
     if (isFit && id !== null) response.headers.set("x-request-id", id);

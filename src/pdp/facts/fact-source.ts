@@ -72,7 +72,7 @@ export const createPeerFacts = (parts: PeerFactsParts): FactSource => {
   const callIf = async (asks: readonly FactAsk[], change: GraphChange) => {
     const how = await asThisService(parts, "pip.read", parts.timeoutMs * 4);
     return askPeer(parts.membership, askFactsIf, { body: { ...change, asks: [...asks] }, ...how }).catch((cause: unknown) => {
-      if (cause instanceof Problem && changeFaults.has(cause.code)) throw cause;
+      if (cause instanceof Problem && changeIssues.has(cause.code)) throw cause;
       throw new Problem("membership_unavailable", { cause });
     });
   };
@@ -98,7 +98,7 @@ export const createPeerFacts = (parts: PeerFactsParts): FactSource => {
 };
 
 /** What may be wrong with a change, rather than with membership. */
-const changeFaults: ReadonlySet<string> = new Set(["unprocessable", "edge_not_allowed", "cycle", "cross_tenant"]);
+const changeIssues: ReadonlySet<string> = new Set(["unprocessable", "edge_not_allowed", "cycle", "cross_tenant"]);
 
 const absent = (): never => {
   throw new Problem("membership_unavailable", { cause: "a fact is missing" });

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { z } from "zod";
 import type { Facts } from "#contract/facts.ts";
 import { tenantId } from "#contract/ids.ts";
-import type { Fault } from "#contract/problem.ts";
+import type { Issue } from "#contract/problem.ts";
 import type { Schema } from "#pdp/bundle/schema.ts";
 import { ConfigurationRefused, parseYamlFile } from "#pdp/configuration-file.ts";
 import { bareResource, noFacts } from "./no-facts.ts";
@@ -49,11 +49,11 @@ type ResourceRow = FactsFile["resources"][number];
 const keyOf = (type: string, id: string): string => JSON.stringify([type, id]);
 
 /** By type and id; the same pair twice is a fault. */
-const indexed = <T>(rows: readonly (readonly [type: string, id: string, row: T])[], path: string, faults: Fault[]): Map<string, T> => {
+const indexed = <T>(rows: readonly (readonly [type: string, id: string, row: T])[], path: string, issues: Issue[]): Map<string, T> => {
   const index = new Map<string, T>();
   for (const [type, id, row] of rows) {
     const key = keyOf(type, id);
-    if (index.has(key)) faults.push({ path: `${path}/${id}`, message: `the ${type} ${id} stands there twice` });
+    if (index.has(key)) issues.push({ path: `${path}/${id}`, message: `the ${type} ${id} stands there twice` });
     index.set(key, row);
   }
   return index;
@@ -65,12 +65,12 @@ const lacking = (kind: string, held: Readonly<Record<string, unknown>>, schema: 
   );
 
 /** What of the file the schema has no place for, or wants and does not get. */
-const schemaFaults = (file: FactsFile, schema: Schema, faults: Fault[]): void => {
+const schemaFaults = (file: FactsFile, schema: Schema, issues: Issue[]): void => {
   for (const { id, kind, attributes: held } of file.subjects) {
-    if (!schema.entityTypes.has(kind)) faults.push({ path: `subjects/${id}`, message: `the schema has no entity type ${kind}` });
+    if (!schema.entityTypes.has(kind)) issues.push({ path: `subjects/${id}`, message: `the schema has no entity type ${kind}` });
     // These the decision point makes itself.
     const own = { tenant: true, disabled: true, mfa_level: true, ...held };
-    for (const wanted of lacking(kind, own, schema)) faults.push({ path: `subjects/${id}`, message: `lacks the attribute ${wanted}` });
+    for (const wanted of lacking(kind, own, schema)) issues.push({ path: `subjects/${id}`, message: `lacks the attribute ${wanted}` });
   }
   const entityOf = new Map(
     [...schema.actions].flatMap(([key, { resourceTypes }]) => {
@@ -80,10 +80,10 @@ const schemaFaults = (file: FactsFile, schema: Schema, faults: Fault[]): void =>
   );
   for (const { type, id, attributes: held } of file.resources) {
     const entity = entityOf.get(type);
-    if (entity === undefined) faults.push({ path: `resources/${id}`, message: `the schema has no action of the type ${type}` });
+    if (entity === undefined) issues.push({ path: `resources/${id}`, message: `the schema has no action of the type ${type}` });
     const own = { tenants: true, owners: true, restricted: true, controlled: true, step_up: true, instance: true, ...held };
     for (const wanted of entity === undefined ? [] : lacking(entity, own, schema))
-      faults.push({ path: `resources/${id}`, message: `lacks the attribute ${wanted}` });
+      issues.push({ path: `resources/${id}`, message: `lacks the attribute ${wanted}` });
   }
 };
 
@@ -120,19 +120,19 @@ export const readFactsFile = async (path: string, schema: Schema): Promise<{ fac
     throw new ConfigurationRefused([{ path, file: path, message: "cannot be read" }]);
   });
   const file = parseYamlFile(text, path, shape, { mebibytes: MAX_MEBIBYTES });
-  const faults: Fault[] = [];
+  const issues: Issue[] = [];
   const subjects = indexed(
     file.subjects.flatMap((row) => row.types.map((type) => [type, row.id, row] as const)),
     "subjects",
-    faults,
+    issues,
   );
   const resources = indexed(
     file.resources.map((row) => [row.type, row.id, row] as const),
     "resources",
-    faults,
+    issues,
   );
-  schemaFaults(file, schema, faults);
-  if (faults.length > 0) throw new ConfigurationRefused(faults.map((fault) => ({ ...fault, path: `${path}#/${fault.path}`, file: path })));
+  schemaFaults(file, schema, issues);
+  if (issues.length > 0) throw new ConfigurationRefused(issues.map((issue) => ({ ...issue, path: `${path}#/${issue.path}`, file: path })));
 
   return {
     facts: {

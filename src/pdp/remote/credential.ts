@@ -5,7 +5,7 @@ import {
   readForeignToken,
   type ForeignToken,
 } from "#authn/client-credentials.ts";
-import { Problem, type Fault } from "#contract/problem.ts";
+import { Problem, type Issue } from "#contract/problem.ts";
 import type { PdpConfig } from "#pdp/config.ts";
 import { ConfigurationRefused } from "#pdp/configuration-file.ts";
 import { isSafeAddress, type RemoteDecisionPoint } from "./remote-config.ts";
@@ -59,15 +59,15 @@ export const createCredential = (
   secrets: RemoteSecrets,
   now: () => Date,
 ): Credential => {
-  const faults: Fault[] = [];
+  const issues: Issue[] = [];
   const need = (path: string, value: string | undefined): string => {
-    if (value === undefined) faults.push({ path, message: `is needed: the decision point's auth is ${auth}` });
+    if (value === undefined) issues.push({ path, message: `is needed: the decision point's auth is ${auth}` });
     return value ?? "";
   };
   if (auth === "none") return { authorization: async () => undefined, forget: () => {} };
   if (auth === "bearer_from_env") {
     const token = need("PDP_REMOTE_TOKEN", secrets.remoteToken);
-    if (faults.length > 0) throw new ConfigurationRefused(faults);
+    if (issues.length > 0) throw new ConfigurationRefused(issues);
     return { authorization: async () => `Bearer ${token}`, forget: () => {} };
   }
   const address = need("PDP_REMOTE_TOKEN_URL", secrets.remoteTokenUrl);
@@ -75,7 +75,7 @@ export const createCredential = (
   const secret = need("PDP_REMOTE_CLIENT_SECRET", secrets.remoteClientSecret);
   const url = URL.canParse(address) ? new URL(address) : undefined;
   if (address !== "" && (url === undefined || !isSafeAddress(url)))
-    faults.push({ path: "PDP_REMOTE_TOKEN_URL", message: "must be https, or http on loopback" });
-  if (faults.length > 0 || url === undefined) throw new ConfigurationRefused(faults);
+    issues.push({ path: "PDP_REMOTE_TOKEN_URL", message: "must be https, or http on loopback" });
+  if (issues.length > 0 || url === undefined) throw new ConfigurationRefused(issues);
   return clientCredentials({ url, id, secret, timeoutMs, now });
 };

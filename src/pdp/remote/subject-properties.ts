@@ -1,4 +1,4 @@
-import type { Fault } from "#contract/problem.ts";
+import type { Issue } from "#contract/problem.ts";
 import { Problem } from "#contract/problem.ts";
 import { ABSENT, celInputs, compileCel, type CelExpression } from "#parsing/cel.ts";
 import { ConfigurationRefused } from "#pdp/configuration-file.ts";
@@ -8,11 +8,11 @@ export type SubjectProperties = (facts: Readonly<Record<string, unknown>>) => Re
 /** Longest result of one expression, as JSON. */
 const MAX_RESULT = 16_384;
 
-const compile = (name: string, text: string, path: string, faults: Fault[]): (readonly [string, CelExpression])[] => {
+const compile = (name: string, text: string, path: string, issues: Issue[]): (readonly [string, CelExpression])[] => {
   try {
     return [[name, compileCel(text, { facts: "map" })]];
   } catch (error) {
-    faults.push({ path, message: error instanceof Error ? error.message : "is wrong" });
+    issues.push({ path, message: error instanceof Error ? error.message : "is wrong" });
     return [];
   }
 };
@@ -23,11 +23,11 @@ const compile = (name: string, text: string, path: string, faults: Fault[]): (re
  * `ConfigurationRefused` with every expression that is none.
  */
 export const compileSubjectProperties = (texts: Readonly<Record<string, string>>, file: string): SubjectProperties => {
-  const faults: Fault[] = [];
+  const issues: Issue[] = [];
   const compiled = Object.entries(texts).flatMap(([name, text]) =>
-    compile(name, text, `${file}#/decision_point/subject_properties/${name}`, faults),
+    compile(name, text, `${file}#/decision_point/subject_properties/${name}`, issues),
   );
-  if (faults.length > 0) throw new ConfigurationRefused(faults.map((fault) => ({ ...fault, file })));
+  if (issues.length > 0) throw new ConfigurationRefused(issues.map((issue) => ({ ...issue, file })));
   return (facts) => {
     if (compiled.length === 0) return {};
     const inputs = celInputs({ facts });

@@ -1,4 +1,4 @@
-import type { Fault } from "#contract/problem.ts";
+import type { Issue } from "#contract/problem.ts";
 import type { Scheme } from "#contract/secret-schemes.ts";
 import type { Environment, SettingTable } from "#contract/setting.ts";
 import type { SecretPrefix } from "#secrets/secret-uri.ts";
@@ -37,11 +37,11 @@ export interface ProviderKind<S> {
   readonly read: (
     settings: S,
     environment: Environment,
-  ) => { readonly stores: ReadonlyMap<Scheme, string>; readonly faults: readonly Fault[] };
-  /** Looks as a start does and changes nothing; with the stores that it recognised. Throws `StartFaults`. */
+  ) => { readonly stores: ReadonlyMap<Scheme, string>; readonly issues: readonly Issue[] };
+  /** Looks as a start does and changes nothing; with the stores that it recognised. Throws `StartIssues`. */
   readonly check: (
     checking: ProviderChecking<S>,
   ) => Promise<{ readonly findings: readonly ProviderFinding[]; readonly stores: ReadonlyMap<Scheme, string> }>;
-  /** Providers of the schemes that are configured. Throws `StartFaults`. */
+  /** Providers of the schemes that are configured. Throws `StartIssues`. */
   readonly open: (opening: ProviderOpening<S>) => Promise<readonly SecretProvider[]>;
 }

@@ -16,5 +16,5 @@ type ProviderSettings = { readonly [Group in keyof typeof providerSettings]: Set
 /** The addresses of all stores that are configured, and the issues of their settings. */
 export const readStores = (settings: ProviderSettings, environment: Environment) => {
   const read = providerKinds.map((kind) => kind.read(settings, environment));
-  return { stores: new Map(read.flatMap(({ stores }) => [...stores])), faults: read.flatMap(({ faults }) => faults) };
+  return { stores: new Map(read.flatMap(({ stores }) => [...stores])), issues: read.flatMap(({ issues }) => issues) };
 };

@@ -140,5 +140,5 @@ export interface SecretProvider extends SharedStore {
    */
   list(place: SecretPrefix, depth: number, after?: string, max?: number): Promise<Listing>;
   /** `degraded` = older content is served, or none for now; the fault is a word that anybody may read. */
-  state(): Promise<{ readonly status: "up" | "degraded"; readonly fault?: string }>;
+  state(): Promise<{ readonly status: "up" | "degraded"; readonly issue?: string }>;
 }

@@ -86,7 +86,7 @@ export const replayQuery = (client: Client, id: string) =>
     refetchInterval: (query) => (query.state.data?.state === "running" ? REPLAY_MS : false),
   });
 
-/** Faults and cases of files over those of a version; nothing is stored. */
+/** Issues and cases of files over those of a version; nothing is stored. */
 export const validateQuery = (client: Client, version: string, files: FileChanges) => ({
   ...replyQuery(client, [POLICIES, "validate", version, files], validatePolicies, { body: { version, files: { ...files } } }),
   staleTime: Infinity,

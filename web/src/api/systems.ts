@@ -22,7 +22,7 @@ export type SystemRow = ReplyOf<typeof systems.list>["systems"][number];
 /** A system with the bytes of its newest version. */
 export type ReadSystem = ReplyOf<typeof systems.read> & { readonly text: string };
 export type VersionRow = ReplyOf<typeof systems.versions>["versions"][number];
-export type ConfigFault = NonNullable<ConfigWritten["errors"]>[number];
+export type ConfigIssue = NonNullable<ConfigWritten["errors"]>[number];
 
 /** All systems that the person may see; or those that were taken away. */
 export const systemListQuery = (client: Client, state?: "deleted") =>
@@ -73,7 +73,7 @@ const textOptions = (text: string, etag?: string) => ({
   },
 });
 
-/** Faults and effects of a text; nothing is stored. Without a name it is a new system. */
+/** Issues and effects of a text; nothing is stored. Without a name it is a new system. */
 export const tryQuery = (client: Client, name: string | undefined, text: string) =>
   queryOptions({
     queryKey: [SYSTEMS, "try", name, text],

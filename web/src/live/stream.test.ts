@@ -96,7 +96,7 @@ test("what cannot be read as an event is dropped", () => {
   assert.equal(events.length, 0);
 });
 
-test("after a fault the source is closed and a new one opened from the last event seen", () => {
+test("after an issue the source is closed and a new one opened from the last event seen", () => {
   const { stream, sources, source, last, pass, states } = setUp();
   stream.start();
   assert.equal(last().url, "/s");
@@ -135,7 +135,7 @@ test("the waits grow while the stream does not open, and each time the session i
   assert.deepEqual(calls, ["doubt", "doubt"]);
 });
 
-test("45 seconds without a word count as a fault", () => {
+test("45 seconds without a word count as an issue", () => {
   const { stream, source, last, pass } = setUp();
   stream.start();
   last().onopen?.({} as Event);

@@ -75,7 +75,7 @@ export const browser: Pick<StreamParts, "open" | "now" | "random" | "setTimer"> 
 };
 
 /**
- * One stream of events, held open. The browser's own reconnect is never used: on a fault the source is closed and a new
+ * One stream of events, held open. The browser's own reconnect is never used: on an issue the source is closed and a new
  * one opened after a while, from the last event seen. An event that is not newer than the last changes nothing.
  */
 export const createStream = (parts: StreamParts): Stream => {

@@ -289,7 +289,7 @@ export const words = {
     revokeAll: (agent: string) => `Revoke all that ${agent} holds from me`,
     reasonLabel: "Why",
     reasonHint: "3 to 200 characters; kept in the record.",
-    reasonFault: "Say why, in 3 to 200 characters.",
+    reasonIssue: "Say why, in 3 to 200 characters.",
     revokeTitle: "Revoke this delegation?",
     revokeSentence: "It ends for good, at once, on every node. This is what it takes away:",
     pauseTitle: "Pause this delegation?",

@@ -43,7 +43,7 @@ export const toolWords = {
     unusable: "The schema cannot be read as a form, so the arguments are written as JSON.",
   },
   choose: "choose",
-  faults: {
+  issues: {
     required: "is needed",
     whole_number: "must be a whole number",
     number: "must be a number",

@@ -127,7 +127,7 @@ export const whyWords = {
   replayGo: "Replay now",
   version: "By version",
   versionPlaceholder: "the one that decides",
-  versionFault: "A version such as v3, or v3+1a2b3c4d5e6f.",
+  versionIssue: "A version such as v3, or v3+1a2b3c4d5e6f.",
   before: "Then",
   now: "Now",
   unchanged: "It would be decided the same.",

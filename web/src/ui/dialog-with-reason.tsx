@@ -18,7 +18,7 @@ export const DialogWithReason = <T,>({
     readonly asked: {
       readonly label: string;
       readonly hint: string;
-      readonly fault: string;
+      readonly issue: string;
       readonly least: number;
       readonly max: number;
     };
@@ -41,7 +41,7 @@ export const DialogWithReason = <T,>({
         rows={2}
         maxLength={asked.max}
         value={reason}
-        error={hasTried && !isGiven ? asked.fault : undefined}
+        error={hasTried && !isGiven ? asked.issue : undefined}
         onChange={(event) => setReason(event.currentTarget.value)}
       />
     </ActDialog>

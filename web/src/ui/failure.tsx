@@ -1,6 +1,6 @@
 import { Button } from "@mantine/core";
 import type { ReactElement } from "react";
-import type { Fault } from "#contract/problem.ts";
+import type { Issue } from "#contract/problem.ts";
 import { GatewayError, memberOf } from "../api/gateway-error.ts";
 import { readStepUp, type StepUp } from "../session/step-up.ts";
 import { useStepUp } from "../session/step-up-provider.tsx";
@@ -50,10 +50,10 @@ const curlOf = (error: GatewayError): string =>
   `curl -sS -X ${error.call.method} '${location.origin}${error.call.path}' -H "Authorization: Bearer $TOKEN" -H 'X-Correlation-ID: ${error.correlationId}'`;
 
 /** What is wrong with what was sent, each with its place. */
-export const Faults = ({ faults }: { readonly faults: readonly Fault[] }): ReactElement | null =>
-  faults.length === 0 ? null : (
-    <ul className="sp-fault-list">
-      {faults.map(({ path, message }) => (
+export const Issues = ({ issues }: { readonly issues: readonly Issue[] }): ReactElement | null =>
+  issues.length === 0 ? null : (
+    <ul className="sp-issue-list">
+      {issues.map(({ path, message }) => (
         <li key={`${path} ${message}`}>
           <Foreign text={path} isCode /> <Foreign text={message} />
         </li>
@@ -86,7 +86,7 @@ export const Failure = ({ error, onRetry }: { readonly error: unknown; readonly 
           <Foreign text={said.sentence} />
         </p>
       )}
-      <Faults faults={problem.options.errors ?? []} />
+      <Issues issues={problem.options.errors ?? []} />
       <FactList isSmall>
         <TextFact name={words.failure.code} text={problem.code} isCode />
         <Fact name={words.failure.decision}>{decisionId && <DecisionLink id={decisionId} />}</Fact>

@@ -14,7 +14,7 @@ export const Crashed = ({ onRetry }: { readonly onRetry: (() => void) | undefine
   </div>
 );
 
-/** A fault while drawing stays inside its panel: the rest of the page goes on. */
+/** An issue while drawing stays inside its panel: the rest of the page goes on. */
 export class Boundary extends Component<{ readonly children: ReactNode }, { readonly hasFailed: boolean }> {
   override state = { hasFailed: false };
   static getDerivedStateFromError(): { readonly hasFailed: boolean } {

@@ -28,8 +28,8 @@ export interface SourceEditorProps {
 }
 
 const setMarks = StateEffect.define<readonly Mark[]>();
-const faulty = Decoration.mark({ class: "sp-fault-mark" });
-const faultyLine = Decoration.line({ class: "sp-fault-line" });
+const faulty = Decoration.mark({ class: "sp-issue-mark" });
+const faultyLine = Decoration.line({ class: "sp-issue-line" });
 
 const positionOf = (state: EditorState, mark: Mark): number => {
   const line = state.doc.line(Math.min(Math.max(mark.line, 1), state.doc.lines));

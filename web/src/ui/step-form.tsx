@@ -3,15 +3,15 @@ import { useEffect, useRef, type ReactElement, type ReactNode } from "react";
 import { words } from "../strings/en.ts";
 import { grantWords } from "../strings/grant.ts";
 
-export interface StepFault {
+export interface StepError {
   /** Id of the field. */
   readonly field: string;
   readonly text: string;
 }
 
-/** Frame of a step: its fields, all faults at once with links to their fields, back and next. */
+/** Frame of a step: its fields, all issues at once with links to their fields, back and next. */
 export const StepForm = ({
-  faults,
+  issues,
   hasTried,
   onTried,
   onNext,
@@ -19,7 +19,7 @@ export const StepForm = ({
   submit = <Button type="submit">{words.common.next}</Button>,
   children,
 }: {
-  readonly faults: readonly StepFault[];
+  readonly issues: readonly StepError[];
   readonly hasTried: boolean;
   readonly onTried?: (hasTried: true) => void;
   /** The step is sent, and nothing in it is wrong. */
@@ -29,9 +29,9 @@ export const StepForm = ({
   readonly children: ReactNode;
 }): ReactElement => {
   const form = useRef<HTMLFormElement>(null);
-  const shows = hasTried && faults.length > 0;
+  const shows = hasTried && issues.length > 0;
   useEffect(() => {
-    if (shows) form.current?.querySelector<HTMLElement>("[data-fault-summary]")?.focus();
+    if (shows) form.current?.querySelector<HTMLElement>("[data-issue-summary]")?.focus();
   }, [shows]);
   return (
     <form
@@ -41,24 +41,24 @@ export const StepForm = ({
       onSubmit={(event) => {
         event.preventDefault();
         onTried?.(true);
-        if (faults.length === 0) onNext();
+        if (issues.length === 0) onNext();
       }}
     >
       {shows ? (
-        <div className="sp-state sp-failure" role="alert" tabIndex={-1} data-fault-summary="">
-          <strong>{grantWords.faultsTitle}</strong>
-          <ul className="sp-fault-list">
-            {faults.map((fault) => (
-              <li key={fault.field}>
+        <div className="sp-state sp-failure" role="alert" tabIndex={-1} data-issue-summary="">
+          <strong>{grantWords.issuesTitle}</strong>
+          <ul className="sp-issue-list">
+            {issues.map((issue) => (
+              <li key={issue.field}>
                 <a
                   className="sp-link"
-                  href={`#${fault.field}`}
+                  href={`#${issue.field}`}
                   onClick={(event) => {
                     event.preventDefault();
-                    document.getElementById(fault.field)?.focus();
+                    document.getElementById(issue.field)?.focus();
                   }}
                 >
-                  {fault.text}
+                  {issue.text}
                 </a>
               </li>
             ))}

@@ -16,14 +16,14 @@ test("a document that takes too long is refused with an issue, and the tenant's 
     reader(systemKind)(`#${viewsOf(4000)}`, "s", { tenant: "a" }),
   ]) {
     const found = await read;
-    assert.ok("faults" in found);
-    assert.deepEqual(found.faults, [{ path: "", message: "takes more than 0.001 s of processor time to be read", code: "too_much_work" }]);
+    assert.ok("issues" in found);
+    assert.deepEqual(found.issues, [{ path: "", message: "takes more than 0.001 s of processor time to be read", code: "too_much_work" }]);
   }
   assert.ok("value" in (await reader(toolsKind)(viewsOf(1), "t", { tenant: "a" })));
 });
 
 test("one that needs too much memory is refused so too", async () => {
   const found = await createDocumentReader({ maxMs: 60_000, heapMebibytes: 8 })(toolsKind)(viewsOf(4000), "t");
-  assert.ok("faults" in found);
-  assert.deepEqual(found.faults, [{ path: "", message: "takes more than 8 MiB of memory to be read", code: "too_much_work" }]);
+  assert.ok("issues" in found);
+  assert.deepEqual(found.issues, [{ path: "", message: "takes more than 8 MiB of memory to be read", code: "too_much_work" }]);
 });

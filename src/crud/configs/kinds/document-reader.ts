@@ -12,7 +12,7 @@ export interface DocumentQuestion {
 }
 export type DocumentAnswer =
   | { readonly value: unknown; readonly yaml: PackedYaml }
-  | Extract<ReadText<unknown>, { readonly faults: unknown }>;
+  | Extract<ReadText<unknown>, { readonly issues: unknown }>;
 
 /** A text of so many characters is read within some ten milliseconds. */
 const SMALL = 8192;
@@ -44,13 +44,13 @@ export const createDocumentReader = ({ maxMs, heapMebibytes } = LIMITS) => {
   });
   const ask = (question: DocumentQuestion, tenant: string | undefined): Promise<DocumentAnswer> =>
     thread.ask(question, { tenant }).catch((error: unknown) => {
-      if (error instanceof Problem && error.options.errors !== undefined) return { faults: error.options.errors };
+      if (error instanceof Problem && error.options.errors !== undefined) return { issues: error.options.errors };
       throw error;
     });
   return <Value>({ kind, read }: Pick<ConfigKind<Value, never>, "kind" | "read">): ReadDocument<Value> =>
     async (text, shown, { without, tenant } = {}) => {
       if (text.length <= SMALL) return read(text, shown, without);
       const answer = await ask({ kind, text, shown, without }, tenant);
-      return "faults" in answer ? answer : { value: answer.value as Value, yaml: unpackYaml(answer.yaml) };
+      return "issues" in answer ? answer : { value: answer.value as Value, yaml: unpackYaml(answer.yaml) };
     };
 };

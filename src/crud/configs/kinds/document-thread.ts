@@ -6,5 +6,5 @@ import type { DocumentAnswer, DocumentQuestion } from "./document-reader.ts";
 /** Reads large configuration documents: one of 240 kB is one computation of half a second. */
 answerQuestions<DocumentQuestion, DocumentAnswer>(({ kind, text, shown, without }) => {
   const read = configKinds[kind].read(text, shown, without);
-  return "faults" in read ? read : { ...read, yaml: packYaml(read.yaml) };
+  return "issues" in read ? read : { ...read, yaml: packYaml(read.yaml) };
 });

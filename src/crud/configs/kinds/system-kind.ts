@@ -1,6 +1,6 @@
 import { createYielding } from "#http/yielding.ts";
 import { pointerText } from "#contract/json-pointer.ts";
-import type { Fault } from "#contract/problem.ts";
+import type { Issue } from "#contract/problem.ts";
 import { PLATFORM } from "#contract/secret-schemes.ts";
 import type { ReadSystemText } from "#crud/systems/read-system-text.ts";
 import type { CatalogueKeeper } from "#crud/mcp/catalogue-store.ts";
@@ -27,14 +27,14 @@ const foreignSecrets = (
   { document, yaml }: SystemFile,
   allowed: readonly string[],
   ownerOf: (uri: string) => string | undefined,
-): readonly Fault[] =>
+): readonly Issue[] =>
   connectorOf(document)
     .secretsOf(document)
     .flatMap(({ member, uri }) => {
       const owner = ownerOf(uri);
       if (owner === undefined || allowed.includes(owner)) return [];
       const whose = `lies at a place that is not ${allowed[0] === PLATFORM ? "the platform's" : "yours"}`;
-      return [yaml.fault(["auth", member], whose, { code: "foreign_secret", hint: "TENANT_ALLOWED_MOUNTS names the places." })];
+      return [yaml.issue(["auth", member], whose, { code: "foreign_secret", hint: "TENANT_ALLOWED_MOUNTS names the places." })];
     });
 
 /** Each may take as long as one call; so between two others have their turn. */
@@ -59,7 +59,7 @@ const PIECE_MS = 8;
 export interface SystemKindParts {
   readonly sources: Sources;
   readonly catalogue: Pick<CatalogueKeeper, "preview" | "snapshot">;
-  readonly ownerFaults: ReturnType<typeof createOwnerCheck>;
+  readonly ownerIssues: ReturnType<typeof createOwnerCheck>;
   /** Whose place a secret URI names: a tenant's, or `platform`; `undefined`: nobody's. */
   readonly secretOwner: (uri: string) => string | undefined;
 }
@@ -80,16 +80,16 @@ const open = (parts: SystemKindParts, readDocument: ReadDocument<SystemDocument>
     const ownerCheck =
       ({ owner, at }: OwnerAt) =>
       (by: { readonly tenant: string; readonly correlationId: string }) =>
-        parts.ownerFaults({ owner, at, tenant: by.tenant, correlationId: by.correlationId });
-    if ("faults" in file) {
+        parts.ownerIssues({ owner, at, tenant: by.tenant, correlationId: by.correlationId });
+    if ("issues" in file) {
       const { owner, ...refused } = file;
       return owner === undefined ? refused : { ...refused, check: ownerCheck(owner) };
     }
     const { name, document, yaml, refs } = file;
     const connector = connectorOf(document);
     const compiled = await sources.compile(file);
-    const checkOwner = ownerCheck({ owner: document.owner, at: yaml.fault(["owner"], "") });
-    if (compiled.kind === "degraded") return { name, faults: compiled.faults, check: checkOwner };
+    const checkOwner = ownerCheck({ owner: document.owner, at: yaml.issue(["owner"], "") });
+    if (compiled.kind === "degraded") return { name, issues: compiled.issues, check: checkOwner };
     const prepared: PreparedSystem = { name, compiled, file };
     const tests = testsOf(name, compiled);
     const tenants = document.tenants ?? null;
@@ -99,7 +99,7 @@ const open = (parts: SystemKindParts, readDocument: ReadDocument<SystemDocument>
       yaml,
       refs,
       tenants,
-      faults: [],
+      issues: [],
       about: { kind: document.kind, title: document.title, owner: document.owner },
       isOff: compiled.kind === "off",
       refused: () =>
@@ -115,13 +115,13 @@ const open = (parts: SystemKindParts, readDocument: ReadDocument<SystemDocument>
       check: async (by) => {
         const others = tenants?.filter((one) => one !== by.tenant).join(", ");
         const whose = others === undefined ? "names no tenant: it would serve every tenant" : `names ${others}, which is not yours`;
-        const wall = yaml.fault(["tenants"], whose, { code: "cross_tenant", hint: `tenants: [${by.tenant}]` });
+        const wall = yaml.issue(["tenants"], whose, { code: "cross_tenant", hint: `tenants: [${by.tenant}]` });
         const lost =
-          tenants?.includes(by.tenant) === false ? [yaml.fault(["tenants"], `does not name ${by.tenant}: you would not see it again`)] : [];
-        const failed: Fault[] = [];
+          tenants?.includes(by.tenant) === false ? [yaml.issue(["tenants"], `does not name ${by.tenant}: you would not see it again`)] : [];
+        const failed: Issue[] = [];
         for (const test of tests) {
           const wrong = await test.run();
-          if (wrong !== undefined) failed.push(yaml.fault(test.path, `${test.name}: ${wrong}`, { code: "tests_failed" }));
+          if (wrong !== undefined) failed.push(yaml.issue(test.path, `${test.name}: ${wrong}`, { code: "tests_failed" }));
         }
         return [
           ...(isOwn(tenants, by.tenant) ? [] : [wall]),

@@ -1,4 +1,4 @@
-import type { Fault } from "#contract/problem.ts";
+import type { Issue } from "#contract/problem.ts";
 import type { OwnerAt } from "#crud/systems/read-system-text.ts";
 import type { FindNode } from "#crud/configs/find-node.ts";
 
@@ -17,7 +17,7 @@ export interface OwnerAsk extends OwnerAt {
  */
 export const createOwnerCheck =
   (findNode: FindNode) =>
-  async ({ owner, at, tenant, correlationId }: OwnerAsk): Promise<readonly Fault[]> => {
+  async ({ owner, at, tenant, correlationId }: OwnerAsk): Promise<readonly Issue[]> => {
     const { kind, nearest } = await findNode({ id: owner, tenant, correlationId });
     if (kind !== undefined && answering.has(kind)) return [];
     if (kind !== undefined)

@@ -61,19 +61,19 @@ export const createTenantShare = (tenantsOfSystem: TenantsOfSystem): TenantShare
       const { head, prepared, serving } = object;
       const served = prepared?.yaml.value ?? {};
       const faulty = viewsOf(object.found);
-      const faults = object.faults.filter(({ path }) => {
+      const issues = object.issues.filter(({ path }) => {
         const [member, one] = path.startsWith("/") ? parsePointer(path) : [];
         if (one === undefined) return true;
         // A faulty view may name its tenants otherwise than as a list.
         if (member === "views") return tenantsIn(printJson(faulty[Number(one)] ?? null))?.includes(tenant) !== false;
         return member !== "overrides" || isOverrideOf(one, tenant);
       });
-      if (head === undefined || head.text === null || (serving === head.version && isWhole(served, tenant))) return { ...object, faults };
+      if (head === undefined || head.text === null || (serving === head.version && isWhole(served, tenant))) return { ...object, issues };
       const value = select(served, tenant);
       const part = prepared === undefined ? {} : { prepared: { ...prepared, yaml: { ...prepared.yaml, value } } };
       // Who changed what the tenant does not see, and why, is not for it either.
       const unseen = head.tenants?.includes(tenant) === false ? { author: "", reason: "" } : {};
-      return { ...object, ...part, faults, head: { ...head, ...unseen, text: print(value), tag: tagOf(value) } };
+      return { ...object, ...part, issues, head: { ...head, ...unseen, text: print(value), tag: tagOf(value) } };
     },
     join: (whole, mine, tenant) => {
       if (isWhole(whole.value, tenant)) return mine.text;
@@ -89,13 +89,13 @@ export const createTenantShare = (tenantsOfSystem: TenantsOfSystem): TenantShare
       const isLarge = whole.text.length + mine.text.length > MAX_YAML_CHARACTERS;
       return (isLarge ? undefined : rewriteSystem(mine.text, mine.value, joined)) ?? printJson(joined);
     },
-    conflicts: (whole, { value, fault }, tenant) => {
+    conflicts: (whole, { value, issue }, tenant) => {
       const taken = new Set(viewsOf(whole).flatMap((view) => (isViewOf(view, tenant) || !isObject(view) ? [] : [view["name"]])));
       return [
         ...viewsOf(value).flatMap((view, at) =>
-          isObject(view) && taken.has(view["name"]) ? [fault(["views", at, "name"], TAKEN, { code: "already_exists" })] : [],
+          isObject(view) && taken.has(view["name"]) ? [issue(["views", at, "name"], TAKEN, { code: "already_exists" })] : [],
         ),
-        ...overridesOf(value).flatMap(([tool]) => (isOverrideOf(tool, tenant) ? [] : [fault(["overrides", tool], UNSEEN, CROSS_TENANT)])),
+        ...overridesOf(value).flatMap(([tool]) => (isOverrideOf(tool, tenant) ? [] : [issue(["overrides", tool], UNSEEN, CROSS_TENANT)])),
       ];
     },
     changedFor: (before, after, all) => {

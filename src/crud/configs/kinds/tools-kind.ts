@@ -1,5 +1,5 @@
 import { createYielding } from "#http/yielding.ts";
-import type { Fault } from "#contract/problem.ts";
+import type { Issue } from "#contract/problem.ts";
 import { findView, systemsIn } from "#crud/mcp/views.ts";
 import {
   emptyToolsDocument,
@@ -32,18 +32,18 @@ const open = (parts: ToolsKindParts, readDocument: ReadDocument<ToolsDocument>):
   };
   const prepare: Preparation["prepare"] = async ({ text, tenant }) => {
     const read = await readDocument(text, fileOf("tools", "tools"), { tenant });
-    if ("faults" in read) return { name: "tools", ...read };
+    if ("issues" in read) return { name: "tools", ...read };
     const { value, yaml } = read;
     // Views of the further folders come first here: it is this document that names one of them twice.
-    const { faults } = joinToolsDocuments([{ value: layer }, read]);
-    if (faults.length > 0) return { name: "tools", faults, found: yaml.value };
+    const { issues } = joinToolsDocuments([{ value: layer }, read]);
+    if (issues.length > 0) return { name: "tools", issues, found: yaml.value };
     return {
       ...place(value),
       name: "tools",
       yaml,
       refs: {},
       tenants: null,
-      faults: [],
+      issues: [],
       about: {},
       isOff: false,
       hosts: [],
@@ -52,22 +52,22 @@ const open = (parts: ToolsKindParts, readDocument: ReadDocument<ToolsDocument>):
       check: async (by) => {
         const short = [...value.views.entries()].filter(([, { prefix }]) => prefix === "none");
         const tools = short.length === 0 ? [] : [...place(value).preview().tools.values()];
-        const unclear: Fault[] = [];
+        const unclear: Issue[] = [];
         const turn = createYielding(PIECE_MS);
         for (const [index, { filters, tenants }] of short) {
           await turn();
           const systems = systemsIn(tools, filters, tenants);
           const said = `needs tools of one system alone: these are of ${systems.map((name) => name.slice(0, -1)).join(", ")}`;
-          if (systems.length > 1) unclear.push(yaml.fault(["views", index, "prefix"], said));
+          if (systems.length > 1) unclear.push(yaml.issue(["views", index, "prefix"], said));
         }
         if (unclear.length > 0) return unclear;
         const before = parts.held();
         const viewsOf = ({ views }: ToolsDocument) => new Map(views.map((view) => [view.name, view]));
         const [had, has] = [viewsOf(before), viewsOf({ ...value, views: [...value.views, ...layer.views] })];
-        const reported: Fault[] = [];
+        const reported: Issue[] = [];
         const tell = (path: readonly (string | number)[], what: string): void => {
           const more = { code: "cross_tenant", hint: `tenants: [${by.tenant}]` };
-          reported.push(yaml.fault(path, `${what} other tenants of this deployment too`, more));
+          reported.push(yaml.issue(path, `${what} other tenants of this deployment too`, more));
         };
         for (const name of new Set([...had.keys(), ...has.keys()])) {
           const both = [had.get(name), has.get(name)];
@@ -86,7 +86,7 @@ const open = (parts: ToolsKindParts, readDocument: ReadDocument<ToolsDocument>):
           const tool = catalogue.snapshot.tools.get(name);
           const tenants = tool === undefined ? by.tenantsOfSystem(systemOfTool(name)) : (tool.tenants ?? null);
           // It would be in force the moment that another tenant publishes such a system.
-          if (tenants === undefined) reported.push(yaml.fault(["overrides", name], UNSEEN, { code: "cross_tenant" }));
+          if (tenants === undefined) reported.push(yaml.issue(["overrides", name], UNSEEN, { code: "cross_tenant" }));
           else if (!isOwn(tenants, by.tenant)) tell(["overrides", name], `changes ${name}, which serves`);
         }
         return reported;

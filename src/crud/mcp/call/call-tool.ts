@@ -17,7 +17,7 @@ import { requireServing } from "./steps/check-state.ts";
 import type { CallParts, ResolvedCall, ToolCall, ToolReply } from "./tool-call.ts";
 import { requireTool } from "./steps/resolve-tool.ts";
 import { toolCallSteps, type ToolCallStep } from "./tool-call-steps.ts";
-import { FailedCall, UpstreamFault, type Effect } from "./upstream-fault.ts";
+import { FailedCall, UpstreamError, type Effect } from "./upstream-error.ts";
 
 /**
  * The pipeline of one call, read downwards; each step is a file of its own, and what it gives is what the next one takes. Throws a
@@ -83,8 +83,8 @@ const callKnown = async (known: ResolvedCall, parts: CallParts, count: (outcome:
     const { upstream } = (invoked = await timed("invoke", () => invokeUpstream(opened, opened.held, parts)));
     shaped = await timed("shape", () => shapeOutput(upstream, opened));
   } catch (error) {
-    const fault = error instanceof UpstreamFault ? error : new UpstreamFault(asProblem(error), "done");
-    const { effect, problem } = fault;
+    const failure = error instanceof UpstreamError ? error : new UpstreamError(asProblem(error), "done");
+    const { effect, problem } = failure;
     await keepOutcome(key, effect, parts, call.callId);
     const closed = await timed("close", () =>
       closeCall(
@@ -92,15 +92,15 @@ const callKnown = async (known: ResolvedCall, parts: CallParts, count: (outcome:
         {
           effect,
           code: problem.code,
-          upstreamStatus: fault.status ?? (effect === "failed" ? undefined : invoked?.upstream.status),
+          upstreamStatus: failure.status ?? (effect === "failed" ? undefined : invoked?.upstream.status),
           costMicro: invoked?.upstream.costMicro,
-          secrets: fault.secrets ?? invoked?.secrets,
+          secrets: failure.secrets ?? invoked?.secrets,
         },
         parts,
       ),
     );
     count(effect === "unknown" ? "unknown" : "error");
-    throw new FailedCall(withCall(fault, call, opened.permit.decisionId), fault, closed);
+    throw new FailedCall(withCall(failure, call, opened.permit.decisionId), failure, closed);
   }
   const { upstream, secrets } = invoked;
   const { value, media, status, costMicro, isCut = false } = upstream;
@@ -154,12 +154,12 @@ const replyOf = (
 
 /** The problem of whatever was thrown, with what every refusal of a call carries. */
 const withCall = (error: unknown, call: ToolCall, decisionId?: string): Problem => {
-  const problem = error instanceof UpstreamFault ? error.problem : asProblem(error);
+  const problem = error instanceof UpstreamError ? error.problem : asProblem(error);
   const { members, ...options } = problem.options;
   return new Problem(problem.code, {
     ...options,
     members: { decision_id: decisionId, ...members, call_id: call.callId },
-    cause: problem.options.cause ?? (error instanceof Problem || error instanceof UpstreamFault ? undefined : error),
+    cause: problem.options.cause ?? (error instanceof Problem || error instanceof UpstreamError ? undefined : error),
   });
 };
 

@@ -80,7 +80,7 @@ test("a cursor is of one call of one person; another's, a broken one and a text 
   const first = await call({});
   const cursor = "next_cursor" in first ? String(first.next_cursor) : "";
   const sent = instance.people.requests;
-  const fault = {
+  const issue = {
     code: "invalid_arguments",
     errors: [{ path: "/cursor", message: "is no next_cursor of this call, or too old: call without it" }],
   };
@@ -91,7 +91,7 @@ test("a cursor is of one call of one person; another's, a broken one and a text 
     [{ cursor: "" }, agent],
     [{ cursor: 7 }, agent],
   ] as const)
-    assert.deepEqual(await call(args, as), fault, JSON.stringify(args));
+    assert.deepEqual(await call(args, as), issue, JSON.stringify(args));
   assert.equal(instance.people.requests, sent);
 });
 

@@ -9,7 +9,7 @@ import { agent, crudInstance, peopleTools, type CrudInstance } from "#testing/cr
 import type { AuthorizedCall } from "./steps/check-chain.ts";
 import { shapeKept, shapeMark, shapeOutput } from "./steps/filter-output.ts";
 import { principalOf } from "./tool-call.ts";
-import { FailedCall, UpstreamFault } from "./upstream-fault.ts";
+import { FailedCall, UpstreamError } from "./upstream-error.ts";
 
 const REPLIES = statement<{ reply: Uint8Array | null; state: string }>("testing.replies", "select reply, state from crud.tool_call");
 const acme = seedEmployees().filter((row) => row.tenant === "tenant:acme");
@@ -193,7 +193,7 @@ test("an act that was done is not offered for another try where too many answers
     assert.deepEqual([error.code, error.status, error.options.headers], ["output_invalid", 502, undefined]);
     assert.equal(error.options.cause.code, "overloaded");
     // As the pipeline answers what fails behind the act.
-    const failed = new FailedCall(error, new UpstreamFault(error, "done"), { costMicro: 0n, isAuditPending: false });
+    const failed = new FailedCall(error, new UpstreamError(error, "done"), { costMicro: 0n, isAuditPending: false });
     assert.equal(failed.isRetryable, false);
     return true;
   });

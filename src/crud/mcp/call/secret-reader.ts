@@ -5,14 +5,14 @@ import type { AuthorizedCall } from "./steps/check-chain.ts";
 import { MIN_ANYWHERE } from "./redact.ts";
 import type { Held } from "./steps/reserve-budget.ts";
 import type { CallParts } from "./tool-call.ts";
-import { UpstreamFault } from "./upstream-fault.ts";
+import { UpstreamError } from "./upstream-error.ts";
 
 type SecretParts = Pick<CallParts, "secrets" | "secretsAudience" | "identity">;
 
-const faultOf = (error: unknown): UpstreamFault => {
+const issueOf = (error: unknown): UpstreamError => {
   const isAway = !(error instanceof Problem) || error.status >= 500;
   const problem = isAway ? new Problem("secrets_unavailable", { cause: error }) : new Problem("upstream_auth_failed", { cause: error });
-  return new UpstreamFault(problem, "not_sent", { isFinal: true });
+  return new UpstreamError(problem, "not_sent", { isFinal: true });
 };
 
 /** The credentials of one call: read by reference as this service, for this call alone, kept only while it runs. */
@@ -42,7 +42,7 @@ export const createSecretReader = ({ call, tool, permit }: AuthorizedCall, held:
   };
   return {
     read: (uri: string): Promise<string> => {
-      const running = reads.get(uri) ?? read(uri).catch((error: unknown) => Promise.reject(faultOf(error)));
+      const running = reads.get(uri) ?? read(uri).catch((error: unknown) => Promise.reject(issueOf(error)));
       reads.set(uri, running);
       return running;
     },

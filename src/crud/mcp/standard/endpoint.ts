@@ -5,7 +5,7 @@ import { rawNumberPaths } from "#contract/exact-numbers.ts";
 import { isObject } from "#contract/is-object.ts";
 import { rpcCodes } from "#contract/json-rpc.ts";
 import { Problem } from "#contract/problem.ts";
-import { placeOf } from "#contract/shape-faults.ts";
+import { placeOf } from "#contract/shape-issues.ts";
 import { endpoint as endpointShape } from "#contract/endpoint.ts";
 import { z } from "zod";
 import { endsInMs, requireScope, type Caller } from "#authn/caller.ts";
@@ -25,7 +25,7 @@ import { createLegacySessions } from "./legacy-sessions.ts";
 import type { ListChanges } from "./list-changes.ts";
 import { createProtectedResource } from "./protected-resource.ts";
 import { createSessionShare, type HeldPlace } from "./session-share.ts";
-import { completeRefusal } from "./protocol-faults.ts";
+import { completeRefusal } from "./protocol-issues.ts";
 import { createToolServer, type ToolServerParts } from "./tool-server.ts";
 
 export interface StandardEndpointParts extends ToolServerParts {
@@ -55,7 +55,7 @@ const entering = new Set(["initialize", "server/discover", "subscriptions/listen
 const methodOf = (message: unknown): string | undefined =>
   typeof message === "object" && message !== null && "method" in message && typeof message.method === "string" ? message.method : undefined;
 
-const rpcFault = (status: number, code: number, message: string, id: unknown = null): Response =>
+const rpcError = (status: number, code: number, message: string, id: unknown = null): Response =>
   new Response(JSON.stringify({ jsonrpc: "2.0", id, error: { code, message } }), {
     status,
     headers: { "content-type": "application/json", "cache-control": "no-store" },
@@ -140,23 +140,23 @@ export const createStandardEndpoint = (router: Router<Caller>, parts: StandardEn
     Object.hasOwn(message["params"]["arguments"], "__proto__");
   const readMessage = async (request: Request): Promise<{ readonly message: unknown } | Response> => {
     if (!/^application\/json\b/i.test(request.headers.get("content-type") ?? ""))
-      return rpcFault(415, rpcCodes.invalidRequest, "Send application/json.");
+      return rpcError(415, rpcCodes.invalidRequest, "Send application/json.");
     try {
       // The step of the arguments names what has no canonical form, and where it stands.
       const message = parseStrictJson(await readBytes(request, parts.maxBodyBytes), { depth: 64, keepsUnfit: true });
-      if (Array.isArray(message)) return rpcFault(400, rpcCodes.invalidRequest, "Batches are not served.");
+      if (Array.isArray(message)) return rpcError(400, rpcCodes.invalidRequest, "Batches are not served.");
       // Elsewhere the library would copy a number that is stored as its text as an object.
       const astray = rawNumberPaths(message).find(
         ([first, second, third]) => first !== "params" || second !== "arguments" || third === undefined,
       );
-      if (astray !== undefined) return rpcFault(400, rpcCodes.invalidParams, `${placeOf(astray)} is a number that no double holds.`);
-      return namesPrototype(message) ? rpcFault(400, rpcCodes.invalidParams, "No argument is called __proto__.") : { message };
+      if (astray !== undefined) return rpcError(400, rpcCodes.invalidParams, `${placeOf(astray)} is a number that no double holds.`);
+      return namesPrototype(message) ? rpcError(400, rpcCodes.invalidParams, "No argument is called __proto__.") : { message };
     } catch (error) {
       const problem = asProblem(error);
       if (problem.code === "rate_limited") throw problem;
       return problem.code === "body_too_large"
-        ? rpcFault(413, rpcCodes.invalidRequest, "The message is too large.")
-        : rpcFault(400, rpcCodes.parse, "The message is not readable.");
+        ? rpcError(413, rpcCodes.invalidRequest, "The message is too large.")
+        : rpcError(400, rpcCodes.parse, "The message is not readable.");
     }
   };
 

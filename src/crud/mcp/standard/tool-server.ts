@@ -9,10 +9,10 @@ import { listedName } from "#crud/mcp/views.ts";
 import type { ToolReply } from "#crud/mcp/call/tool-call.ts";
 import { LIST_TTL_MS } from "#crud/mcp/list-tools.ts";
 import { watchRpc, type Watch } from "#crud/mcp/protocol-log.ts";
-import { errorData, isRefusal, messageOf } from "#crud/mcp/rpc-fault.ts";
+import { errorData, isRefusal, messageOf } from "#crud/mcp/rpc-error.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
 import type { ToolService, Visit } from "#crud/mcp/tool-service.ts";
-import { completeFaults } from "./protocol-faults.ts";
+import { completeIssues } from "./protocol-issues.ts";
 
 export interface ToolServerParts extends Watch {
   readonly toolService: ToolService;
@@ -62,7 +62,7 @@ const resultOf = (server: Server, reply: ToolReply): CallToolResult => {
 /** What a model needs to read to know what to do next. */
 const adviceOf = (problem: Problem, data: ReturnType<typeof errorData>, isForAgent: boolean): string => {
   const lines = [`${messageOf(problem)} (${problem.code}).`];
-  for (const fault of problem.options.errors ?? []) lines.push(`${fault.path === "" ? "arguments" : fault.path} ${fault.message}`);
+  for (const issue of problem.options.errors ?? []) lines.push(`${issue.path === "" ? "arguments" : issue.path} ${issue.message}`);
   if (data.step_up !== undefined)
     lines.push(
       `Sign in again (${data.step_up.level}, at most ${data.step_up.max_age_s} s ago) at ${data.step_up.url} and repeat the call.`,
@@ -78,7 +78,7 @@ const adviceOf = (problem: Problem, data: ReturnType<typeof errorData>, isForAge
   return lines.join("\n");
 };
 
-/** Failures that the model can do something about are results; refusals and faults of Sallyport are errors. */
+/** Failures that the model can do something about are results; refusals and issues of Sallyport are errors. */
 const isResult = (problem: Problem, visit: Visit): boolean =>
   problem.code === "invalid_arguments" ||
   problem.code === "step_up_required" ||
@@ -155,7 +155,7 @@ export const createToolServer = (view: Visit["view"], parts: ToolServerParts, co
   });
   const connect = server.connect.bind(server);
   server.connect = (transport) => {
-    completeFaults(transport, correlationId);
+    completeIssues(transport, correlationId);
     return connect(transport);
   };
   return server;

@@ -1,12 +1,12 @@
 import type { Peer } from "#contract/ask.ts";
 import type { ServiceName } from "#contract/endpoint.ts";
-import { Problem, type Fault } from "#contract/problem.ts";
+import { Problem, type Issue } from "#contract/problem.ts";
 import type { PublicOrigins } from "#gateway/model/public-origins.ts";
 import type { Upstreams } from "#gateway/proxy/open-upstreams.ts";
 import type { RouteTable } from "#gateway/routes/route-table.ts";
 import { tableChanges, type TableChanges } from "#gateway/routes/table-changes.ts";
 import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
-import { faultLine } from "#contract/start-faults.ts";
+import { issueLine } from "#contract/start-issues.ts";
 import { openTable, type OpenedTable } from "./open-table.ts";
 
 /** One request's hold of a table: whatever is reloaded meanwhile, it is served by this one. */
@@ -17,7 +17,7 @@ export interface HeldRoutes {
   release(): void;
 }
 
-/** A changed table, read, without fault and with its connections open; nobody is served by it yet. */
+/** A changed table, read, without issue and with its connections open; nobody is served by it yet. */
 export interface PreparedRoutes extends TableChanges {
   readonly revision: string;
   readonly previous: string;
@@ -31,15 +31,15 @@ export interface RoutesInForce {
   hold(): HeldRoutes;
   /** A service of the table for the gateway's own questions. */
   peerOf(name: Exclude<ServiceName, "gateway">): Peer;
-  /** Reads the files again. Throws `StartFaults`, with nothing changed. One at a time: its caller sees to that. */
+  /** Reads the files again. Throws `StartIssues`, with nothing changed. One at a time: its caller sees to that. */
   prepare(): Promise<PreparedRoutes>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** The table that serves, and its exchange for another while requests are under way. Throws `StartFaults`. */
+/** The table that serves, and its exchange for another while requests are under way. Throws `StartIssues`. */
 export const openRoutes = async (parts: GatewayParts, origins: PublicOrigins): Promise<RoutesInForce> => {
-  const warn = (warnings: readonly Fault[]): void => {
-    for (const warning of warnings) parts.log.warn("route_table_warning", { fault: faultLine(warning) });
+  const warn = (warnings: readonly Issue[]): void => {
+    for (const warning of warnings) parts.log.warn("route_table_warning", { issue: issueLine(warning) });
   };
   let current = await openTable(parts, origins);
   warn(current.warnings);

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import type { Fault } from "#contract/problem.ts";
+import type { Issue } from "#contract/problem.ts";
 import { isBuiltInPath } from "#gateway/steps/built-in-path.ts";
 import type { PublicOrigins } from "#gateway/model/public-origins.ts";
 import { openUpstreams, type Upstreams } from "#gateway/proxy/open-upstreams.ts";
@@ -13,7 +13,7 @@ import { insideIds } from "#gateway/routes/internal-rows.ts";
 export interface OpenedTable {
   readonly table: RouteTable;
   readonly upstreams: Upstreams;
-  readonly warnings: readonly Fault[];
+  readonly warnings: readonly Issue[];
   /** Equal for two tables whose services are reached in the same way. */
   readonly servicesKey: string;
 }
@@ -42,7 +42,7 @@ const servicesKeyOf = async (table: RouteTable): Promise<string> => {
 };
 
 /**
- * Reads the rows and opens where they lead. Throws `StartFaults` before anything is opened. Services that are reached as
+ * Reads the rows and opens where they lead. Throws `StartIssues` before anything is opened. Services that are reached as
  * before keep their connections, and what was learnt of their health.
  */
 export const openTable = async (parts: GatewayParts, origins: PublicOrigins, previous?: OpenedTable): Promise<OpenedTable> => {

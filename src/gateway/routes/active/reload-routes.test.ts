@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import { Problem, type Fault } from "#contract/problem.ts";
+import { Problem, type Issue } from "#contract/problem.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { decidingPeer, sharedDatabase, testGateway, type TestGatewayOptions } from "#testing/gateway.ts";
 import { until } from "#testing/until.ts";
@@ -54,7 +54,7 @@ const world = async (t: TestContext, first: string, options: TestGatewayOptions 
       readonly changed: string[];
       readonly removed: string[];
       readonly code?: string;
-      readonly errors?: Fault[];
+      readonly errors?: Issue[];
     };
     return { status: response.status, body };
   };
@@ -92,7 +92,7 @@ test("a reload answers what it changed, row by row, and serves it from then on",
   assert.equal(far.opened(), 1, "connections to services that are reached as before are kept");
 });
 
-test("a broken file changes nothing and every fault comes back, with file, line and column", async (t) => {
+test("a broken file changes nothing and every issue comes back, with file, line and column", async (t) => {
   const far = await farServer(t, (_request, response) => response.end("far"));
   const good = tableOf(far.url, row("one", "/api/one"));
   const { reload, get, audited, routesFile } = await world(t, good);
@@ -120,7 +120,7 @@ test("a broken file changes nothing and every fault comes back, with file, line 
   const reported = (await audited()).slice(entries.length) as { outcome: string; code: string; data: object }[];
   assert.deepEqual(
     reported.map(({ outcome, code, data }) => ({ outcome, code, data })),
-    [{ outcome: "refused", code: "routes_invalid", data: { event: "reload", revision, faults: 3 } }],
+    [{ outcome: "refused", code: "routes_invalid", data: { event: "reload", revision, issues: 3 } }],
   );
   assert.equal((await reload(good)).status, 200, "and the next good one is taken");
 });

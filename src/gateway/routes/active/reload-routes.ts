@@ -1,8 +1,8 @@
-import { Problem, type Fault } from "#contract/problem.ts";
+import { Problem, type Issue } from "#contract/problem.ts";
 import type { RoutesReloaded } from "#contract/routes.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
 import type { Principal } from "#pdp-client/pdp-client.ts";
-import { StartFaults } from "#contract/start-faults.ts";
+import { StartIssues } from "#contract/start-issues.ts";
 import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
 import { actorOf } from "#gateway/steps/record-denial.ts";
 import type { RoutesInForce } from "./active-routes.ts";
@@ -30,7 +30,7 @@ const entryOf = (by: ReloadedBy): Omit<EntryDraft, "outcome" | "data"> => {
 };
 
 /**
- * Takes up the changed files: one reload at a time, all or nothing. Throws `routes_invalid` (422) with every fault, and
+ * Takes up the changed files: one reload at a time, all or nothing. Throws `routes_invalid` (422) with every issue, and
  * `audit_unavailable` (503) when the reload cannot be recorded; the table in force stays then.
  */
 export const createReloadRoutes = (
@@ -43,17 +43,17 @@ export const createReloadRoutes = (
   const { routes, recorder, log } = parts;
   let last: Promise<unknown> = Promise.resolve();
 
-  const refuse = async (by: ReloadedBy, faults: readonly Fault[]): Promise<never> => {
-    const data = { event: "reload", revision: routes.table.revision, faults: faults.length };
+  const refuse = async (by: ReloadedBy, issues: readonly Issue[]): Promise<never> => {
+    const data = { event: "reload", revision: routes.table.revision, issues: issues.length };
     const record = recorder.one({ ...entryOf(by), outcome: "refused", code: "routes_invalid", data });
     await record.catch((cause: unknown) => log.warn("reload_not_recorded", { correlation_id: by.correlationId, cause }));
-    log.warn("routes_reload_refused", { faults: faults.length, correlation_id: by.correlationId });
-    throw new Problem("routes_invalid", { errors: faults });
+    log.warn("routes_reload_refused", { issues: issues.length, correlation_id: by.correlationId });
+    throw new Problem("routes_invalid", { errors: issues });
   };
 
   const reload = async (by: ReloadedBy): Promise<RoutesReloaded> => {
     const prepared = await routes.prepare().catch((error: unknown) => {
-      if (error instanceof StartFaults) return refuse(by, error.faults);
+      if (error instanceof StartIssues) return refuse(by, error.issues);
       throw error;
     });
     const { revision, previous, added, changed, removed } = prepared;

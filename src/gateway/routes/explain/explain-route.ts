@@ -49,7 +49,7 @@ const refusalView = (problem: Problem): Explanation["answer"] => {
     status: problem.status,
     code: problem.code,
     detail,
-    errors: errors?.map((fault) => ({ ...fault })),
+    errors: errors?.map((issue) => ({ ...issue })),
     allow: headers?.["allow"],
     www_authenticate: headers?.["www-authenticate"],
     ...members,

@@ -68,19 +68,19 @@ const readFile = (name: string, text: string): ReadFile => {
 };
 
 /** Every case of a bundle's files. Findings: what is no YAML, no list, no case, or has a name that was there before. */
-export const readCases = (files: PolicyFiles, faults: Finding[]): readonly PolicyCase[] => {
+export const readCases = (files: PolicyFiles, issues: Finding[]): readonly PolicyCase[] => {
   const all: PolicyCase[] = [];
   const names = new Set<string>();
   for (const [name, text] of Object.entries(files)) {
     if (!name.startsWith(PREFIX)) continue;
     const { cases, findings } = readings([name, text], () => readFile(name, text));
-    faults.push(...findings);
+    issues.push(...findings);
     // Where a case stands only its document can say, which is many times as large as what is held of it.
     let document: YamlDocument | undefined;
     for (const [index, value] of cases) {
       if (names.has(value.name)) {
         document ??= readDocument(name, text, []);
-        if (document !== undefined) faults.push(document.fault([index], `repeats the name of another case: ${value.name}`));
+        if (document !== undefined) issues.push(document.issue([index], `repeats the name of another case: ${value.name}`));
       }
       names.add(value.name);
       all.push(value);

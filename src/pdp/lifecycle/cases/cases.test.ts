@@ -71,7 +71,7 @@ test("a case whose facts are none fails instead of passing by accident", async (
   assert.match(String(results.failed[0]?.got["error"]), /capability/);
 });
 
-test("files of cases are read with every fault and its place", () => {
+test("files of cases are read with every issue and its place", () => {
   const bad: readonly (readonly [text: string, says: RegExp, line: number | undefined])[] = [
     ["name: x", /must be a list/, undefined],
     ["- name: [", /Flow sequence/, undefined],
@@ -86,11 +86,11 @@ test("files of cases are read with every fault and its place", () => {
     ["- a: 1\n  a: 2", /unique/, 2],
   ];
   for (const [text, says, line] of bad) {
-    const faults: Finding[] = [];
-    readCases({ "cases/mine.yaml": text }, faults);
-    assert.match(faults[0]?.message ?? "", says, text);
-    assert.equal(faults[0]?.file, "policies/cases/mine.yaml");
-    if (line !== undefined) assert.equal(faults[0]?.line, line, text);
+    const issues: Finding[] = [];
+    readCases({ "cases/mine.yaml": text }, issues);
+    assert.match(issues[0]?.message ?? "", says, text);
+    assert.equal(issues[0]?.file, "policies/cases/mine.yaml");
+    if (line !== undefined) assert.equal(issues[0]?.line, line, text);
   }
 });
 

@@ -24,12 +24,12 @@ const look = (files: PolicyFiles): Looked => {
   return looked;
 };
 
-const faultsIn = ({ findings }: Looked): readonly Finding[] => [...findings.errors, ...findings.lint];
+const issuesIn = ({ findings }: Looked): readonly Finding[] => [...findings.errors, ...findings.lint];
 
 interface Files {
   readonly files: PolicyFiles;
 }
-type OrFaults<T> = T | { readonly faults: readonly Finding[] };
+type OrIssues<T> = T | { readonly issues: readonly Finding[] };
 
 /** All that is computed about policies and not for a decision, as the thread does it. Pure: what was begun may be begun anew. */
 export const examinations = {
@@ -38,10 +38,10 @@ export const examinations = {
     makeReport(look(files), look(active).engine),
 
   /** Why files may not decide again: they cannot be read, or lock everybody out. No case has to pass. */
-  loadFaults: async ({ files, active }: Files & { readonly active: PolicyFiles }): Promise<readonly Finding[]> => {
+  loadIssues: async ({ files, active }: Files & { readonly active: PolicyFiles }): Promise<readonly Finding[]> => {
     const next = look(files);
     const { engine } = look(active);
-    if (next.engine === undefined) return faultsIn(next);
+    if (next.engine === undefined) return issuesIn(next);
     const lockout = engine === undefined ? undefined : findLockout(engine, next.engine);
     return lockout === undefined ? [] : [lockout];
   },
@@ -50,17 +50,17 @@ export const examinations = {
   cases: async ({
     files,
     cases,
-  }: Files & { readonly cases: readonly PolicyCase[] | undefined }): Promise<OrFaults<{ readonly results: CaseResults }>> => {
+  }: Files & { readonly cases: readonly PolicyCase[] | undefined }): Promise<OrIssues<{ readonly results: CaseResults }>> => {
     const looked = look(files);
-    if (looked.engine === undefined) return { faults: faultsIn(looked) };
+    if (looked.engine === undefined) return { issues: issuesIn(looked) };
     return { results: await runCases(looked.engine, cases ?? looked.engine.bundle.cases) };
   },
 
   /** The matrix on the kept facts of the demo world. */
-  matrix: async ({ files, now }: Files & { readonly now: Date }): Promise<OrFaults<{ readonly matrix: Matrix }>> => {
+  matrix: async ({ files, now }: Files & { readonly now: Date }): Promise<OrIssues<{ readonly matrix: Matrix }>> => {
     const looked = look(files);
     const { engine } = looked;
-    if (engine === undefined) return { faults: faultsIn(looked) };
+    if (engine === undefined) return { issues: issuesIn(looked) };
     const decisionPoint = createCedar({
       engines: { current: () => ({ version: "matrix", engine }) },
       facts: await openMatrixFacts(),
@@ -72,9 +72,9 @@ export const examinations = {
   },
 
   /** The bundle of files, to be decided by elsewhere. */
-  bundle: async ({ files }: Files): Promise<OrFaults<PackedBundle>> => {
+  bundle: async ({ files }: Files): Promise<OrIssues<PackedBundle>> => {
     const looked = look(files);
-    return looked.engine === undefined ? { faults: faultsIn(looked) } : packBundle(looked.engine.bundle);
+    return looked.engine === undefined ? { issues: issuesIn(looked) } : packBundle(looked.engine.bundle);
   },
 };
 

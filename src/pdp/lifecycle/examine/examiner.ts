@@ -152,6 +152,6 @@ export const createExaminer = (limits: Partial<ExaminerLimits> = {}): Examiner =
 /** As `inspectBundle`, read beside the event loop and taken over in pieces. Throws `BundleRefused`, `busy`, `engine_failed`. */
 export const readBundleApart = async (examiner: Examiner, files: PolicyFiles, urgency: Urgency): Promise<Bundle> => {
   const read = await examiner.ask("bundle", { files }, urgency);
-  if ("faults" in read) throw new BundleRefused(read.faults);
+  if ("issues" in read) throw new BundleRefused(read.issues);
   return unpackBundle(read, files);
 };

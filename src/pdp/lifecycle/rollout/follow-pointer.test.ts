@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { EvaluationReply } from "#contract/authzen.ts";
 import type { ProblemBody } from "#contract/problem.ts";
-import { SqlFault } from "#store/sql-fault.ts";
+import { SqlError } from "#store/sql-error.ts";
 import { statement, type Database } from "#store/database.ts";
 import { openPostgres } from "#testing/postgres-database.ts";
 import { cleanUp } from "#testing/clean-up.ts";
@@ -21,7 +21,7 @@ const breakable = (inner: Database) => {
     ...inner,
     run: async (named, values) => {
       if (broken.pointer && named.name === "pdp.pointer.read")
-        throw new SqlFault({ code: "57P01", message: "gone", constraint: undefined, table: undefined });
+        throw new SqlError({ code: "57P01", message: "gone", constraint: undefined, table: undefined });
       return inner.run(named, values);
     },
     transaction: (work, options) => inner.transaction(work, options),

@@ -1,5 +1,5 @@
 import type { PolicyReport } from "#contract/policies.ts";
-import { faultLine } from "#contract/start-faults.ts";
+import { issueLine } from "#contract/start-issues.ts";
 import type { Change } from "#events/change.ts";
 import { digestOf } from "#pdp/bundle/bundle.ts";
 import { BundleRefused } from "#pdp/bundle/bundle-refused.ts";
@@ -9,7 +9,7 @@ import { sharedEngine } from "#pdp/engine.ts";
 import { statement, type Database, type Sql } from "#store/database.ts";
 import { LOCKS_OUT } from "./lockout.ts";
 import { markImported, movePointer, placePointer, readPointer, lockPointer, type Pointer } from "./pointer.ts";
-import { reportFaults, lookAt, makeReport } from "./report.ts";
+import { reportIssues, lookAt, makeReport } from "./report.ts";
 import { policyEntry, policyEvents, instanceChanger } from "./policy-events.ts";
 import { findDigest, readStoredBundle, storeDraft } from "./version-store.ts";
 
@@ -18,20 +18,20 @@ export interface Imported {
   /** The files of this start became a draft that does not decide. */
   readonly draft?: string;
   /** Why the draft could not decide. */
-  readonly faults?: readonly string[];
+  readonly issues?: readonly string[];
 }
 
 // One writer at a time: two processes that start together must not make two versions of one bundle.
 const lockBundles = statement("pdp.bundle.lock", "lock table pdp.bundle in share row exclusive mode");
 
 /** Policies under which nobody could take them back are most often those of another profile, started where one decided before. */
-const withAdvice = (fault: Finding, active: string | undefined): Finding =>
-  fault.code === LOCKS_OUT
+const withAdvice = (issue: Finding, active: string | undefined): Finding =>
+  issue.code === LOCKS_OUT
     ? {
-        ...fault,
-        hint: `${active} decides here; nothing was changed. Start another profile's policies with a data folder of their own (--data DIR). ${fault.hint ?? ""}`.trimEnd(),
+        ...issue,
+        hint: `${active} decides here; nothing was changed. Start another profile's policies with a data folder of their own (--data DIR). ${issue.hint ?? ""}`.trimEnd(),
       }
-    : fault;
+    : issue;
 
 /** What a start would make of policy files. */
 export interface Judged {
@@ -41,7 +41,7 @@ export interface Judged {
   /** Undefined where the files are those of the last start: nothing is to be done. */
   readonly report: PolicyReport | undefined;
   readonly shouldDecide: boolean;
-  readonly faults: readonly Finding[];
+  readonly issues: readonly Finding[];
 }
 
 /** Looks at policy files as a start would; changes nothing. `database`: where an earlier start may have kept some. */
@@ -49,10 +49,10 @@ export const judgeFiles = async (database: Sql | undefined, files: PolicyFiles, 
   const digest = digestOf(files);
   const before = database === undefined ? undefined : await readPointer(database);
   const shouldDecide = before === undefined || autoActivate;
-  if (before?.imported === digest) return { digest, before, report: undefined, shouldDecide, faults: [] };
+  if (before?.imported === digest) return { digest, before, report: undefined, shouldDecide, issues: [] };
   const decides = before === undefined || database === undefined ? undefined : await readStoredBundle(database, before.active);
   const report = await makeReport(lookAt(files), decides === undefined ? undefined : sharedEngine(decides));
-  return { digest, before, report, shouldDecide, faults: reportFaults(report).map((fault) => withAdvice(fault, before?.active)) };
+  return { digest, before, report, shouldDecide, issues: reportIssues(report).map((issue) => withAdvice(issue, before?.active)) };
 };
 
 /**
@@ -65,10 +65,10 @@ export const importBundle = async (
   files: PolicyFiles,
   autoActivate: boolean,
 ): Promise<Imported> => {
-  const { digest, before, report, shouldDecide, faults } = await judgeFiles(parts.database, files, autoActivate);
+  const { digest, before, report, shouldDecide, issues } = await judgeFiles(parts.database, files, autoActivate);
   if (before !== undefined && report === undefined) return { active: before.active };
   if (report === undefined) throw new Error("files that are new here are looked at");
-  if (shouldDecide && faults.length > 0) throw new BundleRefused(faults);
+  if (shouldDecide && issues.length > 0) throw new BundleRefused(issues);
   return parts.change(async (sql) => {
     await sql.run(lockBundles);
     const by = instanceChanger(`import-${digest.slice(0, 12)}`);
@@ -84,7 +84,7 @@ export const importBundle = async (
     const isActive = pointer === undefined || shouldDecide || pointer.active === version;
     const entry = policyEntry(by, "imported", version, { digest, from: pointer?.active ?? null, active: isActive });
     const reported = isActive && pointer !== undefined ? await policyEvents(sql, by, "activated", version, { from: pointer.active }) : [];
-    const result: Imported = isActive ? { active: version } : { active: pointer.active, draft: version, faults: faults.map(faultLine) };
+    const result: Imported = isActive ? { active: version } : { active: pointer.active, draft: version, issues: issues.map(issueLine) };
     return { result, entries: [entry], events: reported };
   });
 };

@@ -31,7 +31,7 @@ export const createMatrixComparer = (examiner: Examiner, now: () => Date): Compa
 
   const draw = async (files: PolicyFiles, urgency: Urgency): Promise<Matrix> => {
     const drawing = await examiner.ask("matrix", { files, now: now() }, urgency);
-    if ("faults" in drawing) throw new Problem("policy_invalid", { errors: drawing.faults });
+    if ("issues" in drawing) throw new Problem("policy_invalid", { errors: drawing.issues });
     return drawing.matrix;
   };
   const matrixOf = ({ digest, files }: Drawn, urgency: Urgency): Promise<Matrix> => {

@@ -19,7 +19,7 @@ export const lookAt = (files: PolicyFiles): Looked => {
   return { findings, engine: bundle === undefined ? undefined : sharedEngine(bundle) };
 };
 
-/** Most that is listed of one kind: beyond it a fault is another's echo. */
+/** Most that is listed of one kind: beyond it an issue is another's echo. */
 const MAX_LISTED = 200;
 
 const listed = (findings: readonly Finding[]): PolicyReport["errors"] => findings.slice(0, MAX_LISTED).map((finding) => ({ ...finding }));
@@ -42,8 +42,8 @@ export const makeReport = async ({ findings, engine: read }: Looked, active: Eng
   return { valid, errors: listed(findings.errors), warnings: listed(warnings), lint: listed(lint), cases };
 };
 
-/** The faults of a report that keep a version from deciding, failing cases among them. */
-export const reportFaults = ({ errors, lint, cases }: PolicyReport): readonly Finding[] =>
+/** The issues of a report that keep a version from deciding, failing cases among them. */
+export const reportIssues = ({ errors, lint, cases }: PolicyReport): readonly Finding[] =>
   [
     ...errors,
     ...lint,

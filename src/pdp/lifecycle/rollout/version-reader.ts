@@ -62,8 +62,8 @@ export const createVersionReader = ({ database, follower, examiner, compareMatri
   /** A version that decided before needs no case to pass again, for it is wanted in a hurry: it must load, and lock nobody out. */
   const requireLoadable = async (version: string): Promise<void> => {
     const { files } = await contentOf(version);
-    const faults = await examiner.ask("loadFaults", { files, active: decidingFiles() }, "urgent");
-    if (faults.length > 0) throw new Problem("policy_invalid", { errors: faults });
+    const issues = await examiner.ask("loadIssues", { files, active: decidingFiles() }, "urgent");
+    if (issues.length > 0) throw new Problem("policy_invalid", { errors: issues });
   };
   /** A stored version that may be asked things; a draft is looked at first. Throws `policy_invalid`, `not_found`. */
   const requireAskable = async (version: string, urgency: Urgency = "in turn"): Promise<StoredVersion> => {

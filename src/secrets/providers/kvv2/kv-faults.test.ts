@@ -54,7 +54,7 @@ test("a store that is sealed, killed, silent or not who it should be is refused 
     await bao.ask("PUT", "sys/seal");
     assert.equal(await detailOf(read()), "provider_unavailable The store is sealed.");
     assert.equal(await refusal(write(provider, uri, "2")), "provider_unavailable");
-    assert.deepEqual(await provider.state(), { status: "degraded", fault: "sealed" });
+    assert.deepEqual(await provider.state(), { status: "degraded", issue: "sealed" });
     await bao.unseal();
     await works("1");
     assert.deepEqual(await provider.state(), { status: "up" });
@@ -73,7 +73,7 @@ test("a store that is sealed, killed, silent or not who it should be is refused 
     await bao.kill();
     const said = await Promise.all(answers);
     assert.ok(said.includes("done") && said.every((one) => ["done", "provider_unavailable", "outcome_unknown"].includes(one)), said.join());
-    assert.deepEqual(await provider.state(), { status: "degraded", fault: "unreachable" });
+    assert.deepEqual(await provider.state(), { status: "degraded", issue: "unreachable" });
     await bao.start();
     await works("1");
     for (const [index, one] of said.entries()) {
@@ -123,7 +123,7 @@ for (const [status, said, whole] of [
     const store = await startKvDouble(t, "vault");
     store.faults.health = status;
     const provider = kvProvider(kvServer({ URL: store.url, TOKEN: store.rootToken }));
-    assert.deepEqual(await provider.state(), said === "up" ? { status: said } : { status: said, fault: whole });
+    assert.deepEqual(await provider.state(), said === "up" ? { status: said } : { status: said, issue: whole });
     assert.deepEqual(
       store.journal.map(({ line, hasToken }) => [line, hasToken]),
       [["GET /v1/sys/health?standbyok=true&perfstandbyok=true", false]],
@@ -145,7 +145,7 @@ for (const [what, status, body, code] of [
   });
 
 /** What the store does, what a read and then a write of version 2 are answered, and how many versions there are then. */
-const faulty: readonly (readonly [what: string, faults: Partial<KvDoubleFaults>, read: string, write: string, versions: number])[] = [
+const faulty: readonly (readonly [what: string, issues: Partial<KvDoubleFaults>, read: string, write: string, versions: number])[] = [
   ["cuts one connection before it does anything", { cutBefore: 1 }, "done", "done", 2],
   ["cuts connections time after time", { cutBefore: 1000 }, "provider_unavailable", "provider_unavailable", 1],
   ["is over its quota for two requests", { quota429: 2 }, "done", "done", 2],
@@ -154,20 +154,20 @@ const faulty: readonly (readonly [what: string, faults: Partial<KvDoubleFaults>,
   ["has a fault of its own for two requests", { answer500: 2 }, "done", "done", 2],
   [
     "stands behind a proxy that does not reach it for two requests",
-    { answer500: 2, faultStatus: 502, faultBody: "<html>" },
+    { answer500: 2, issueStatus: 502, issueBody: "<html>" },
     "done",
     "done",
     2,
   ],
   [
     "stands behind a proxy that does not reach it",
-    { answer500: 1000, faultStatus: 502, faultBody: "<html>" },
+    { answer500: 1000, issueStatus: 502, issueBody: "<html>" },
     "provider_unavailable",
     "provider_unavailable",
     1,
   ],
-  ["is not ready for two requests, and not sealed", { answer500: 2, faultStatus: 503 }, "done", "done", 2],
-  ["is not ready, and not sealed", { answer500: 1000, faultStatus: 503, faultBody: "" }, "provider_unavailable", "provider_unavailable", 1],
+  ["is not ready for two requests, and not sealed", { answer500: 2, issueStatus: 503 }, "done", "done", 2],
+  ["is not ready, and not sealed", { answer500: 1000, issueStatus: 503, issueBody: "" }, "provider_unavailable", "provider_unavailable", 1],
   ["answers with a megabyte more than there is to say", { moreBytes: 1024 * 1024 }, "done", "done", 2],
   ["has a fault of its own", { answer500: 1000 }, "provider_unavailable", "provider_unavailable", 1],
   ["refuses a token that cannot be replaced", { deny: 1000 }, "provider_denied", "provider_denied", 1],
@@ -175,27 +175,27 @@ const faulty: readonly (readonly [what: string, faults: Partial<KvDoubleFaults>,
   ["is slower than anybody waits", { slowMs: 600 }, "provider_unavailable", "provider_unavailable", 1],
   ["sends elsewhere", { redirectTo: "http://127.0.0.1:9/v1/kv-a/data/a" }, "provider_redirect", "provider_redirect", 1],
 ];
-for (const [what, faults, read, written, versions] of faulty)
+for (const [what, issues, read, written, versions] of faulty)
   test(`a store that ${what}: ${read}, ${written}, nothing half done, and it is used again by itself`, async (t) => {
     const store = await startKvDouble(t, "vault");
     const good = { ...store.faults };
     const provider = kvProvider(kvServer({ URL: store.url, TOKEN: store.rootToken, TIMEOUT_MS: "300" }));
     const uri = "vaultA+kv2://kv-a/a#k";
     await write(provider, uri, "1");
-    Object.assign(store.faults, faults);
+    Object.assign(store.faults, issues);
     assert.equal(await refusal(provider.read(refOf(uri))), read);
-    Object.assign(store.faults, good, faults);
+    Object.assign(store.faults, good, issues);
     const said = await refusal(write(provider, uri, "2"));
     Object.assign(store.faults, good);
     // A slow store may do what nobody waits for any more: then nobody was told that it was not done.
-    if (faults.slowMs === undefined) assert.equal(said, written);
+    if (issues.slowMs === undefined) assert.equal(said, written);
     else assert.match(said, /^(?:provider_unavailable|outcome_unknown)$/);
     await until(
       () => refusal(provider.read(refOf(uri))),
       (now) => now === "done",
     );
     const { current_version } = await provider.describe(refOf("vaultA+kv2://kv-a/a"));
-    if (faults.slowMs === undefined) assert.equal(current_version, versions);
+    if (issues.slowMs === undefined) assert.equal(current_version, versions);
   });
 
 test("an answer over 32 MiB is refused in words and asked for once; the store is used on", async (t) => {
@@ -340,7 +340,7 @@ test("answers that are lost after the write was made: one version each, and no s
 
 type Double = Awaited<ReturnType<typeof startKvDouble>>;
 /** A fault of requests whose line is so, from the one that is counted here on. */
-const faultOf = (store: Double, name: "cutBefore" | "deny" | "answer500" | "fail500", line: RegExp, from = 1, to = from): void => {
+const issueOf = (store: Double, name: "cutBefore" | "deny" | "answer500" | "fail500", line: RegExp, from = 1, to = from): void => {
   const isNow = (): boolean => {
     const count = store.journal.filter((one) => line.test(one.line)).length;
     return line.test(store.journal.at(-1)?.line ?? "") && count >= from && count <= to;
@@ -352,12 +352,12 @@ const WRITES = /^POST .*\/data\//;
 const READS = /^GET .*\/data\//;
 const DETAILS = /^GET .*\/metadata\//;
 const MARKS = /^POST .*\/delete\//;
-const lost: readonly (readonly [what: string, act: "write" | "remove" | "remove key", faults: (store: Double) => void, said: string])[] = [
+const lost: readonly (readonly [what: string, act: "write" | "remove" | "remove key", issues: (store: Double) => void, said: string])[] = [
   [
     "a write whose answer is lost, and whose second try is sent elsewhere",
     "write",
     (store) => {
-      faultOf(store, "cutBefore", WRITES);
+      issueOf(store, "cutBefore", WRITES);
       const isNow = () => WRITES.test(store.journal.at(-1)?.line ?? "") && store.journal.filter(({ line }) => WRITES.test(line)).length > 1;
       Object.defineProperty(store.faults, "redirectTo", { get: () => (isNow() ? "http://127.0.0.1:9" : undefined) });
     },
@@ -367,42 +367,42 @@ const lost: readonly (readonly [what: string, act: "write" | "remove" | "remove 
     "a write whose answer is lost, and whose second try is denied",
     "write",
     (store) => {
-      faultOf(store, "cutBefore", WRITES);
-      faultOf(store, "deny", WRITES, 2, MANY);
+      issueOf(store, "cutBefore", WRITES);
+      issueOf(store, "deny", WRITES, 2, MANY);
     },
     "outcome_unknown",
   ],
-  ["a write that fails in the store after it was made", "write", (store) => faultOf(store, "fail500", WRITES), "done"],
+  ["a write that fails in the store after it was made", "write", (store) => issueOf(store, "fail500", WRITES), "done"],
   [
     "a write that fails in the store after it was made, and cannot be looked up",
     "write",
     (store) => {
-      faultOf(store, "fail500", WRITES);
-      faultOf(store, "answer500", READS, 2, MANY);
+      issueOf(store, "fail500", WRITES);
+      issueOf(store, "answer500", READS, 2, MANY);
     },
     "outcome_unknown",
   ],
-  ["a write that is denied", "write", (store) => faultOf(store, "deny", WRITES, 1, MANY), "provider_denied"],
+  ["a write that is denied", "write", (store) => issueOf(store, "deny", WRITES, 1, MANY), "provider_denied"],
   [
     "a deletion whose answer is lost, and whose second try is denied",
     "remove",
     (store) => {
-      faultOf(store, "cutBefore", MARKS);
-      faultOf(store, "deny", MARKS, 2, MANY);
+      issueOf(store, "cutBefore", MARKS);
+      issueOf(store, "deny", MARKS, 2, MANY);
     },
     "outcome_unknown",
   ],
-  ["a deletion that is denied", "remove", (store) => faultOf(store, "deny", MARKS, 1, MANY), "provider_denied"],
-  ["a key's removal after which nothing can be read", "remove key", (store) => faultOf(store, "deny", DETAILS, 1, MANY), "outcome_unknown"],
+  ["a deletion that is denied", "remove", (store) => issueOf(store, "deny", MARKS, 1, MANY), "provider_denied"],
+  ["a key's removal after which nothing can be read", "remove key", (store) => issueOf(store, "deny", DETAILS, 1, MANY), "outcome_unknown"],
 ];
-for (const [what, act, faults, said] of lost)
+for (const [what, act, issues, said] of lost)
   test(`what may have been done is told as that, whatever comes after it: ${what} is ${said}`, async (t) => {
     const store = await startKvDouble(t, "vault");
     await store.ask("POST", "kv-a/data/a", { data: { k: 1, l: 2 } });
     const provider = kvProvider(kvServer({ URL: store.url, TOKEN: store.rootToken }));
     const ref = refOf(`vaultA+kv2://kv-a/a${act === "remove" ? "" : "#k"}`);
     store.journal.length = 0;
-    faults(store);
+    issues(store);
     const work = act === "write" ? write(provider, ref.id, "3") : provider.remove(ref, { hard: false, decided: new Set([ref.id]) });
     assert.equal(await refusal(work), said);
   });

@@ -314,7 +314,7 @@ export const createKvProvider = (parts: KvProviderParts): SecretProvider => {
   };
 
   /** What keeps a secret from being read, tried as an operation does it: token, headers, mount and policy; a word that anybody may read. */
-  const faultOfReads = async (): Promise<string | undefined> => {
+  const issueOfReads = async (): Promise<string | undefined> => {
     for (const { mount, segments } of places)
       try {
         await lookAtMount(mount);
@@ -343,8 +343,8 @@ export const createKvProvider = (parts: KvProviderParts): SecretProvider => {
     state: async () => {
       const said = await client.health();
       const isUp = said === "up" || said === "standby" || said === "perf_standby";
-      const fault = isUp ? await faultOfReads() : said;
-      return fault === undefined ? { status: "up" } : { status: "degraded", fault };
+      const failure = isUp ? await issueOfReads() : said;
+      return failure === undefined ? { status: "up" } : { status: "degraded", failure };
     },
   };
 };

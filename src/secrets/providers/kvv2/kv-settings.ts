@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { isLoopbackHost, isTlsOrLoopback } from "#contract/loopback.ts";
-import type { Fault } from "#contract/problem.ts";
+import type { Issue } from "#contract/problem.ts";
 import { integer, originList, setting, type Environment, type SettingsOf, type SettingTable } from "#contract/setting.ts";
 import type { Scheme } from "#contract/secret-schemes.ts";
 
@@ -74,15 +74,15 @@ type Prefix = Parameters<typeof kvSettings>[0];
 /** A server that is configured, and what its settings begin with. */
 export type KvServer = KvConfig & { readonly url: string; readonly prefix: Prefix };
 
-const faultsOf = (prefix: string, config: KvConfig, environment: Environment): readonly Fault[] => {
-  const faults: Fault[] = [];
-  const need = (holds: boolean, name: string, message: string): void => void (holds || faults.push({ path: `${prefix}_${name}`, message }));
+const issuesOf = (prefix: string, config: KvConfig, environment: Environment): readonly Issue[] => {
+  const issues: Issue[] = [];
+  const need = (holds: boolean, name: string, message: string): void => void (holds || issues.push({ path: `${prefix}_${name}`, message }));
   const hasToken = config.token !== undefined || config.tokenFile !== undefined;
   const secretIds = [config.secretId, config.secretIdFile, config.secretIdWrapped].filter((one) => one !== undefined);
   const hasRole = config.roleId !== undefined || secretIds.length > 0;
   if (config.url === undefined) {
     need(!hasToken && !hasRole, "URL", "is needed with a token or an AppRole");
-    return faults;
+    return issues;
   }
   need(
     environment !== "production" || isTlsOrLoopback(config.url),
@@ -95,7 +95,7 @@ const faultsOf = (prefix: string, config: KvConfig, environment: Environment): r
   need(secretIds.length < 2, "SECRET_ID", "SECRET_ID_FILE and SECRET_ID_WRAPPED exclude each other");
   need(!hasRole || config.roleId !== undefined, "ROLE_ID", "is needed with a secret id");
   need(!hasRole || secretIds.length > 0, "SECRET_ID", "or SECRET_ID_FILE or SECRET_ID_WRAPPED is needed with ROLE_ID");
-  return faults;
+  return issues;
 };
 
 const isSet = (config: KvConfig): boolean =>
@@ -107,7 +107,7 @@ const isSet = (config: KvConfig): boolean =>
 export const kvServersOf = (
   configs: KvConfigs,
   environment: Environment,
-): { readonly servers: ReadonlyMap<Scheme, KvServer>; readonly faults: readonly Fault[] } => {
+): { readonly servers: ReadonlyMap<Scheme, KvServer>; readonly issues: readonly Issue[] } => {
   const servers = new Map<Scheme, KvServer>();
   // One object a group: what is kept of a server is kept of both schemes that it serves.
   const made = new Map<KvConfig, KvServer>();
@@ -121,10 +121,10 @@ export const kvServersOf = (
     made.set(config, server);
     servers.set(scheme, server);
   }
-  const faults = (["VAULT", "VAULTA", "VAULTB"] as const).flatMap((prefix, at) =>
-    faultsOf(prefix, [configs.vault, configs.vaultA, configs.vaultB][at] as KvConfig, environment),
+  const issues = (["VAULT", "VAULTA", "VAULTB"] as const).flatMap((prefix, at) =>
+    issuesOf(prefix, [configs.vault, configs.vaultA, configs.vaultB][at] as KvConfig, environment),
   );
-  return { servers, faults };
+  return { servers, issues };
 };
 
 /** Without slashes at its ends; "" is the root. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import { StartFaults } from "#contract/start-faults.ts";
+import { StartIssues } from "#contract/start-issues.ts";
 import { readSettings } from "#contract/setting.ts";
 import { createLog } from "#telemetry/log.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
@@ -25,7 +25,7 @@ const wrapSecretId = async (bao: OpenBao): Promise<string> => {
 const open = async (t: TestContext, environment: Readonly<Record<string, string>>) => {
   const read = (prefix: "VAULT" | "VAULTA" | "VAULTB") => readSettings(kvSettings(prefix), environment).values;
   const settings = { vault: read("VAULT"), vaultA: read("VAULTA"), vaultB: read("VAULTB") };
-  assert.deepEqual(kvv2.read(settings, "test").faults, []);
+  assert.deepEqual(kvv2.read(settings, "test").issues, []);
   const logged: unknown[] = [];
   const log = createLog({
     level: "info",
@@ -40,8 +40,8 @@ const open = async (t: TestContext, environment: Readonly<Record<string, string>
   try {
     return { opened: (await kvv2.open({ ...common, settings, stack })).flatMap(({ schemes }) => schemes), logged };
   } catch (error) {
-    assert.ok(error instanceof StartFaults);
-    return { faults: error.faults.map(({ path, message }) => [path, message]), logged };
+    assert.ok(error instanceof StartIssues);
+    return { issues: error.issues.map(({ path, message }) => [path, message]), logged };
   }
 };
 
@@ -61,7 +61,7 @@ for (const [prefix, schemes] of [
     };
     assert.deepEqual(await open(t, environment), { opened: schemes, logged: [] });
     assert.deepEqual(await open(t, environment), {
-      faults: [[`${prefix}_SECRET_ID_WRAPPED`, "The wrapped secret id was opened already, or is too old."]],
+      issues: [[`${prefix}_SECRET_ID_WRAPPED`, "The wrapped secret id was opened already, or is too old."]],
       logged: ["secrets_wrapped_id_refused"],
     });
   });

@@ -1,6 +1,6 @@
 import { Problem } from "#contract/problem.ts";
 import type { Scheme } from "#contract/secret-schemes.ts";
-import { StartFaults } from "#contract/start-faults.ts";
+import { StartIssues } from "#contract/start-issues.ts";
 import { readCertificates } from "#http/pem-files.ts";
 import { openTrustingFetch } from "#http/trusting-fetch.ts";
 import { formatPrefix } from "#secrets/secret-uri.ts";
@@ -13,7 +13,7 @@ import { kvServersOf, kvSettings, placeOf, type KvConfigs, type KvServer } from 
 
 type Opened = readonly [scheme: Scheme, server: KvServer, client: KvClient];
 
-/** A client for each scheme that a server is configured for; none has sent anything. Throws `StartFaults` for authorities that cannot be read. */
+/** A client for each scheme that a server is configured for; none has sent anything. Throws `StartIssues` for authorities that cannot be read. */
 const openClients = async ({
   settings,
   environment,
@@ -25,8 +25,8 @@ const openClients = async ({
   const opened: Opened[] = [];
   for (const [scheme, server] of kvServersOf(settings, environment).servers) {
     const authority = server.caFile === undefined ? undefined : await readCertificates(server.caFile);
-    if (authority !== undefined && "fault" in authority)
-      throw new StartFaults([{ path: `${server.prefix}_CACERT`, message: authority.fault }]);
+    if (authority !== undefined && "issue" in authority)
+      throw new StartIssues([{ path: `${server.prefix}_CACERT`, message: authority.issue }]);
     const memory = memories.get(server) ?? {};
     memories.set(server, memory);
     const { send } = stack.use(openTrustingFetch(authority === undefined ? undefined : [authority.text]));
@@ -39,8 +39,8 @@ const openClients = async ({
 export const kvv2 = {
   settings: { vault: kvSettings("VAULT"), vaultA: kvSettings("VAULTA"), vaultB: kvSettings("VAULTB") },
   read: (settings, environment) => {
-    const { servers, faults } = kvServersOf(settings, environment);
-    return { stores: new Map([...servers].map(([scheme, server]) => [scheme, placeOf(server)])), faults };
+    const { servers, issues } = kvServersOf(settings, environment);
+    return { stores: new Map([...servers].map(([scheme, server]) => [scheme, placeOf(server)])), issues };
   },
   // No token is used: a server that is away may come, and what TENANT_ALLOWED_MOUNTS names must be mounts there.
   check: async ({ places, ...checking }) => {
@@ -78,7 +78,7 @@ export const kvv2 = {
         await client.signIn().catch((error: unknown) => {
           if (!(error instanceof Problem) || error.code !== "provider_denied") return;
           opening.log.error("secrets_wrapped_id_refused", { provider: scheme, cause: error });
-          throw new StartFaults([{ path: `${server.prefix}_SECRET_ID_WRAPPED`, message: error.message }]);
+          throw new StartIssues([{ path: `${server.prefix}_SECRET_ID_WRAPPED`, message: error.message }]);
         });
       opened.push(createKvProvider({ scheme, client, found, places: places.filter((place) => place.scheme === scheme) }));
     }

@@ -5,7 +5,7 @@ import type { RemovedSecret, SecretChange, Standing, WriteExpectation, WrittenSe
 import type { SecretRef } from "#secrets/tenant-guard.ts";
 import { parseVault, type Vault } from "./vault-document.ts";
 import { applyChange, printVault, removeAt } from "./vault-edit.ts";
-import { VaultFault } from "./vault-fault.ts";
+import { VaultFileError } from "./vault-file-error.ts";
 import { MAX_FILE_BYTES } from "./vault-file.ts";
 import { lookUp, nodesChanged, nodesRead } from "./vault-tree.ts";
 
@@ -30,7 +30,7 @@ export interface VaultDone {
 }
 
 /** A refusal in words that go to another thread. */
-export type VaultRefusal = { readonly fault: string } | { readonly problem: ProblemCode; readonly detail?: string };
+export type VaultRefusal = { readonly issue: string } | { readonly problem: ProblemCode; readonly detail?: string };
 
 const rebuilt = (data: SecretData, number: (data: SecretData) => SecretData): SecretData => {
   if (isSecretMap(data)) return new Map([...data].map(([name, item]) => [name, rebuilt(item, number)]));
@@ -119,7 +119,7 @@ const readBack = (text: string): SecretMap => {
   }
 };
 
-/** Reads a file's text, or makes the one that is wished of it. Throws `VaultFault` for the text, a `Problem` for the wish. Cost: O(n). */
+/** Reads a file's text, or makes the one that is wished of it. Throws `VaultFileError` for the text, a `Problem` for the wish. Cost: O(n). */
 export const alterText = (text: string, wish: VaultWish): VaultDone => {
   const vault = parseVault(text);
   if (wish.kind === "read") return { root: vault.root };
@@ -134,9 +134,9 @@ export const alterText = (text: string, wish: VaultWish): VaultDone => {
 
 /** `undefined`: not of the kinds that are answered. */
 export const refusalOf = (error: unknown): VaultRefusal | undefined => {
-  if (error instanceof VaultFault) return { fault: error.message };
+  if (error instanceof VaultFileError) return { issue: error.message };
   if (!(error instanceof Problem)) return undefined;
   return { problem: error.code, ...(error.options.detail === undefined ? {} : { detail: error.options.detail }) };
 };
 export const errorOf = (refusal: VaultRefusal): Error =>
-  "fault" in refusal ? new VaultFault(refusal.fault) : new Problem(refusal.problem, { detail: refusal.detail });
+  "issue" in refusal ? new VaultFileError(refusal.issue) : new Problem(refusal.problem, { detail: refusal.detail });

@@ -3,7 +3,7 @@ import { repeatedKeys } from "#parsing/repeated-keys.ts";
 import { refusedTokens } from "#parsing/yaml-tokens.ts";
 import { isJsonNumber, keepDigits } from "#contract/exact-numbers.ts";
 import type { SecretData, SecretMap } from "#secrets/secret-value.ts";
-import { VaultFault } from "./vault-fault.ts";
+import { VaultFileError } from "./vault-file-error.ts";
 
 const MAX_DEPTH = 32;
 
@@ -65,20 +65,20 @@ const findMergeKey = (node: unknown): Node | undefined => {
 const firstOf = (found: readonly (Node | undefined)[]): Node | undefined => found.find((one) => one !== undefined);
 
 /** Lines and columns count from 1. */
-const faultAt = (message: string, line: number, column: number): VaultFault =>
-  new VaultFault(`${message} (line ${line}, column ${column})`);
+const issueAt = (message: string, line: number, column: number): VaultFileError =>
+  new VaultFileError(`${message} (line ${line}, column ${column})`);
 
 /**
  * Parses a secrets file: YAML 1.2 core, one document, a map at the root, no anchors, aliases, tags, merge keys,
- * repeated keys; at most 32 deep. Throws `VaultFault` with line and column. Cost: O(n).
+ * repeated keys; at most 32 deep. Throws `VaultFileError` with line and column. Cost: O(n).
  */
 export const parseVault = (text: string): Vault => {
   const [refused] = refusedTokens(text, { depth: MAX_DEPTH });
-  if (refused !== undefined) throw faultAt(refused.message, refused.line, refused.column);
+  if (refused !== undefined) throw issueAt(refused.message, refused.line, refused.column);
   const lines = new LineCounter();
-  const fault = (message: string, offset: number | undefined): VaultFault => {
+  const issue = (message: string, offset: number | undefined): VaultFileError => {
     const at = lines.linePos(offset ?? 0);
-    return faultAt(message, at.line, at.col);
+    return issueAt(message, at.line, at.col);
   };
   const document = parseDocument(text, {
     schema: "core",
@@ -93,12 +93,12 @@ export const parseVault = (text: string): Vault => {
     customTags: (tags) => [...tags.filter(keepNonNumbers), numberTag],
   });
   const [wrong] = [...document.errors, ...document.warnings];
-  if (wrong !== undefined) throw fault(`is not YAML that can be used (${wrong.code.toLowerCase()})`, wrong.pos[0]);
+  if (wrong !== undefined) throw issue(`is not YAML that can be used (${wrong.code.toLowerCase()})`, wrong.pos[0]);
   const merge = findMergeKey(document.contents);
-  if (merge !== undefined) throw fault("merge keys are not allowed", merge.range?.[0]);
+  if (merge !== undefined) throw issue("merge keys are not allowed", merge.range?.[0]);
   const [repeated] = repeatedKeys(document);
-  if (repeated !== undefined) throw fault("is not YAML that can be used (duplicate_key)", repeated.range?.[0]);
+  if (repeated !== undefined) throw issue("is not YAML that can be used (duplicate_key)", repeated.range?.[0]);
   if (document.contents === null || (isScalar(document.contents) && document.contents.value === null)) return { document, root: new Map() };
-  if (!isMap(document.contents)) throw fault("the file holds a map", document.contents.range?.[0]);
+  if (!isMap(document.contents)) throw issue("the file holds a map", document.contents.range?.[0]);
   return { document, root: toData(document.contents) as SecretMap };
 };

@@ -4,7 +4,7 @@ import { open, readdir, rename, unlink, type FileHandle } from "node:fs/promises
 import { basename, dirname, join } from "node:path";
 import { isAlive } from "#store/is-alive.ts";
 import { makeFolder } from "#store/make-folder.ts";
-import { VaultFault } from "./vault-fault.ts";
+import { VaultFileError } from "./vault-file-error.ts";
 
 export const MAX_FILE_BYTES = 1_048_576;
 /** No link is followed, and a pipe in the file's place is not waited for. */
@@ -30,12 +30,12 @@ export const digestOf = (bytes: Buffer | string): string => createHash("sha256")
 
 const requireOwnRegular = async (file: FileHandle, options: VaultFileOptions): Promise<Stats> => {
   const stats = await file.stat();
-  if (!stats.isFile()) throw new VaultFault("is no regular file");
-  if (stats.size > MAX_FILE_BYTES) throw new VaultFault(`is larger than ${MAX_FILE_BYTES} bytes`);
+  if (!stats.isFile()) throw new VaultFileError("is no regular file");
+  if (stats.size > MAX_FILE_BYTES) throw new VaultFileError(`is larger than ${MAX_FILE_BYTES} bytes`);
   if (process.getuid === undefined) return stats;
-  if (stats.uid !== process.getuid()) throw new VaultFault("belongs to another user");
+  if (stats.uid !== process.getuid()) throw new VaultFileError("belongs to another user");
   if ((stats.mode & 0o177) !== 0) {
-    if (!options.mayTighten) throw new VaultFault("may be read or changed by others; its mode must be 0600");
+    if (!options.mayTighten) throw new VaultFileError("may be read or changed by others; its mode must be 0600");
     if (options.onlyLooks === true) return stats;
     await file.chmod(0o600);
     options.warn("secrets_file_tightened");
@@ -52,30 +52,30 @@ const readBounded = async (file: FileHandle): Promise<Buffer> => {
     if (bytesRead === 0) break;
     length += bytesRead;
   }
-  if (length > MAX_FILE_BYTES) throw new VaultFault(`is larger than ${MAX_FILE_BYTES} bytes`);
+  if (length > MAX_FILE_BYTES) throw new VaultFileError(`is larger than ${MAX_FILE_BYTES} bytes`);
   return buffer.subarray(0, length);
 };
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** Reads the file without following a link; `undefined` = not there. Throws `VaultFault`. */
+/** Reads the file without following a link; `undefined` = not there. Throws `VaultFileError`. */
 export const readVaultFile = async (options: VaultFileOptions): Promise<VaultBytes | undefined> => {
   let file: FileHandle;
   try {
     file = await open(options.path, OPEN_FLAGS);
   } catch (cause) {
     if (codeOf(cause) === "ENOENT") return undefined;
-    if (codeOf(cause) === "ELOOP") throw new VaultFault("is a symbolic link");
-    throw new VaultFault(`cannot be opened (${codeOf(cause) ?? "unknown"})`, { cause });
+    if (codeOf(cause) === "ELOOP") throw new VaultFileError("is a symbolic link");
+    throw new VaultFileError(`cannot be opened (${codeOf(cause) ?? "unknown"})`, { cause });
   }
   try {
     await requireOwnRegular(file, options);
     const bytes = await readBounded(file);
     return { text: utf8.decode(bytes), digest: digestOf(bytes) };
   } catch (cause) {
-    if (cause instanceof VaultFault) throw cause;
-    if (cause instanceof TypeError) throw new VaultFault("is not UTF-8", { cause });
-    throw new VaultFault(`cannot be read (${codeOf(cause) ?? "unknown"})`, { cause });
+    if (cause instanceof VaultFileError) throw cause;
+    if (cause instanceof TypeError) throw new VaultFileError("is not UTF-8", { cause });
+    throw new VaultFileError(`cannot be read (${codeOf(cause) ?? "unknown"})`, { cause });
   } finally {
     await file.close();
   }

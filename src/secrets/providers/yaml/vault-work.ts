@@ -1,7 +1,7 @@
 import { Problem } from "#contract/problem.ts";
 import { createWorkThread } from "#parsing/work-thread.ts";
 import { alterText, errorOf, pack, unpack, wishWith, type VaultDone, type VaultRefusal, type VaultWish } from "./vault-alter.ts";
-import { VaultFault } from "./vault-fault.ts";
+import { VaultFileError } from "./vault-file-error.ts";
 
 export interface ThreadQuestion {
   readonly text: string;
@@ -9,7 +9,7 @@ export interface ThreadQuestion {
 }
 export type ThreadAnswer = { readonly done: VaultDone } | { readonly refused: VaultRefusal };
 
-/** Throws as `alterText` does, `VaultFault` too for a text that takes too long or too much; `busy` when the thread died. */
+/** Throws as `alterText` does, `VaultFileError` too for a text that takes too long or too much; `busy` when the thread died. */
 export type AlterVault = (text: string, wish: VaultWish) => Promise<VaultDone>;
 
 /** A text of so many characters is read within some ten milliseconds; a larger one would hold the event loop for longer than anybody may. */
@@ -25,8 +25,8 @@ export const createAlterVault = ({ maxMs, heapMebibytes } = LIMITS): AlterVault 
     maxMs: maxMs,
     heapMebibytes,
     ended: (cause, why) => {
-      if (why === "late") return new VaultFault(`takes longer than ${maxMs / 1000} s to be read`, { cause });
-      if (why === "memory") return new VaultFault(`needs more than ${heapMebibytes} MiB of memory to be read`, { cause });
+      if (why === "late") return new VaultFileError(`takes longer than ${maxMs / 1000} s to be read`, { cause });
+      if (why === "memory") return new VaultFileError(`needs more than ${heapMebibytes} MiB of memory to be read`, { cause });
       return new Problem("busy", { detail: "The secrets file could not be read now.", cause });
     },
   });

@@ -10,10 +10,10 @@ import type { Problem } from "#contract/problem.ts";
 import { createLog } from "#telemetry/log.ts";
 import { readText, refOf, refusal, remove, testSecretProvider, write } from "#secrets/providers/secret-provider.contract.ts";
 import type { SecretProvider } from "#secrets/providers/secret-provider.ts";
-import { StartFaults } from "#contract/start-faults.ts";
+import { StartIssues } from "#contract/start-issues.ts";
 import { acquireVaultLock } from "./vault-lock.ts";
 import { SecretValue } from "#secrets/secret-value.ts";
-import { VaultFault } from "./vault-fault.ts";
+import { VaultFileError } from "./vault-file-error.ts";
 import { createAlterVault } from "./vault-work.ts";
 import { createYamlProvider, type YamlProviderParts } from "./yaml-provider.ts";
 
@@ -47,13 +47,13 @@ const place = async (t: TestContext): Promise<Place> => {
   return made;
 };
 
-const startFault = async (work: Promise<unknown>): Promise<string> => {
+const startError = async (work: Promise<unknown>): Promise<string> => {
   try {
     await work;
   } catch (error) {
-    assert.ok(error instanceof StartFaults, String(error));
-    assert.equal(error.faults[0]?.path, "YAML_VAULT_PATH");
-    return error.faults[0].message;
+    assert.ok(error instanceof StartIssues, String(error));
+    assert.equal(error.issues[0]?.path, "YAML_VAULT_PATH");
+    return error.issues[0].message;
   }
   return "started";
 };
@@ -67,7 +67,7 @@ suite("secrets file", () => {
   test("an absent file is empty in dev and test and a start fault elsewhere", async (t) => {
     const at = await place(t);
     assert.equal(await refusal((await at.open("dev")).read(refOf("yaml://secret/a"))), "secret_not_found");
-    assert.match(await startFault(at.open("production")), /is not there/);
+    assert.match(await startError(at.open("production")), /is not there/);
   });
 
   test("it is made with mode 0600, comments and untouched lines stay", async (t) => {
@@ -93,7 +93,7 @@ suite("secrets file", () => {
     assert.deepEqual(await readdir(join(at.path, "..")), ["secrets.yaml"]);
   });
 
-  const badFiles: readonly (readonly [what: string, text: string, fault: RegExp])[] = [
+  const badFiles: readonly (readonly [what: string, text: string, issue: RegExp])[] = [
     ["1,500 brackets", "a: ".concat("[".repeat(1500)), /nested deeper than 32.*line 1, column 35/],
     ["1,500 indicators", "- ".repeat(1500), /nested deeper/],
     ["deep indentation", Array.from({ length: 40 }, (_, i) => `${" ".repeat(i)}k:\n`).join(""), /nested deeper than 32.*line 33/],
@@ -107,12 +107,12 @@ suite("secrets file", () => {
     ["a list at the root", "- a\n", /holds a map/],
     ["too many bytes", `a: "${"x".repeat(1_048_576)}"\n`, /larger than/],
   ];
-  for (const [what, text, fault] of badFiles) {
+  for (const [what, text, issue] of badFiles) {
     test(`${what}: refused with its place at start, and without echo of content`, async (t) => {
       const at = await place(t);
       await at.put(text);
-      const message = await startFault(at.open());
-      assert.match(message, fault);
+      const message = await startError(at.open());
+      assert.match(message, issue);
       assert.ok(!message.includes("xxx"));
     });
 
@@ -135,7 +135,7 @@ suite("secrets file", () => {
     const at = await place(t);
     await writeFile(`${at.path}.real`, "a:\n  k: v\n", { mode: 0o600 });
     await symlink(`${at.path}.real`, at.path);
-    assert.match(await startFault(at.open()), /symbolic link/);
+    assert.match(await startError(at.open()), /symbolic link/);
   });
 
   test(
@@ -149,7 +149,7 @@ suite("secrets file", () => {
       await run("mkfifo", [at.path]);
       at.clock += 1000;
       assert.equal(await refusal(write(provider, "yaml://secret/a#k", "1")), "file_invalid");
-      assert.deepEqual(await provider.state(), { status: "degraded", fault: "file_invalid" });
+      assert.deepEqual(await provider.state(), { status: "degraded", issue: "file_invalid" });
       assert.equal(await readText(provider, "yaml://secret/a#k"), '"v"');
       await rm(at.path);
       await at.put("a:\n  k: mended\n");
@@ -165,7 +165,7 @@ suite("secrets file", () => {
   test("a folder in its place is refused", async (t) => {
     const at = await place(t);
     assert.match(
-      await startFault(
+      await startError(
         createYamlProvider({
           path: join(at.path, ".."),
           environment: "test",
@@ -180,7 +180,7 @@ suite("secrets file", () => {
   test("a file that others may read is tightened with a warning in dev, refused in production", async (t) => {
     const at = await place(t);
     await at.put("a:\n  k: v\n", 0o644);
-    assert.match(await startFault(at.open("production")), /0600/);
+    assert.match(await startError(at.open("production")), /0600/);
     await at.open("dev");
     assert.equal((await stat(at.path)).mode & 0o777, 0o600);
     assert.ok(at.lines.some((line) => line.includes("secrets_file_tightened")));
@@ -251,7 +251,7 @@ suite("secrets file", () => {
     assert.ok(text.includes("# of 6") && !text.includes("\n  s5:") && text.includes("at: 6.10"));
     await at.put(`${text}\nbad: [1,\n`);
     assert.equal(await refusal(write(provider, "yaml://secret/x#k", "1")), "file_invalid");
-    assert.deepEqual(await provider.state(), { status: "degraded", fault: "file_invalid" });
+    assert.deepEqual(await provider.state(), { status: "degraded", issue: "file_invalid" });
     assert.ok(at.lines.some((line) => line.includes("secrets_file_invalid") && /line [0-9]+/.test(line)));
     assert.equal(await readText(provider, "yaml://secret/new0#k"), "1.50");
   });
@@ -287,7 +287,7 @@ suite("secrets file", () => {
     const read = async (limits: { readonly maxMs: number; readonly heapMebibytes: number }, text: string) =>
       createAlterVault(limits)(text, { kind: "read" }).then(
         ({ root }) => root.get("b"),
-        (error: unknown) => (error instanceof VaultFault ? error.message : String(error)),
+        (error: unknown) => (error instanceof VaultFileError ? error.message : String(error)),
       );
     assert.equal(await read({ maxMs: 1, heapMebibytes: 512 }, large("1,")), "takes longer than 0.001 s to be read");
     assert.equal(await read({ maxMs: 30_000, heapMebibytes: 16 }, large("[],")), "needs more than 16 MiB of memory to be read");

@@ -1,13 +1,13 @@
 import { lstat } from "node:fs/promises";
 import { Problem } from "#contract/problem.ts";
 import { secretStores } from "#contract/secret-schemes.ts";
-import { StartFaults } from "#contract/start-faults.ts";
+import { StartIssues } from "#contract/start-issues.ts";
 import { createTenantTurns } from "#parsing/tenant-turns.ts";
 import type { Intend, RemovedSecret, SecretProvider, WrittenSecret } from "#secrets/providers/secret-provider.ts";
 import { isSecretMap, SecretValue, type SecretMap } from "#secrets/secret-value.ts";
 import type { Log } from "#telemetry/log.ts";
 import { valueAt, type VaultDone, type VaultWish } from "./vault-alter.ts";
-import { VaultFault } from "./vault-fault.ts";
+import { VaultFileError } from "./vault-file-error.ts";
 import { digestOf, readVaultFile, removeLeftovers, replaceVaultFile } from "./vault-file.ts";
 import { acquireVaultLock } from "./vault-lock.ts";
 import { lookUp, nodesChanged, nodesRead, secretsBelow } from "./vault-tree.ts";
@@ -32,14 +32,14 @@ const noVersions = (): never => {
 /**
  * A YAML file as a store of secrets: path = nested maps, key = key. Reads are served from memory; the file is looked at
  * each 250 ms at most; tenants take turns to write. A file that went bad leaves the last good content readable and refuses writes. Throws
- * `StartFaults` when it cannot start: file missing or unsafe outside dev and test, bad in any environment.
+ * `StartIssues` when it cannot start: file missing or unsafe outside dev and test, bad in any environment.
  */
 export const createYamlProvider = async (parts: YamlProviderParts): Promise<SecretProvider> => {
   const isOpen = parts.environment === "dev" || parts.environment === "test";
   const { path, log } = parts;
   const fileOptions = { path, mayTighten: isOpen, warn: (event: string) => log.warn(event, { path }) };
   let root: SecretMap = new Map();
-  let fault: string | undefined;
+  let issue: string | undefined;
   let seen = "";
   let writes = 0;
   let lookedAt = Number.NEGATIVE_INFINITY;
@@ -55,7 +55,7 @@ export const createYamlProvider = async (parts: YamlProviderParts): Promise<Secr
 
   const readBytes = async () => {
     const bytes = await readVaultFile(fileOptions);
-    if (bytes === undefined && !isOpen) throw new VaultFault("is not there");
+    if (bytes === undefined && !isOpen) throw new VaultFileError("is not there");
     return bytes;
   };
 
@@ -74,7 +74,7 @@ export const createYamlProvider = async (parts: YamlProviderParts): Promise<Secr
     try {
       // Taken before the read: a change during the read makes the next look read again.
       seen = present;
-      if (present === "absent" && root.size > 0) throw new VaultFault("is gone");
+      if (present === "absent" && root.size > 0) throw new VaultFileError("is gone");
       const before = writes;
       const bytes = await readBytes();
       // What we wrote ourselves is known: only what somebody else wrote is read anew.
@@ -83,15 +83,15 @@ export const createYamlProvider = async (parts: YamlProviderParts): Promise<Secr
         // What we wrote meanwhile is newer than what was read.
         if (before === writes) [root, digest] = [read.root, bytes?.digest];
       }
-      fault = undefined;
+      issue = undefined;
     } catch (error) {
-      if (!(error instanceof VaultFault)) {
+      if (!(error instanceof VaultFileError)) {
         // The file may be good: the next look reads it again.
         seen = "";
         throw error;
       }
-      fault = error.message;
-      log.error("secrets_file_invalid", { path, fault });
+      issue = error.message;
+      log.error("secrets_file_invalid", { path, issue });
     }
   };
 
@@ -100,7 +100,7 @@ export const createYamlProvider = async (parts: YamlProviderParts): Promise<Secr
     if (!isOpen) throw new Problem("provider_readonly");
     await using lock = await acquireVaultLock({ path: `${path}.lock` });
     const invalid = (cause: unknown): never => {
-      if (!(cause instanceof VaultFault)) throw cause;
+      if (!(cause instanceof VaultFileError)) throw cause;
       throw new Problem("file_invalid", { cause });
     };
     const bytes = await readBytes().catch(invalid);
@@ -118,7 +118,7 @@ export const createYamlProvider = async (parts: YamlProviderParts): Promise<Secr
     });
     [root, digest] = [done.root, digestOf(done.text)];
     writes++;
-    fault = undefined;
+    issue = undefined;
     // Looked at anew by the next read: another process may write between our rename and any look of ours.
     seen = "";
     lookedAt = Number.NEGATIVE_INFINITY;
@@ -129,7 +129,7 @@ export const createYamlProvider = async (parts: YamlProviderParts): Promise<Secr
 
   await removeLeftovers(path);
   await refresh();
-  if (fault !== undefined) throw new StartFaults([{ path: "YAML_VAULT_PATH", message: `${path} ${fault}` }]);
+  if (issue !== undefined) throw new StartIssues([{ path: "YAML_VAULT_PATH", message: `${path} ${issue}` }]);
 
   return {
     name: "yaml",
@@ -183,7 +183,7 @@ export const createYamlProvider = async (parts: YamlProviderParts): Promise<Secr
     },
     state: async () => {
       await refresh();
-      return fault === undefined ? { status: "up" } : { status: "degraded", fault: "file_invalid" };
+      return issue === undefined ? { status: "up" } : { status: "degraded", issue: "file_invalid" };
     },
   };
 };

@@ -19,7 +19,7 @@ const checkFile = async (path: string, isOpen: boolean): Promise<Omit<ProviderFi
 /** The secrets file. Its path is a setting of the service: the data folder has one without it. */
 export const yaml = {
   settings: {},
-  read: () => ({ stores: new Map(), faults: [] }),
+  read: () => ({ stores: new Map(), issues: [] }),
   check: async ({ file, environment }) => ({
     findings: file === undefined ? [] : [{ area: "secrets", ...(await checkFile(file, environment !== "production")) }],
     stores: new Map(),

@@ -92,10 +92,10 @@ const Choice = ({ agents, form, onChange, onNext }: StepProps & { readonly agent
   const choice = choiceOf(agents, cans, form.agentId);
   const choose = (agentId: string): void => onChange({ ...form, agentId, tools: agentId === form.agentId ? form.tools : [] });
   if (choice === "none") return <NoChoice agents={agents} cans={cans} />;
-  const fault = choice === "foreign" ? grantWords.agentForeignFault : grantWords.agentFault;
+  const issue = choice === "foreign" ? grantWords.agentForeignIssue : grantWords.agentIssue;
   return (
     <StepForm
-      faults={choice === "chosen" ? [] : [{ field: "agent-choice", text: fault }]}
+      issues={choice === "chosen" ? [] : [{ field: "agent-choice", text: issue }]}
       hasTried={hasTried}
       onTried={setTried}
       onNext={onNext}
@@ -111,7 +111,7 @@ const Choice = ({ agents, form, onChange, onNext }: StepProps & { readonly agent
         label={grantWords.agentLegend}
         value={form.agentId}
         onChange={choose}
-        error={choice === "foreign" || (hasTried && choice === "open") ? fault : undefined}
+        error={choice === "foreign" || (hasTried && choice === "open") ? issue : undefined}
       >
         <div className="sp-stack">
           {agents.map((agent, index) => (

@@ -62,7 +62,7 @@ export const CheckStep = ({ form, onBack, onCreated }: StepProps & { readonly on
   const digest = whatIf.data?.what_if_digest;
   return (
     <StepForm
-      faults={[]}
+      issues={[]}
       hasTried={false}
       onNext={() => {
         if (digest === undefined || saving.isPending || whatIf.isFetching) return;

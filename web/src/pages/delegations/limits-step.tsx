@@ -5,11 +5,11 @@ import { faultyFields, type GrantField, type GrantForm } from "./grant-draft.ts"
 import type { StepProps } from "./step-props.ts";
 import { StepForm } from "../../ui/step-form.tsx";
 
-const texts: Readonly<Record<"maxSteps" | "budget" | "end" | "purpose", { label: string; hint: string; fault: string }>> = {
-  maxSteps: { label: grantWords.maxSteps, hint: grantWords.maxStepsHint, fault: grantWords.maxStepsFault },
-  budget: { label: grantWords.budget, hint: grantWords.budgetHint, fault: grantWords.budgetFault },
-  end: { label: grantWords.end, hint: grantWords.endHint, fault: grantWords.endFault },
-  purpose: { label: grantWords.purpose, hint: grantWords.purposeHint, fault: grantWords.purposeFault },
+const texts: Readonly<Record<"maxSteps" | "budget" | "end" | "purpose", { label: string; hint: string; issue: string }>> = {
+  maxSteps: { label: grantWords.maxSteps, hint: grantWords.maxStepsHint, issue: grantWords.maxStepsIssue },
+  budget: { label: grantWords.budget, hint: grantWords.budgetHint, issue: grantWords.budgetIssue },
+  end: { label: grantWords.end, hint: grantWords.endHint, issue: grantWords.endIssue },
+  purpose: { label: grantWords.purpose, hint: grantWords.purposeHint, issue: grantWords.purposeIssue },
 };
 
 type Limit = keyof typeof texts;
@@ -26,13 +26,13 @@ export const LimitsStep = ({ form, onChange, onNext, onBack }: StepProps): React
     description: texts[name].hint,
     required: true,
     value: form[name],
-    error: (hasTried || left.has(name)) && wrong.includes(name) ? texts[name].fault : undefined,
+    error: (hasTried || left.has(name)) && wrong.includes(name) ? texts[name].issue : undefined,
     onBlur: () => setLeft(new Set([...left, name])),
     onChange: (event: { readonly currentTarget: { readonly value: string } }) => set({ [name]: event.currentTarget.value }),
   });
   return (
     <StepForm
-      faults={wrong.map((name) => ({ field: `limit-${name}`, text: texts[name as Limit].fault }))}
+      issues={wrong.map((name) => ({ field: `limit-${name}`, text: texts[name as Limit].issue }))}
       hasTried={hasTried}
       onTried={setTried}
       onNext={onNext}

@@ -15,7 +15,7 @@ import { isLive } from "./facts.ts";
 import { ImpactView, useIsImpactRead } from "./impact-view.tsx";
 
 const { delegations: text } = words;
-const asked = { label: text.reasonLabel, hint: text.reasonHint, fault: text.reasonFault, least: 3, max: 200 };
+const asked = { label: text.reasonLabel, hint: text.reasonHint, issue: text.reasonIssue, least: 3, max: 200 };
 
 /** An act on a delegation. */
 export const ReasonedDialog = <T,>(props: ReasonedActProps<T>): ReactElement => (

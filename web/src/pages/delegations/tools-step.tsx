@@ -50,7 +50,7 @@ export const ToolsStep = ({ form, onChange, onNext, onBack }: StepProps): ReactE
   };
   return (
     <StepForm
-      faults={isWrong ? [{ field: "tools-choice", text: grantWords.toolsFault }] : []}
+      issues={isWrong ? [{ field: "tools-choice", text: grantWords.toolsIssue }] : []}
       hasTried={hasTried}
       onTried={setTried}
       onNext={onNext}
@@ -86,7 +86,7 @@ export const ToolsStep = ({ form, onChange, onNext, onBack }: StepProps): ReactE
                 aria-label={grantWords.toolsLegend}
                 value={chosen}
                 onChange={setSome}
-                error={hasTried && isWrong ? grantWords.toolsFault : undefined}
+                error={hasTried && isWrong ? grantWords.toolsIssue : undefined}
               >
                 <div className="sp-stack">
                   {able.map((tool) => (

@@ -8,7 +8,7 @@ import { systemWords } from "../../strings/systems.ts";
 import { ActButton } from "../../ui/act-button.tsx";
 import { Failure } from "../../ui/failure.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
-import { ConfigFaults } from "../systems/config-faults.tsx";
+import { ConfigIssues } from "../systems/config-issues.tsx";
 import { EffectsView, NameList } from "../systems/effects-view.tsx";
 
 const text = systemWords.importing;
@@ -39,8 +39,8 @@ export const CheckStep = ({
           <div className="sp-stack">
             {written.valid === false ? (
               <>
-                <p role="alert">{text.faultsOf}</p>
-                <ConfigFaults faults={written.errors ?? []} />
+                <p role="alert">{text.issuesOf}</p>
+                <ConfigIssues issues={written.errors ?? []} />
               </>
             ) : (
               <EffectsView written={written} />

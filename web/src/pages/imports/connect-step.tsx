@@ -10,8 +10,8 @@ import { secretSuggestions } from "./secret-suggestions.ts";
 import type { StepProps } from "./step-props.ts";
 
 const text = systemWords.importing;
-const faultOf = (field: string): string =>
-  field === "baseUrl" || field === "tokenUrl" ? text.baseFault : field === "name" ? text.keyNameFault : text.secretFault;
+const issueOf = (field: string): string =>
+  field === "baseUrl" || field === "tokenUrl" ? text.baseIssue : field === "name" ? text.keyNameIssue : text.secretIssue;
 
 /** Where the system is and how Sallyport signs in there. */
 export const ConnectStep = ({ draft, onFields, onNext, onBack }: StepProps): ReactElement => {
@@ -21,7 +21,7 @@ export const ConnectStep = ({ draft, onFields, onNext, onBack }: StepProps): Rea
   const { fields } = draft;
   const kind = authKindOf(fields);
   const wrong = faultyFields("connect", draft, false, false);
-  const shown = (field: string): string | undefined => (hasTried && wrong.includes(field) ? faultOf(field) : undefined);
+  const shown = (field: string): string | undefined => (hasTried && wrong.includes(field) ? issueOf(field) : undefined);
   const field = (name: keyof ImportFields, label: string, description?: string, isRequired = false): ReactElement => (
     <TextInput
       id={name}
@@ -37,7 +37,7 @@ export const ConnectStep = ({ draft, onFields, onNext, onBack }: StepProps): Rea
   );
   return (
     <StepForm
-      faults={wrong.map((name) => ({ field: name, text: faultOf(name) }))}
+      issues={wrong.map((name) => ({ field: name, text: issueOf(name) }))}
       hasTried={hasTried}
       onTried={setTried}
       onNext={onNext}

@@ -12,12 +12,12 @@ import { faultyFields, withLooked, type ImportFields } from "./import-draft.ts";
 import type { StepProps } from "./step-props.ts";
 
 const text = systemWords.importing;
-const faults: Readonly<Record<string, string>> = {
-  provider: text.partFault,
-  instance: text.partFault,
-  text: text.pasteFault,
-  file: text.fileFault,
-  url: text.urlFault,
+const issues: Readonly<Record<string, string>> = {
+  provider: text.partIssue,
+  instance: text.partIssue,
+  text: text.pasteIssue,
+  file: text.fileIssue,
+  url: text.urlIssue,
 };
 
 /** Which document, and what its tools are called. */
@@ -39,7 +39,7 @@ export const DocumentStep = ({ draft, present, onChange, onFields, onNext }: Ste
       onNext();
     },
   });
-  const faultOf = (name: string): string | undefined => (hasTried && wrong.includes(name) ? faults[name] : undefined);
+  const issueOf = (name: string): string | undefined => (hasTried && wrong.includes(name) ? issues[name] : undefined);
   const part = (name: "provider" | "instance", label: string, description: string): ReactElement => (
     <TextInput
       id={name}
@@ -50,13 +50,13 @@ export const DocumentStep = ({ draft, present, onChange, onFields, onNext }: Ste
       autoComplete="off"
       maxLength={25}
       value={fields[name]}
-      error={faultOf(name)}
+      error={issueOf(name)}
       onChange={(event) => onFields({ [name]: event.currentTarget.value } satisfies Partial<ImportFields>)}
     />
   );
   return (
     <StepForm
-      faults={wrong.map((field) => ({ field, text: faults[field] ?? field }))}
+      issues={wrong.map((field) => ({ field, text: issues[field] ?? field }))}
       hasTried={hasTried}
       onTried={setTried}
       onNext={() => {
@@ -88,7 +88,7 @@ export const DocumentStep = ({ draft, present, onChange, onFields, onNext }: Ste
             rows={12}
             spellCheck={false}
             value={fields.text}
-            error={faultOf("text")}
+            error={issueOf("text")}
             onChange={(event) => onFields({ text: event.currentTarget.value })}
           />
         ) : null}
@@ -99,9 +99,9 @@ export const DocumentStep = ({ draft, present, onChange, onFields, onNext }: Ste
             description={text.fileHint}
             required
             accept=".json,.yaml,.yml,application/json,application/yaml"
-            placeholder={text.fileFault}
+            placeholder={text.fileIssue}
             value={file}
-            error={faultOf("file")}
+            error={issueOf("file")}
             onChange={setFile}
           />
         ) : null}
@@ -114,7 +114,7 @@ export const DocumentStep = ({ draft, present, onChange, onFields, onNext }: Ste
               description={text.urlHint}
               required
               value={fields.url}
-              error={faultOf("url")}
+              error={issueOf("url")}
               onChange={(event) => onFields({ url: event.currentTarget.value })}
             />
             <TextInput

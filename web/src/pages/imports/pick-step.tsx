@@ -141,7 +141,7 @@ export const PickStep = ({
   const choices = present === undefined ? text.choices : text.freshChoices;
   return (
     <StepForm
-      faults={isWrong ? [{ field: "picks", text: text.pickedFault }] : []}
+      issues={isWrong ? [{ field: "picks", text: text.pickedIssue }] : []}
       hasTried={hasTried}
       onTried={setTried}
       onNext={onNext}

@@ -11,11 +11,11 @@ const notes = { same: undefined, changed: text.changed, added: text.added, remov
 
 const NewFile = ({ known, onAdd }: { readonly known: readonly string[]; readonly onAdd: (path: string) => void }): ReactElement => {
   const [path, setPath] = useState("");
-  const [fault, setFault] = useState<string>();
+  const [issue, setIssue] = useState<string>();
   const add = (): void => {
     const name = path.trim();
-    const found = !isPolicyPath(name) ? text.newFileFault : known.includes(name) ? text.newFileKnown : undefined;
-    setFault(found);
+    const found = !isPolicyPath(name) ? text.newFileIssue : known.includes(name) ? text.newFileKnown : undefined;
+    setIssue(found);
     if (found !== undefined) return;
     setPath("");
     onAdd(name);
@@ -26,7 +26,7 @@ const NewFile = ({ known, onAdd }: { readonly known: readonly string[]; readonly
         label={text.newFile}
         description={text.newFileHint}
         value={path}
-        error={fault}
+        error={issue}
         onChange={(event) => setPath(event.currentTarget.value)}
         onKeyDown={(event) => {
           if (event.key !== "Enter" || event.ctrlKey || event.metaKey) return;
@@ -47,7 +47,7 @@ export interface DraftEditorProps {
   readonly base: Readonly<Record<string, string>>;
   readonly draft: PolicyDraft;
   readonly open: string | undefined;
-  /** Faults of the open file. */
+  /** Issues of the open file. */
   readonly marks: readonly Mark[];
   readonly jumpTo: Mark | undefined;
   readonly onOpen: (path: string) => void;

@@ -56,8 +56,8 @@ const Editing = ({ version }: { readonly version: ReplyOf<typeof readRollout> })
     setTried(true);
     if (hasChanges && hasMessage && !saving.isPending) saving.mutate();
   };
-  const marks = [...(report?.errors ?? []), ...(report?.lint ?? [])].flatMap((fault) =>
-    fault.file === open && fault.line !== undefined ? [{ line: fault.line, column: fault.column }] : [],
+  const marks = [...(report?.errors ?? []), ...(report?.lint ?? [])].flatMap((issue) =>
+    issue.file === open && issue.line !== undefined ? [{ line: issue.line, column: issue.column }] : [],
   );
   const isUnknown = hasCode(saving.error, "outcome_unknown");
   return (
@@ -78,10 +78,10 @@ const Editing = ({ version }: { readonly version: ReplyOf<typeof readRollout> })
         from={from}
         files={draft.files}
         onReport={setReport}
-        onGo={(fault) => {
-          if (fault.file === undefined) return;
-          if (fault.file !== open) show(fault.file);
-          setJumpTo({ line: fault.line ?? 1, column: fault.column });
+        onGo={(issue) => {
+          if (issue.file === undefined) return;
+          if (issue.file !== open) show(issue.file);
+          setJumpTo({ line: issue.line ?? 1, column: issue.column });
         }}
       />
       <div className="sp-form">
@@ -92,7 +92,7 @@ const Editing = ({ version }: { readonly version: ReplyOf<typeof readRollout> })
           rows={2}
           maxLength={500}
           value={draft.message}
-          error={hasTried && !hasMessage ? text.messageFault : undefined}
+          error={hasTried && !hasMessage ? text.messageIssue : undefined}
           onChange={(event) => change({ ...draft, message: event.currentTarget.value })}
         />
         {hasTried && !hasChanges ? (

@@ -12,7 +12,7 @@ import { useDebounced } from "../../ui/timers.ts";
 
 const SETTLED_MS = 400;
 
-/** Faults and cases of what is written, asked of the server when no key was pressed for a moment. Nothing is stored. */
+/** Issues and cases of what is written, asked of the server when no key was pressed for a moment. Nothing is stored. */
 export const DraftReport = ({
   from,
   files,
@@ -22,7 +22,7 @@ export const DraftReport = ({
   readonly from: string;
   readonly files: PolicyDraft["files"];
   readonly onReport: (report: PolicyReport | undefined) => void;
-  readonly onGo: (fault: PolicyReport["errors"][number]) => void;
+  readonly onGo: (issue: PolicyReport["errors"][number]) => void;
 }): ReactElement => {
   const settled = useDebounced(files, SETTLED_MS);
   const isEmpty = Object.keys(settled).length === 0;

@@ -32,7 +32,7 @@ const Form = ({ version, onStarted }: { readonly version: string; readonly onSta
     const ask = replayAskOf(version, fields, new Date());
     if (ask !== undefined && !starting.isPending) starting.mutate(ask);
   };
-  const hasFault = hasTried && replayAskOf(version, fields, new Date()) === undefined;
+  const hasIssue = hasTried && replayAskOf(version, fields, new Date()) === undefined;
   return (
     <form className="sp-stack" onSubmit={submit} noValidate>
       <div className="sp-filters">
@@ -66,7 +66,7 @@ const Form = ({ version, onStarted }: { readonly version: string; readonly onSta
           label={policyWords.replay.limit}
           inputMode="numeric"
           value={fields.limit}
-          error={hasFault ? policyWords.replay.limitFault : undefined}
+          error={hasIssue ? policyWords.replay.limitIssue : undefined}
           onChange={(event) => set({ limit: event.currentTarget.value })}
         />
         <ActButton type="submit" isBusy={starting.isPending}>

@@ -6,58 +6,58 @@ import { Chip } from "../../ui/chip.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
 import { Tree } from "../../ui/tree.tsx";
 
-type Fault = PolicyReport["errors"][number];
+type Issue = PolicyReport["errors"][number];
 
-/** Where a fault is, in words. */
-const placeOf = (fault: Fault): string =>
-  [fault.file ?? "", fault.line === undefined ? "" : policyWords.report.at(fault.line, fault.column)]
+/** Where an issue is, in words. */
+const placeOf = (issue: Issue): string =>
+  [issue.file ?? "", issue.line === undefined ? "" : policyWords.report.at(issue.line, issue.column)]
     .filter((part) => part !== "")
     .join(" ");
 
-const FaultRow = ({ fault, onGo }: { readonly fault: Fault; readonly onGo: ((fault: Fault) => void) | undefined }): ReactElement => {
-  const place = placeOf(fault);
+const IssueRow = ({ issue, onGo }: { readonly issue: Issue; readonly onGo: ((issue: Issue) => void) | undefined }): ReactElement => {
+  const place = placeOf(issue);
   return (
     <li>
-      {place === "" ? null : onGo === undefined || fault.file === undefined ? (
+      {place === "" ? null : onGo === undefined || issue.file === undefined ? (
         <Foreign text={place} isCode />
       ) : (
-        <button type="button" className="sp-text-button sp-mono" onClick={() => onGo(fault)}>
+        <button type="button" className="sp-text-button sp-mono" onClick={() => onGo(issue)}>
           <Foreign text={place} isCode />
         </button>
       )}{" "}
-      <Foreign text={fault.message} />
-      {fault.hint === undefined ? null : (
+      <Foreign text={issue.message} />
+      {issue.hint === undefined ? null : (
         <div className="sp-small sp-dim">
           {words.common.named(policyWords.report.hint)}
-          <Foreign text={fault.hint} />
+          <Foreign text={issue.hint} />
         </div>
       )}
     </li>
   );
 };
 
-const FaultList = ({
+const IssueList = ({
   title,
-  faults,
+  issues,
   onGo,
 }: {
   readonly title: string;
-  readonly faults: readonly Fault[];
-  readonly onGo: ((fault: Fault) => void) | undefined;
+  readonly issues: readonly Issue[];
+  readonly onGo: ((issue: Issue) => void) | undefined;
 }): ReactElement | null =>
-  faults.length === 0 ? null : (
+  issues.length === 0 ? null : (
     <div>
       <h3>{title}</h3>
-      <ul className="sp-fault-list">
-        {faults.map((fault, index) => (
-          <FaultRow key={`${index} ${placeOf(fault)} ${fault.message}`} fault={fault} onGo={onGo} />
+      <ul className="sp-issue-list">
+        {issues.map((issue, index) => (
+          <IssueRow key={`${index} ${placeOf(issue)} ${issue.message}`} issue={issue} onGo={onGo} />
         ))}
       </ul>
     </div>
   );
 
-/** Faults, warnings and cases of a version. With `onGo` a fault leads to its place. */
-export const ReportView = ({ report, onGo }: { readonly report: PolicyReport; readonly onGo?: (fault: Fault) => void }): ReactElement => {
+/** Issues, warnings and cases of a version. With `onGo` an issue leads to its place. */
+export const ReportView = ({ report, onGo }: { readonly report: PolicyReport; readonly onGo?: (issue: Issue) => void }): ReactElement => {
   const { valid, errors, lint, warnings, cases } = report;
   const text = policyWords.report;
   return (
@@ -75,9 +75,9 @@ export const ReportView = ({ report, onGo }: { readonly report: PolicyReport; re
         )}
       </div>
       {errors.length + lint.length + warnings.length === 0 ? <p className="sp-dim">{text.none}</p> : null}
-      <FaultList title={text.faults} faults={errors} onGo={onGo} />
-      <FaultList title={text.lint} faults={lint} onGo={onGo} />
-      <FaultList title={text.warnings} faults={warnings} onGo={onGo} />
+      <IssueList title={text.issues} issues={errors} onGo={onGo} />
+      <IssueList title={text.lint} issues={lint} onGo={onGo} />
+      <IssueList title={text.warnings} issues={warnings} onGo={onGo} />
       {cases.failed.length === 0 ? null : (
         <div>
           <h3>{text.failed}</h3>

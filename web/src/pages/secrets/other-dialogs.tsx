@@ -32,7 +32,7 @@ export const CarryDialog = ({
   const reading = useStanding({ type: "secret", id: uri, action: "read" });
   const endpoint = isMove ? moveSecret : copySecret;
   const to = typed.trim();
-  const hasFault = !isPlace(to) || to === uri;
+  const hasIssue = !isPlace(to) || to === uri;
   const makePlan = async (): Promise<Plan> => {
     const keepsVersions = mountOf(mounts, to)?.versions === true;
     const [there, looked, refusal] = await Promise.all([
@@ -80,7 +80,7 @@ export const CarryDialog = ({
       onPlan={setPlan}
       check={() => {
         setChecked(true);
-        return !hasFault;
+        return !hasIssue;
       }}
       act={async () => {
         const { to: target } = await client.ask(endpoint, {
@@ -101,7 +101,7 @@ export const CarryDialog = ({
         value={typed}
         spellCheck={false}
         autoComplete="off"
-        error={isChecked && hasFault ? words.toFault : undefined}
+        error={isChecked && hasIssue ? words.toIssue : undefined}
         onChange={(event) => {
           setPlan(undefined);
           setTyped(event.currentTarget.value);

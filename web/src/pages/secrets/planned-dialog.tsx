@@ -69,7 +69,7 @@ const PlanView = ({ plan }: { readonly plan: Plan }): ReactElement => {
     <section className="sp-remedy" aria-label={text.title} role="status">
       <h3>{text.title}</h3>
       {isLetThrough(plan) ? (
-        <ul className="sp-fault-list">
+        <ul className="sp-issue-list">
           {plan.lines.map((line) => (
             <li key={line}>{visibleText(line)}</li>
           ))}

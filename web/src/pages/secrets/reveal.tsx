@@ -52,7 +52,7 @@ export const Reveal = ({ uri, version }: { readonly uri: string; readonly versio
   const client = useClient();
   const { canReveal } = useSession();
   const [purpose, setPurpose] = useState("");
-  const [hasFault, setFault] = useState(false);
+  const [hasIssue, setIssue] = useState(false);
   const [shown, setShown] = useState<Shown>();
   const queries = useQueryClient();
   // The answer is handed to the component, so that what is remembered of the call holds no value.
@@ -89,7 +89,7 @@ export const Reveal = ({ uri, version }: { readonly uri: string; readonly versio
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     const isFine = PURPOSE.test(purpose.trim());
-    setFault(!isFine);
+    setIssue(!isFine);
     if (isFine && !asking.isPending) asking.mutate();
   };
   return (
@@ -101,7 +101,7 @@ export const Reveal = ({ uri, version }: { readonly uri: string; readonly versio
         maxLength={200}
         value={purpose}
         autoComplete="off"
-        error={hasFault ? text.purposeFault : undefined}
+        error={hasIssue ? text.purposeIssue : undefined}
         onChange={(event) => setPurpose(event.currentTarget.value)}
       />
       {asking.isError ? <Failure error={asking.error} /> : null}

@@ -66,8 +66,8 @@ export const WriteDialog = ({
   const [isChecked, setChecked] = useState(false);
   const uri = given ?? typed.trim();
   const keys = rows.map(({ key }) => key.trim());
-  const hasKeyFault = (at: number): boolean => keys[at] === "" || (keys[at] ?? "").length > 256 || keys.indexOf(keys[at] ?? "") !== at;
-  const isWhole = isPlace(uri) && rows.every(({ value }, at) => !hasKeyFault(at) && value !== "");
+  const hasKeyIssue = (at: number): boolean => keys[at] === "" || (keys[at] ?? "").length > 256 || keys.indexOf(keys[at] ?? "") !== at;
+  const isWhole = isPlace(uri) && rows.every(({ value }, at) => !hasKeyIssue(at) && value !== "");
   const value = Object.fromEntries(rows.map((row) => [row.key.trim(), row.value]));
   const change = (next: readonly Row[]): void => {
     setPlan(undefined);
@@ -124,7 +124,7 @@ export const WriteDialog = ({
           value={typed}
           spellCheck={false}
           autoComplete="off"
-          error={isChecked && !isPlace(uri) ? text.uriFault : undefined}
+          error={isChecked && !isPlace(uri) ? text.uriIssue : undefined}
           onChange={(event) => {
             setPlan(undefined);
             setTyped(event.currentTarget.value);
@@ -142,13 +142,13 @@ export const WriteDialog = ({
             value={row.key}
             spellCheck={false}
             autoComplete="off"
-            error={isChecked && hasKeyFault(at) ? text.keyFault : undefined}
+            error={isChecked && hasKeyIssue(at) ? text.keyIssue : undefined}
             onChange={(event) => put(row.id, { key: event.currentTarget.value })}
           />
           <SecretField
             label={text.value}
             value={row.value}
-            error={isChecked && row.value === "" ? text.valueFault : undefined}
+            error={isChecked && row.value === "" ? text.valueIssue : undefined}
             onChange={(next) => put(row.id, { value: next })}
           />
           {rows.length === 1 ? null : (
@@ -210,7 +210,7 @@ export const RotateDialog = ({
       <SecretField
         label={secretWords.rotate.value}
         value={value}
-        error={isChecked && value === "" ? text.valueFault : undefined}
+        error={isChecked && value === "" ? text.valueIssue : undefined}
         onChange={(next) => {
           setPlan(undefined);
           setValue(next);

@@ -27,7 +27,7 @@ const Part = ({ title, children }: { readonly title: string; readonly children: 
 export const NameList = ({ title, names }: { readonly title: string; readonly names: readonly string[] }): ReactElement | null =>
   names.length === 0 ? null : (
     <Part title={title}>
-      <ul className="sp-fault-list">
+      <ul className="sp-issue-list">
         {names.slice(0, MAX_NAMES).map((name) => (
           <li key={name}>
             <Foreign text={name} isCode />
@@ -49,7 +49,7 @@ export const ChangeList = ({
   /** With the values before and after. */
   readonly isShown?: boolean;
 }): ReactElement => (
-  <ul className="sp-fault-list">
+  <ul className="sp-issue-list">
     {changes.map(({ path, kind, risk, before, after }) => (
       <li key={`${kind} ${path}`}>
         {text.kinds[kind]} <Foreign text={path} isCode /> <Chip {...risks[risk]} text={text.risks[risk]} />
@@ -66,7 +66,7 @@ export const ChangeList = ({
 const Altered = ({ tools }: { readonly tools: ConfigDiff["tools_changed"] }): ReactElement | null =>
   tools.length === 0 ? null : (
     <Part title={text.altered(tools.length)}>
-      <ul className="sp-fault-list">
+      <ul className="sp-issue-list">
         {tools.slice(0, MAX_NAMES).map(({ name, changes }) => (
           <li key={name}>
             <Foreign text={name} isCode />
@@ -85,7 +85,7 @@ const Affected = ({ rows, why }: { readonly rows: readonly AffectedRow[]; readon
   rows.length === 0 ? null : (
     <Part title={text.affected(rows.length)}>
       <p className="sp-dim">{why}</p>
-      <ul className="sp-fault-list">
+      <ul className="sp-issue-list">
         {rows.slice(0, MAX_NAMES).map(({ delegation_id: id, user_id: person, agent_id: agent, tool }) => (
           <li key={`${id} ${tool}`}>
             <Foreign text={tool} isCode /> <span className="sp-dim">{visibleText(text.affectedOf(agent, person))}</span>{" "}
@@ -115,7 +115,7 @@ const Decisions = ({ reported }: { readonly reported: DecisionsChanged }): React
         {[text.decided(reported.evaluated), ...counts.filter(([count]) => count > 0).map(([count, say]) => say(count))].join(", ")}
         {reported.complete ? null : <span className="sp-dim"> {text.incomplete}</span>}
       </p>
-      <ul className="sp-fault-list">
+      <ul className="sp-issue-list">
         {reported.examples.map(({ decision_id: id, tool, before, after }) => (
           <li key={id}>
             <Foreign text={tool} isCode /> {outcomeText(before)} → {outcomeText(after)} <Foreign text={id} isCode />
@@ -164,7 +164,7 @@ export const EffectsView = ({
       <NameList title={text.secrets} names={secrets} />
       {warnings.length === 0 ? null : (
         <Part title={text.warnings}>
-          <ul className="sp-fault-list">
+          <ul className="sp-issue-list">
             {warnings.map((warning) => (
               <li key={warning}>
                 <Foreign text={warning} />

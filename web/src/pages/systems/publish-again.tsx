@@ -6,7 +6,7 @@ import { publishOver, SYSTEMS, tryQuery, type ReadSystem } from "../../api/syste
 import { systemWords } from "../../strings/systems.ts";
 import { ActDialog } from "../../ui/act-dialog.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
-import { ConfigFaults } from "./config-faults.tsx";
+import { ConfigIssues } from "./config-issues.tsx";
 import { EffectsView } from "./effects-view.tsx";
 
 const text = systemWords.one;
@@ -36,7 +36,7 @@ export const PublishAgain = ({
       onClose={onClose}
     >
       <QueryView query={query} service="crud">
-        {(tried) => (tried.valid === false ? <ConfigFaults faults={tried.errors ?? []} /> : <EffectsView written={tried} />)}
+        {(tried) => (tried.valid === false ? <ConfigIssues issues={tried.errors ?? []} /> : <EffectsView written={tried} />)}
       </QueryView>
     </ActDialog>
   );

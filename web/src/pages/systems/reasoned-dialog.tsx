@@ -6,7 +6,7 @@ import { DialogWithReason, type ReasonedActProps } from "../../ui/dialog-with-re
 
 const text = systemWords.one;
 const { least, max } = REASON;
-const asked = { label: text.reasonLabel, hint: text.reasonHint(least, max), fault: text.reasonFault(least, max), least, max };
+const asked = { label: text.reasonLabel, hint: text.reasonHint(least, max), issue: text.reasonIssue(least, max), least, max };
 
 /** An act with its reason: as long as the most demanding of the endpoints wants it. */
 export const ReasonedDialog = <T,>(props: ReasonedActProps<T>): ReactElement => (

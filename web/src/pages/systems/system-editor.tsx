@@ -2,10 +2,10 @@ import { useMemo, useState, type ReactElement } from "react";
 import { systemWords } from "../../strings/systems.ts";
 import { Panel } from "../../ui/panel.tsx";
 import { SourceEditor, type Mark } from "../../ui/source-editor.tsx";
-import { markOf } from "./config-faults.tsx";
+import { markOf } from "./config-issues.tsx";
 import { TryReport, type Tried } from "./try-report.tsx";
 
-/** A system's document to write in, with its faults at their lines, and what publishing it would change. */
+/** A system's document to write in, with its issues at their lines, and what publishing it would change. */
 export const SystemEditor = ({
   name,
   label,
@@ -27,7 +27,7 @@ export const SystemEditor = ({
   readonly onChange: ((text: string) => void) | undefined;
 }): ReactElement => {
   const [jumpTo, setJumpTo] = useState<Mark>();
-  const marks = useMemo(() => (isDraft ? (tried?.written.errors ?? []) : []).flatMap((fault) => markOf(fault) ?? []), [isDraft, tried]);
+  const marks = useMemo(() => (isDraft ? (tried?.written.errors ?? []) : []).flatMap((issue) => markOf(issue) ?? []), [isDraft, tried]);
   return (
     <>
       <Panel title={systemWords.one.document}>

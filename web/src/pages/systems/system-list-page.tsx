@@ -18,11 +18,11 @@ import { StateChip, standingOf } from "./state-chip.tsx";
 
 const route = getRouteApi("/systems");
 
-/** Where it does not load: the first fault, and how many more there are. */
-const Fault = ({ row: { degraded } }: { readonly row: SystemRow }): ReactElement | null => {
+/** Where it does not load: the first issue, and how many more there are. */
+const Issue = ({ row: { degraded } }: { readonly row: SystemRow }): ReactElement | null => {
   const [first] = degraded?.errors ?? [];
   if (first === undefined) return null;
-  return <Foreign text={systemWords.faultOf(`${first.path} ${first.message}`.trim(), (degraded?.errors.length ?? 1) - 1)} />;
+  return <Foreign text={systemWords.issueOf(`${first.path} ${first.message}`.trim(), (degraded?.errors.length ?? 1) - 1)} />;
 };
 
 const columns: readonly Column<SystemRow>[] = [
@@ -52,7 +52,7 @@ const columns: readonly Column<SystemRow>[] = [
       </>
     ),
   },
-  { key: "fault", title: systemWords.fault, wraps: true, cell: (row) => <Fault row={row} /> },
+  { key: "fault", title: systemWords.issue, wraps: true, cell: (row) => <Issue row={row} /> },
 ];
 
 /** Of what was taken away nobody knows these. */

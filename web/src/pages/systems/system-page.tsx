@@ -28,7 +28,7 @@ import { Page } from "../../ui/page.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { QueryView, Waiting } from "../../ui/query-view.tsx";
 import { OffBy } from "../../ui/switched-off.tsx";
-import { ConfigFaults } from "./config-faults.tsx";
+import { ConfigIssues } from "./config-issues.tsx";
 import { ConflictPanel } from "./conflict-panel.tsx";
 import { EffectsView, NameList } from "./effects-view.tsx";
 import { isShared } from "./is-shared.ts";
@@ -82,7 +82,7 @@ const Facts = ({ system }: { readonly system: ReadSystem }): ReactElement => {
           <div>
             <h3>{serving === version ? text.partly : text.degraded}</h3>
             <p>{serving === version ? text.partlyWhy : serving === undefined ? text.degradedNone : text.degradedServing(serving)}</p>
-            <ConfigFaults faults={degraded.errors} />
+            <ConfigIssues issues={degraded.errors} />
           </div>
         )}
         <div className="sp-actions">

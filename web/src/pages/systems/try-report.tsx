@@ -9,7 +9,7 @@ import { Panel } from "../../ui/panel.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
 import type { Mark } from "../../ui/source-editor.tsx";
 import { useDebounced } from "../../ui/timers.ts";
-import { ConfigFaults } from "./config-faults.tsx";
+import { ConfigIssues } from "./config-issues.tsx";
 import { EffectsView } from "./effects-view.tsx";
 
 const SETTLED_MS = 600;
@@ -21,7 +21,7 @@ export interface Tried {
   readonly written: ConfigWritten;
 }
 
-/** A dry run of what is written, when no key was pressed for a moment: every fault, and what publishing it would change. */
+/** A dry run of what is written, when no key was pressed for a moment: every issue, and what publishing it would change. */
 export const TryReport = ({
   name,
   document,
@@ -61,17 +61,17 @@ export const TryReport = ({
       ) : (
         <QueryView query={query} service="crud">
           {(value) => {
-            const faults = value.errors ?? [];
+            const issues = value.errors ?? [];
             return (
               <div className="sp-stack">
                 <div className="sp-actions">
-                  {faults.length === 0 ? (
+                  {issues.length === 0 ? (
                     <Chip tone="allow" icon="check" text={text.valid} />
                   ) : (
                     <Chip tone="deny" icon="cross" text={text.invalid} />
                   )}
                 </div>
-                {faults.length === 0 ? <EffectsView written={value} /> : <ConfigFaults faults={faults} onGo={onGo} />}
+                {issues.length === 0 ? <EffectsView written={value} /> : <ConfigIssues issues={issues} onGo={onGo} />}
               </div>
             );
           }}

@@ -15,7 +15,7 @@ import { Panel } from "../../ui/panel.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
 import { Moment, type Column } from "../../ui/rows.tsx";
 import { SourceEditor } from "../../ui/source-editor.tsx";
-import { ConfigFaults } from "./config-faults.tsx";
+import { ConfigIssues } from "./config-issues.tsx";
 import { EffectsView } from "./effects-view.tsx";
 import { ReasonedDialog } from "./reasoned-dialog.tsx";
 import { useSay } from "./said.tsx";
@@ -57,7 +57,7 @@ const RollBackDialog = ({
       onClose={onClose}
     >
       <QueryView query={query} service="crud">
-        {(tried) => (tried.valid === false ? <ConfigFaults faults={tried.errors ?? []} /> : <EffectsView written={tried} />)}
+        {(tried) => (tried.valid === false ? <ConfigIssues issues={tried.errors ?? []} /> : <EffectsView written={tried} />)}
       </QueryView>
     </ReasonedDialog>
   );

@@ -4,10 +4,10 @@ import { grantWords } from "../../strings/grant.ts";
 import { toolWords } from "../../strings/tools.ts";
 import { visibleText } from "../../strings/format.ts";
 import { Foreign } from "../../ui/foreign.tsx";
-import { fieldOfFault, type Field, type FieldFault, type FormModel } from "./schema-form.ts";
+import { fieldOfIssue, type Field, type FieldIssue, type FormModel } from "./schema-form.ts";
 import type { TryValue } from "./try-draft.ts";
 
-/** A fault to be shown: of our own reading, or told by the server. */
+/** An issue to be shown: of our own reading, or told by the server. */
 interface Shown {
   readonly path: string;
   readonly text: string;
@@ -23,19 +23,19 @@ const inputType = (format: string | undefined): string => {
 const FieldInput = ({
   field,
   text,
-  fault,
+  issue,
   onChange,
 }: {
   readonly field: Field;
   readonly text: string;
-  readonly fault: string | undefined;
+  readonly issue: string | undefined;
   readonly onChange: (text: string) => void;
 }): ReactElement => {
   const shared = {
     id: `argument-${field.name}`,
     label: visibleText(field.title),
     description: field.description && visibleText(field.description),
-    error: fault && visibleText(fault),
+    error: issue && visibleText(issue),
     required: field.isRequired,
     value: text,
     onChange: (event: { readonly currentTarget: { readonly value: string } }) => onChange(event.currentTarget.value),
@@ -69,7 +69,7 @@ const FieldInput = ({
   }
 };
 
-/** The arguments, as fields or as JSON, with all faults beside what they belong to. */
+/** The arguments, as fields or as JSON, with all issues beside what they belong to. */
 export const ArgumentsForm = ({
   model,
   value,
@@ -80,27 +80,27 @@ export const ArgumentsForm = ({
   readonly model: FormModel;
   readonly value: TryValue;
   readonly onChange: (value: TryValue) => void;
-  readonly own: readonly FieldFault[];
+  readonly own: readonly FieldIssue[];
   readonly reported: readonly { readonly path: string; readonly message: string }[];
 }): ReactElement => {
   const shown: readonly Shown[] = [
-    ...own.map((fault) => ({ path: fault.path, text: toolWords.faults[fault.code] })),
-    ...(own.length > 0 ? [] : reported.map((fault) => ({ path: fault.path, text: fault.message }))),
+    ...own.map((issue) => ({ path: issue.path, text: toolWords.issues[issue.code] })),
+    ...(own.length > 0 ? [] : reported.map((issue) => ({ path: issue.path, text: issue.message }))),
   ];
   const asJson = model.kind === "raw" || value.mode === "json";
   const fields = model.kind === "fields" ? model.fields : [];
-  const rest = asJson ? shown : shown.filter((fault) => fieldOfFault(fields, fault.path) === undefined);
-  const faultOf = (field: Field): string | undefined => shown.find((fault) => fieldOfFault([field], fault.path) !== undefined)?.text;
+  const rest = asJson ? shown : shown.filter((issue) => fieldOfIssue(fields, issue.path) === undefined);
+  const issueOf = (field: Field): string | undefined => shown.find((issue) => fieldOfIssue([field], issue.path) !== undefined)?.text;
   return (
     <>
       {rest.length === 0 ? null : (
         <div className="sp-state sp-failure" role="alert">
-          <strong>{grantWords.faultsTitle}</strong>
-          <ul className="sp-fault-list">
-            {rest.map((fault) => (
-              <li key={`${fault.path} ${fault.text}`}>
-                {fault.path === "" ? null : <Foreign text={`${fault.path} `} isCode />}
-                <Foreign text={fault.text} />
+          <strong>{grantWords.issuesTitle}</strong>
+          <ul className="sp-issue-list">
+            {rest.map((issue) => (
+              <li key={`${issue.path} ${issue.text}`}>
+                {issue.path === "" ? null : <Foreign text={`${issue.path} `} isCode />}
+                <Foreign text={issue.text} />
               </li>
             ))}
           </ul>
@@ -125,7 +125,7 @@ export const ArgumentsForm = ({
               key={field.name}
               field={field}
               text={value.values[field.name] ?? field.initial}
-              fault={faultOf(field)}
+              issue={issueOf(field)}
               onChange={(text) => onChange({ ...value, values: { ...value.values, [field.name]: text } })}
             />
           ))}

@@ -67,7 +67,7 @@ test("a hidden value is told from an empty one: by its place, and where somethin
   ]);
 });
 
-test("a refusal keeps code, decision, faults and what it offers", () => {
+test("a refusal keeps code, decision, issues and what it offers", () => {
   const outcome = readOutcome({
     jsonrpc: "2.0",
     id: "1",
@@ -86,7 +86,7 @@ test("a refusal keeps code, decision, faults and what it offers", () => {
   assert.ok(outcome?.kind === "refused");
   assert.equal(outcome.code, "step_up_required");
   assert.equal(outcome.decisionId, "d_1");
-  assert.deepEqual(outcome.faults, [{ path: "/id", message: "must be a string" }]);
+  assert.deepEqual(outcome.issues, [{ path: "/id", message: "must be a string" }]);
   assert.deepEqual(outcome.data["step_up"], { level: "strong", max_age_s: 300, url: "http://sallyport.test/auth/login" });
 });
 

@@ -5,7 +5,7 @@ import { z } from "zod";
 import { pointerTo } from "../../ui/json-pointer.ts";
 import { MASKED_META, maskedPlace, type MaskedPlace } from "#contract/masked-places.ts";
 import type { RpcResponse } from "#contract/json-rpc.ts";
-import type { Fault } from "#contract/problem.ts";
+import type { Issue } from "#contract/problem.ts";
 
 /** What a tool call came to, as the page shows it. */
 export type CallOutcome =
@@ -17,7 +17,7 @@ export type CallOutcome =
       readonly detail: string | undefined;
       readonly correlationId: string | undefined;
       readonly decisionId: string | undefined;
-      readonly faults: readonly Fault[];
+      readonly issues: readonly Issue[];
       /** All that the error's data holds, e.g. `step_up`. */
       readonly data: Readonly<Record<string, unknown>>;
     };
@@ -28,7 +28,7 @@ const content = z.object({
   _meta: z.looseObject({ [MASKED_META]: z.array(maskedPlace).optional().catch(undefined) }).optional(),
   content: z.array(z.looseObject({ type: z.string(), text: z.string().optional() })),
 });
-const fault = z.object({ path: z.string(), message: z.string() });
+const issue = z.object({ path: z.string(), message: z.string() });
 
 const partOf = (text: string): ResultPart => {
   try {
@@ -54,7 +54,7 @@ export const readOutcome = (response: RpcResponse): CallOutcome | undefined => {
       detail: textOf(data["detail"]),
       correlationId: textOf(data["correlation_id"]),
       decisionId: textOf(data["decision_id"]),
-      faults: z.array(fault).safeParse(data["errors"]).data ?? [],
+      issues: z.array(issue).safeParse(data["errors"]).data ?? [],
       data,
     };
   }

@@ -10,7 +10,7 @@ import { formatCount, visibleText } from "../../strings/format.ts";
 import { Chip, Verdict } from "../../ui/chip.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { Fact, FactList, TextFact } from "../../ui/fact-list.tsx";
-import { Faults, StepUpButton } from "../../ui/failure.tsx";
+import { Issues, StepUpButton } from "../../ui/failure.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
 import { DecisionLink } from "../../ui/links.tsx";
 import { Panel } from "../../ui/panel.tsx";
@@ -135,7 +135,7 @@ const Refused = ({ outcome }: { readonly outcome: Extract<CallOutcome, { kind: "
         </p>
       )}
       {isUnknown ? <p>{toolWords.outcomeUnknown}</p> : null}
-      <Faults faults={outcome.faults} />
+      <Issues issues={outcome.issues} />
       {requestable === undefined ? null : (
         <div className="sp-remedy">
           <RequestForm key={requestable.denial.denial.evaluation_id} requestable={requestable} />

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { collectFields, collectRaw, fieldOfFault, formModel, valuesOf, type Field } from "./schema-form.ts";
+import { collectFields, collectRaw, fieldOfIssue, formModel, valuesOf, type Field } from "./schema-form.ts";
 
 const fieldsOf = (schema: unknown): readonly Field[] => {
   const model = formModel(schema);
@@ -74,10 +74,10 @@ test("filled-in fields become arguments; what may be left out and is empty is le
   assert.deepEqual(collected, { value: { id: "e1", salary: 120_000, rate: 1.5, notify: true, status: 3, tags: ["a", "b"] } });
 });
 
-test("all faults are found at once", () => {
+test("all issues are found at once", () => {
   const collected = collectFields(fieldsOf(salary), { salary: "12.5", rate: "much", status: "gone" });
   assert.deepEqual(collected, {
-    faults: [
+    issues: [
       { path: "/id", code: "required" },
       { path: "/salary", code: "whole_number" },
       { path: "/rate", code: "number" },
@@ -89,7 +89,7 @@ test("all faults are found at once", () => {
 for (const text of ["1e3", "0x10", "", "-", "1 2", "NaN"])
   test(`"${text}" is no whole number`, () => {
     const fields = fieldsOf({ type: "object", required: ["n"], properties: { n: { type: "integer" } } });
-    assert.ok("faults" in collectFields(fields, { n: text }));
+    assert.ok("issues" in collectFields(fields, { n: text }));
   });
 
 test("a whole number beyond 2^53 goes as text, and as it is where the arguments are JSON", () => {
@@ -101,8 +101,8 @@ test("a whole number beyond 2^53 goes as text, and as it is where the arguments 
 test("arguments written as JSON must be one object", () => {
   assert.deepEqual(collectRaw('{"a":[1]}'), { value: { a: [1] } });
   assert.deepEqual(collectRaw("  "), { value: {} });
-  assert.deepEqual(collectRaw("[1]"), { faults: [{ path: "", code: "object" }] });
-  assert.deepEqual(collectRaw("{"), { faults: [{ path: "", code: "json" }] });
+  assert.deepEqual(collectRaw("[1]"), { issues: [{ path: "", code: "object" }] });
+  assert.deepEqual(collectRaw("{"), { issues: [{ path: "", code: "json" }] });
 });
 
 test("arguments go back into fields and come out the same", () => {
@@ -111,15 +111,15 @@ test("arguments go back into fields and come out the same", () => {
   assert.deepEqual(collectFields(fields, valuesOf(fields, value)), { value });
 });
 
-test("a fault of the server finds its field, inner paths too", () => {
+test("an issue of the server finds its field, inner paths too", () => {
   const fields = fieldsOf({
     type: "object",
     properties: { "a/b": { type: "string" }, tags: { type: "array", items: { type: "string" } } },
   });
-  assert.equal(fieldOfFault(fields, "/a~1b"), "a/b");
-  assert.equal(fieldOfFault(fields, "/tags/0"), "tags");
-  assert.equal(fieldOfFault(fields, "/tagsy"), undefined);
-  assert.equal(fieldOfFault(fields, ""), undefined);
+  assert.equal(fieldOfIssue(fields, "/a~1b"), "a/b");
+  assert.equal(fieldOfIssue(fields, "/tags/0"), "tags");
+  assert.equal(fieldOfIssue(fields, "/tagsy"), undefined);
+  assert.equal(fieldOfIssue(fields, ""), undefined);
 });
 
 test("fields that look like a secret are marked, so that no draft keeps them", () => {

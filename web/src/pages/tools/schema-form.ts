@@ -29,13 +29,13 @@ export type FormModel =
   | { readonly kind: "fields"; readonly fields: readonly Field[] }
   | { readonly kind: "raw"; readonly reason: "none" | "nested" | "combined" | "large" | "unusable" };
 
-export interface FieldFault {
+export interface FieldIssue {
   /** JSON Pointer. */
   readonly path: string;
   readonly code: "required" | "whole_number" | "number" | "json" | "object" | "choice";
 }
 
-export type Collected = { readonly value: Readonly<Record<string, unknown>> } | { readonly faults: readonly FieldFault[] };
+export type Collected = { readonly value: Readonly<Record<string, unknown>> } | { readonly issues: readonly FieldIssue[] };
 
 const MAX_FIELDS = 40;
 const COMBINERS = ["oneOf", "anyOf", "allOf", "not", "if", "$ref", "patternProperties", "dependentSchemas"];
@@ -114,7 +114,7 @@ export const formModel = (schema: unknown): FormModel => {
   return fields.every((field) => field !== undefined) ? { kind: "fields", fields } : { kind: "raw", reason: "nested" };
 };
 
-type Read = { readonly value: unknown } | { readonly code: FieldFault["code"] };
+type Read = { readonly value: unknown } | { readonly code: FieldIssue["code"] };
 
 const INTEGER = /^-?\d+$/;
 const NUMBER = /^-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
@@ -146,21 +146,21 @@ const readText = (field: Field, text: string): Read => {
   }
 };
 
-/** The arguments that the filled-in fields say; all faults at once. An empty field that may be left out is left out. */
+/** The arguments that the filled-in fields say; all issues at once. An empty field that may be left out is left out. */
 export const collectFields = (fields: readonly Field[], values: Readonly<Record<string, string>>): Collected => {
   const value: Record<string, unknown> = {};
-  const faults: FieldFault[] = [];
+  const issues: FieldIssue[] = [];
   for (const field of fields) {
     const text = values[field.name] ?? field.initial;
     if (text.trim() === "") {
-      if (field.isRequired) faults.push({ path: pointerText([field.name]), code: "required" });
+      if (field.isRequired) issues.push({ path: pointerText([field.name]), code: "required" });
       continue;
     }
     const read = readText(field, text);
-    if ("code" in read) faults.push({ path: pointerText([field.name]), code: read.code });
+    if ("code" in read) issues.push({ path: pointerText([field.name]), code: read.code });
     else value[field.name] = read.value;
   }
-  return faults.length > 0 ? { faults } : { value };
+  return issues.length > 0 ? { issues } : { value };
 };
 
 /** The arguments written as JSON. */
@@ -168,9 +168,9 @@ export const collectRaw = (text: string): Collected => {
   if (text.trim() === "") return { value: {} };
   try {
     const value = parseExactJson(text);
-    return isObject(value) ? { value } : { faults: [{ path: "", code: "object" }] };
+    return isObject(value) ? { value } : { issues: [{ path: "", code: "object" }] };
   } catch {
-    return { faults: [{ path: "", code: "json" }] };
+    return { issues: [{ path: "", code: "json" }] };
   }
 };
 
@@ -187,6 +187,6 @@ export const valuesOf = (fields: readonly Field[], value: Readonly<Record<string
       }),
   );
 
-/** The field that a fault of the server belongs to; `undefined` = the whole form. */
-export const fieldOfFault = (fields: readonly Field[], path: string): string | undefined =>
+/** The field that an issue of the server belongs to; `undefined` = the whole form. */
+export const fieldOfIssue = (fields: readonly Field[], path: string): string | undefined =>
   fields.find((field) => path === pointerText([field.name]) || path.startsWith(`${pointerText([field.name])}/`))?.name;

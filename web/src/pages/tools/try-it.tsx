@@ -22,16 +22,16 @@ import { CheckForFields } from "./check-for-fields.tsx";
 import { asClientEntry, asCurl, asRpc } from "./copy-as.ts";
 import { ExplanationView } from "./explanation-view.tsx";
 import { ResultView } from "./result-view.tsx";
-import { formModel, type FieldFault } from "./schema-form.ts";
+import { formModel, type FieldIssue } from "./schema-form.ts";
 import { isReadOnly } from "./tool-filter.ts";
 import { collect, draftShape, emptyTry, switchMode } from "./try-draft.ts";
 import { Late } from "../../ui/late.tsx";
 
 const ConfirmCall = lazyRouteComponent(async () => await import("./confirm-call.tsx"), "ConfirmCall");
 
-const faultsOfCall = (called: Called | undefined): readonly { readonly path: string; readonly message: string }[] => {
+const issuesOfCall = (called: Called | undefined): readonly { readonly path: string; readonly message: string }[] => {
   const outcome = called === undefined ? undefined : readOutcome(called.response);
-  return outcome?.kind === "refused" ? outcome.faults : [];
+  return outcome?.kind === "refused" ? outcome.issues : [];
 };
 
 /** The form of a tool's arguments with its two buttons: ask every check, or really call. */
@@ -43,7 +43,7 @@ export const TryIt = ({ tool }: { readonly tool: ToolDescriptor }): ReactElement
   const initial = useMemo(() => emptyTry(model), [model]);
   const shape = useMemo(() => draftShape(model), [model]);
   const draft = useDraft(`try.${tool.name}`, initial, shape);
-  const [own, setOwn] = useState<readonly FieldFault[]>([]);
+  const [own, setOwn] = useState<readonly FieldIssue[]>([]);
   const [checkFor, setCheckFor] = useState<CheckFor>({ userId: "", agentId: "" });
   const [confirming, setConfirming] = useState<Readonly<Record<string, unknown>>>();
 
@@ -62,7 +62,7 @@ export const TryIt = ({ tool }: { readonly tool: ToolDescriptor }): ReactElement
 
   const read = (): Readonly<Record<string, unknown>> | undefined => {
     const collected = collect(model, draft.value);
-    setOwn("faults" in collected ? collected.faults : []);
+    setOwn("issues" in collected ? collected.issues : []);
     return "value" in collected ? collected.value : undefined;
   };
   const call = (): void => {
@@ -76,13 +76,13 @@ export const TryIt = ({ tool }: { readonly tool: ToolDescriptor }): ReactElement
     return "value" in collected ? collected.value : {};
   };
 
-  /** Faults that were shown go as soon as what they were of is mended; no new ones come before the next press. */
+  /** Issues that were shown go as soon as what they were of is mended; no new ones come before the next press. */
   const change = (next: typeof draft.value): void => {
     draft.change(next);
     if (own.length === 0) return;
     const collected = collect(model, next);
-    const left = "faults" in collected ? collected.faults : [];
-    setOwn(own.filter((fault) => left.some(({ path, code }) => path === fault.path && code === fault.code)));
+    const left = "issues" in collected ? collected.issues : [];
+    setOwn(own.filter((issue) => left.some(({ path, code }) => path === issue.path && code === issue.code)));
   };
   // What was said of other arguments than these is over.
   const isOfThese = JSON.stringify(calling.variables) === JSON.stringify(argumentsNow());
@@ -123,7 +123,7 @@ export const TryIt = ({ tool }: { readonly tool: ToolDescriptor }): ReactElement
             value={draft.value}
             onChange={change}
             own={own}
-            reported={isOfThese ? faultsOfCall(calling.data) : []}
+            reported={isOfThese ? issuesOfCall(calling.data) : []}
           />
           <div className="sp-actions">
             <ActButton type="submit" isBusy={calling.isPending}>

@@ -56,7 +56,7 @@ const Compared = ({ replay }: { readonly replay: ReplyOf<typeof replayDecision> 
 export const DecisionReplayPanel = ({ record }: { readonly record: DecisionRecord }): ReactElement => {
   const client = useClient();
   const [version, setVersion] = useState("");
-  const [hasFault, setFault] = useState(false);
+  const [hasIssue, setIssue] = useState(false);
   const seesAll = record.pep !== undefined;
   const replaying = useMutation({
     mutationFn: async (asked: string) =>
@@ -66,7 +66,7 @@ export const DecisionReplayPanel = ({ record }: { readonly record: DecisionRecor
     event.preventDefault();
     const asked = version.trim();
     const isWrong = asked !== "" && !policyVersion.safeParse(asked).success;
-    setFault(isWrong);
+    setIssue(isWrong);
     if (!isWrong && !replaying.isPending) replaying.mutate(asked);
   };
   return (
@@ -79,7 +79,7 @@ export const DecisionReplayPanel = ({ record }: { readonly record: DecisionRecor
               label={whyWords.version}
               placeholder={whyWords.versionPlaceholder}
               value={version}
-              error={hasFault ? whyWords.versionFault : undefined}
+              error={hasIssue ? whyWords.versionIssue : undefined}
               onChange={(event) => setVersion(event.currentTarget.value)}
             />
           ) : null}

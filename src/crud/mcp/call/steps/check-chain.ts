@@ -5,7 +5,7 @@ import { Problem } from "#contract/problem.ts";
 import type { Hop } from "#authn/agent-rule.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
 import { gatherLifted, type PermittedCall } from "./authorize.ts";
-import { membershipFault } from "./check-delegation.ts";
+import { membershipError } from "./check-delegation.ts";
 import { gatherRowScope, type RowScope } from "#crud/mcp/call/row-scope.ts";
 import type { CallParts } from "#crud/mcp/call/tool-call.ts";
 
@@ -32,12 +32,12 @@ export const requireChain = async (
   correlationId: string,
 ): Promise<string | undefined> => {
   if (tool.rules.app === undefined || hops.length === 0) return undefined;
-  const headers = await asService(parts, ["pip.read"], correlationId).catch(membershipFault);
+  const headers = await asService(parts, ["pip.read"], correlationId).catch(membershipError);
   const perHop = await Promise.all(
     hops.map((hop) =>
       ask(parts.membership, chainEligibility, { query: { user_id: hop.userId, agent_id: hop.agentId, tool_id: tool.name }, headers }),
     ),
-  ).catch(membershipFault);
+  ).catch(membershipError);
   const fitting = perHop.map((eligible) =>
     eligible.filter((row) => tool.rules.scopes.every((scope) => row.scopes.includes(scope))).map((row) => row.audience),
   );

@@ -13,6 +13,6 @@ export const parseHops = (caller: Pick<Caller, "sub" | "actors" | "agent">, maxD
 };
 
 /** Throws `membership_unavailable` for anything but an answer or a refusal that a caller may meet. */
-export const membershipFault = (error: unknown): never => {
+export const membershipError = (error: unknown): never => {
   throw new Problem("membership_unavailable", { cause: error });
 };

@@ -9,7 +9,7 @@ import { releaseHeld, settleHeld, type Charged, type Held } from "./reserve-budg
 import { settleSurely } from "#crud/mcp/call/settle-surely.ts";
 import type { Shaped } from "./filter-output.ts";
 import type { CallParts } from "#crud/mcp/call/tool-call.ts";
-import type { Effect, UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
+import type { Effect, UpstreamError } from "#crud/mcp/call/upstream-error.ts";
 
 /** How a call that was opened ended. */
 export interface Ending {
@@ -18,7 +18,7 @@ export interface Ending {
   readonly upstreamStatus: number | undefined;
   readonly shaped?: Shaped;
   readonly costMicro: bigint | undefined;
-  readonly secrets: UpstreamFault["secrets"];
+  readonly secrets: UpstreamError["secrets"];
 }
 
 /** A call that was opened: from here on it is closed and settled, whatever happens. */

@@ -1,6 +1,6 @@
 import { applyMask, mergeMasks, type MaskKind } from "#contract/data-scope.ts";
 import { isObject } from "#contract/is-object.ts";
-import { faultOfJson } from "#contract/json-members.ts";
+import { issueOfJson } from "#contract/json-members.ts";
 import { Problem } from "#contract/problem.ts";
 import type { MaskedPlace } from "#contract/masked-places.ts";
 import { sha256Of } from "#crud/mcp/digest.ts";
@@ -12,7 +12,7 @@ import type { RowRules, Tool, UpstreamAnswer } from "#crud/mcp/tool.ts";
 import type { AuthorizedCall } from "./check-chain.ts";
 import type { KeptReply } from "#crud/mcp/call/idempotency.ts";
 import type { RowScope } from "#crud/mcp/call/row-scope.ts";
-import { absentRow } from "#crud/mcp/call/upstream-fault.ts";
+import { absentRow } from "#crud/mcp/call/upstream-error.ts";
 
 export interface Shaped {
   readonly value: unknown;
@@ -71,7 +71,7 @@ const keepRows = (value: unknown, tool: Tool, scope: RowScope): { value: unknown
   const found = valueAt(value, rules.rows);
   if (isOneRow(found, rules)) {
     if (typeof found !== "object") throw new Problem("data_scope_unavailable", { detail: "The answer is no row." });
-    // Of a write that was done it stays a fault of its answer: nobody is to take it for undone.
+    // Of a write that was done it stays an issue of its answer: nobody is to take it for undone.
     if (found === null || !scope.keeps(found)) throw tool.rules.isReadOnly ? absentRow() : new Problem("not_found");
     return { value: found, rowsOut: 1 };
   }
@@ -196,21 +196,21 @@ export const shapeOutput = async (
   }
   value = await yielding(cutBytes(value, tool, given.page), turn);
   // It is digested for the record: what cannot be is refused here, where the act can still be told to have been done.
-  const unfit = faultOfJson(value, true);
+  const unfit = issueOfJson(value, true);
   if (unfit !== undefined) throw new Problem("output_invalid", { detail: `The answer ${unfit}.` });
   await turn();
   const text = JSON.stringify(value) ?? "";
   requireFit(Buffer.byteLength(text), tool);
   await turn();
   const { checkOutput } = tool.rules;
-  const faults =
+  const issues =
     checkOutput === undefined
       ? []
       : await schemaIssues(checkOutput, value, { text, tenant: call?.caller.tenant }).catch((cause: unknown) => {
           // The act is done: it must not look as if it could be tried again.
           throw new Problem("output_invalid", { detail: "The answer could not be checked against its schema.", cause });
         });
-  if (faults.length > 0) throw new Problem("output_invalid", { errors: [...faults] });
+  if (issues.length > 0) throw new Problem("output_invalid", { errors: [...issues] });
   await turn();
   const at = isBare ? [ITEMS] : tool.rules.rows?.rows;
   const rows = scope === undefined || at === undefined ? undefined : valueAt(value, at);

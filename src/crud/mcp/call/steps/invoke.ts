@@ -10,11 +10,11 @@ import type { Held } from "./reserve-budget.ts";
 import { createSecretReader } from "#crud/mcp/call/secret-reader.ts";
 import { countKept } from "./filter-output.ts";
 import type { CallParts } from "#crud/mcp/call/tool-call.ts";
-import { absentRow, UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
+import { absentRow, UpstreamError } from "#crud/mcp/call/upstream-error.ts";
 
 export interface Invoked {
   readonly upstream: UpstreamAnswer;
-  readonly secrets: NonNullable<UpstreamFault["secrets"]>;
+  readonly secrets: NonNullable<UpstreamError["secrets"]>;
 }
 
 type InvokeParts = Pick<CallParts, "secrets" | "secretsAudience" | "identity" | "callTimeoutMs" | "stopping" | "now">;
@@ -33,30 +33,30 @@ const passGuard = async ({ tool, scope }: AuthorizedCall, invocation: Invocation
 };
 
 /** The upstream's own word for it, whether or not the system's file has one. */
-const saysAbsent = ({ effect, status, problem }: UpstreamFault): boolean =>
+const saysAbsent = ({ effect, status, problem }: UpstreamError): boolean =>
   effect === "failed" && (status === 404 || status === 410 || problem.code === "not_found");
 
-const asFault = (error: unknown, tool: Tool): UpstreamFault => {
-  if (error instanceof UpstreamFault) return tool.rules.rows !== undefined && saysAbsent(error) ? absentRow() : error;
+const asError = (error: unknown, tool: Tool): UpstreamError => {
+  if (error instanceof UpstreamError) return tool.rules.rows !== undefined && saysAbsent(error) ? absentRow() : error;
   // Refused while the request was made of the arguments.
-  if (error instanceof Problem) return new UpstreamFault(error, "not_sent");
+  if (error instanceof Problem) return new UpstreamError(error, "not_sent");
   return tool.rules.isReadOnly
-    ? new UpstreamFault(new Problem("upstream_error", { cause: error }), "failed")
-    : new UpstreamFault(new Problem("outcome_unknown", { cause: error }), "unknown");
+    ? new UpstreamError(new Problem("upstream_error", { cause: error }), "failed")
+    : new UpstreamError(new Problem("outcome_unknown", { cause: error }), "unknown");
 };
 
-const redactFault = async (fault: UpstreamFault, redact: Redact, used: UpstreamFault["secrets"]): Promise<UpstreamFault> => {
-  const { cause, ...shown } = fault.problem.options;
-  const problem = new Problem(fault.problem.code, { ...(await yielding(redact(shown), createYieldingOfLong())), cause });
-  return new UpstreamFault(problem, fault.effect, {
-    retryAfterMs: fault.retryAfterMs,
-    isFinal: fault.isFinal,
+const redactError = async (failure: UpstreamError, redact: Redact, used: UpstreamError["secrets"]): Promise<UpstreamError> => {
+  const { cause, ...shown } = failure.problem.options;
+  const problem = new Problem(failure.problem.code, { ...(await yielding(redact(shown), createYieldingOfLong())), cause });
+  return new UpstreamError(problem, failure.effect, {
+    retryAfterMs: failure.retryAfterMs,
+    isFinal: failure.isFinal,
     secrets: used,
-    status: fault.status,
+    status: failure.status,
   });
 };
 
-/** Calls the upstream within the deadline. Credentials that come back in any spelling leave as `[redacted]`. Throws `UpstreamFault`. */
+/** Calls the upstream within the deadline. Credentials that come back in any spelling leave as `[redacted]`. Throws `UpstreamError`. */
 export const invokeUpstream = async (decided: AuthorizedCall, held: Held | undefined, parts: InvokeParts): Promise<Invoked> => {
   const { call, tool, given, scope, permit } = decided;
   const secrets = createSecretReader(decided, held, parts);
@@ -84,6 +84,6 @@ export const invokeUpstream = async (decided: AuthorizedCall, held: Held | undef
     const [value, media] = [await yielding(redact(upstream.value), turn), await yielding(redact(upstream.media), turn)];
     return { upstream: { ...upstream, value, media }, secrets: secrets.used() };
   } catch (error) {
-    throw await redactFault(asFault(error, tool), createRedact(secrets.values()), secrets.used());
+    throw await redactError(asError(error, tool), createRedact(secrets.values()), secrets.used());
   }
 };

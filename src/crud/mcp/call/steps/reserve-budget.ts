@@ -2,7 +2,7 @@ import { ask } from "#contract/ask.ts";
 import { asService, type MembershipParts } from "#crud/ask-membership.ts";
 import { release, reserve, reserveRefusals, settle, type Reservation } from "#contract/reservations.ts";
 import { usdFromMicro } from "#contract/ids.ts";
-import { Problem, type Fault } from "#contract/problem.ts";
+import { Problem, type Issue } from "#contract/problem.ts";
 import type { Hop } from "#authn/agent-rule.ts";
 import { prepareSchema } from "#parsing/foreign-schema.ts";
 import { schemaIssues } from "#parsing/schema-issues.ts";
@@ -104,10 +104,10 @@ const releaseLost = async (hold: () => Promise<Reservation>, parts: MembershipPa
   if (held !== undefined) await releaseHeld({ reservationId: held.reservation_id }, parts, correlationId);
 };
 
-const argumentFaults = async (schemas: readonly unknown[], { call, given }: AuthorizedCall): Promise<readonly Fault[]> => {
+const argumentIssues = async (schemas: readonly unknown[], { call, given }: AuthorizedCall): Promise<readonly Issue[]> => {
   try {
     const schemaCaller = { tenant: call.caller.tenant, signal: call.signal };
-    const found: Fault[] = [];
+    const found: Issue[] = [];
     for (const schema of schemas) found.push(...(await schemaIssues(prepareSchema(schema), given.value, schemaCaller)));
     return found;
   } catch (error) {
@@ -121,12 +121,12 @@ const argumentFaults = async (schemas: readonly unknown[], { call, given }: Auth
  * through. Throws `capability_missing`, `overloaded`.
  */
 export const requireAllowed = async (held: Held | undefined, decided: AuthorizedCall): Promise<void> => {
-  const faults = held === undefined ? [] : await argumentFaults(held.argumentSchemas, decided);
-  if (faults.length > 0)
+  const issues = held === undefined ? [] : await argumentIssues(held.argumentSchemas, decided);
+  if (issues.length > 0)
     throw new Problem("capability_missing", {
       detail: "The delegation does not cover these arguments.",
       members: { decision_id: decided.permit.decisionId },
-      errors: faults.slice(0, 50),
+      errors: issues.slice(0, 50),
     });
 };
 

@@ -1,6 +1,6 @@
 import { parseExactJson } from "#contract/exact-numbers.ts";
 import { isObject } from "#contract/is-object.ts";
-import { Problem, type Fault } from "#contract/problem.ts";
+import { Problem, type Issue } from "#contract/problem.ts";
 import type { Place } from "#parsing/schema-rules.ts";
 import { keyedDigest } from "#crud/mcp/digest.ts";
 import { principalOf, type CallParts, type ResolvedCall } from "#crud/mcp/call/tool-call.ts";
@@ -24,16 +24,16 @@ const MAX_BYTES = 262_144;
 const MAX_DEPTH = 32;
 const MAX_VALUES = 10_000;
 
-const freeze = (value: unknown, depth: number, count: { left: number }, faults: Fault[]): void => {
+const freeze = (value: unknown, depth: number, count: { left: number }, issues: Issue[]): void => {
   if (--count.left < 0 || depth > MAX_DEPTH) {
-    if (faults.length === 0)
-      faults.push({ path: "", message: depth > MAX_DEPTH ? `is nested deeper than ${MAX_DEPTH}` : `has more than ${MAX_VALUES} values` });
+    if (issues.length === 0)
+      issues.push({ path: "", message: depth > MAX_DEPTH ? `is nested deeper than ${MAX_DEPTH}` : `has more than ${MAX_VALUES} values` });
     return;
   }
-  if (typeof value === "number" && !Number.isFinite(value)) faults.push({ path: "", message: "has a number beyond a double" });
-  if (typeof value === "string" && !value.isWellFormed()) faults.push({ path: "", message: "has text that is not Unicode" });
+  if (typeof value === "number" && !Number.isFinite(value)) issues.push({ path: "", message: "has a number beyond a double" });
+  if (typeof value === "string" && !value.isWellFormed()) issues.push({ path: "", message: "has text that is not Unicode" });
   if (typeof value !== "object" || value === null) return;
-  for (const item of Object.values(value)) freeze(item, depth + 1, count, faults);
+  for (const item of Object.values(value)) freeze(item, depth + 1, count, issues);
   Object.freeze(value);
 };
 
@@ -56,13 +56,13 @@ const withIntegers = (value: unknown, places: readonly Place[]): unknown => {
 const fitArguments = async (
   value: unknown,
   { call, tool }: ResolvedCall,
-): Promise<{ readonly value: unknown; readonly faults: readonly Fault[] }> => {
+): Promise<{ readonly value: unknown; readonly issues: readonly Issue[] }> => {
   const caller = { tenant: call.caller.tenant, signal: call.signal };
   const integers: Place[] = [];
-  const faults = await tool.checkArguments(value, { ...caller, integers });
-  if (integers.length === 0) return { value, faults };
+  const issues = await tool.checkArguments(value, { ...caller, integers });
+  if (integers.length === 0) return { value, issues };
   const fit = withIntegers(value, integers);
-  return { value: fit, faults: await tool.checkArguments(fit, caller) };
+  return { value: fit, issues: await tool.checkArguments(fit, caller) };
 };
 
 type ArgumentParts = Pick<CallParts, "digestKey" | "answerCursor">;
@@ -84,7 +84,7 @@ const pageOf = ({ call, tool }: ResolvedCall, digest: string, cursor: unknown, {
 
 /**
  * Bounds, schema, freeze, digest; the cursor of a cut answer is no argument: it is neither decided on nor sent. Throws `invalid_arguments`
- * with every fault and no value, `overloaded`.
+ * with every issue and no value, `overloaded`.
  */
 export const parseArguments = async ({ call, tool }: ResolvedCall, parts: ArgumentParts): Promise<ValidatedCall> => {
   const given = call.arguments === undefined ? {} : call.arguments;
@@ -93,13 +93,13 @@ export const parseArguments = async ({ call, tool }: ResolvedCall, parts: Argume
   }
   const isCut = tool.rules.cutsAtBytes !== undefined;
   const sent = isCut ? Object.fromEntries(Object.entries(given).filter(([name]) => name !== "cursor")) : given;
-  const bounds: Fault[] = [];
+  const bounds: Issue[] = [];
   freeze(sent, 0, { left: MAX_VALUES }, bounds);
   if (bounds.length === 0 && Buffer.byteLength(JSON.stringify(sent)) > MAX_BYTES)
     bounds.push({ path: "", message: `is larger than ${MAX_BYTES} bytes` });
-  const { value, faults } = bounds.length > 0 ? { value: sent, faults: bounds } : await fitArguments(sent, { call, tool });
+  const { value, issues } = bounds.length > 0 ? { value: sent, issues: bounds } : await fitArguments(sent, { call, tool });
   freeze(value, 0, { left: MAX_VALUES }, bounds);
-  if (faults.length > 0) throw new Problem("invalid_arguments", { errors: faults });
+  if (issues.length > 0) throw new Problem("invalid_arguments", { errors: issues });
   const digest = keyedDigest(parts.digestKey, value);
   const page = isCut ? { page: pageOf({ call, tool }, digest, given["cursor"], parts) } : {};
   return {

@@ -24,16 +24,16 @@ const statusCodes: ReadonlyMap<number, ProblemCode> = new Map([
   [415, "unsupported_media_type"],
 ]);
 
-interface Fault {
+interface Issue {
   readonly error: { readonly code: number; readonly message: string; readonly data?: unknown };
 }
 
-const isFault = (message: unknown): message is Fault =>
+const isIssue = (message: unknown): message is Issue =>
   isObject(message) && isObject(message["error"]) && typeof message["error"]["code"] === "number";
 
-/** A fault that says which it is and of which request, like every other of Sallyport; what is said already stays. */
+/** An issue that says which it is and of which request, like every other of Sallyport; what is said already stays. */
 const complete = <T>(message: T, correlationId: string, status?: number): T => {
-  if (!isFault(message)) return message;
+  if (!isIssue(message)) return message;
   const { data, code } = message.error;
   const said = isObject(data) ? data : {};
   if (typeof said["code"] === "string") return message;
@@ -41,8 +41,8 @@ const complete = <T>(message: T, correlationId: string, status?: number): T => {
   return { ...message, error: { ...message.error, data: { ...said, code: own, correlation_id: correlationId } } };
 };
 
-/** Completes the faults that a server answers by itself, on their way out. */
-export const completeFaults = (transport: Transport, correlationId: () => string): void => {
+/** Completes the issues that a server answers by itself, on their way out. */
+export const completeIssues = (transport: Transport, correlationId: () => string): void => {
   const send = transport.send.bind(transport);
   transport.send = (message: JSONRPCMessage, options) => send(complete(message, correlationId()), options);
 };

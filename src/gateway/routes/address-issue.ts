@@ -10,7 +10,7 @@ const metadataNames: ReadonlySet<string> = new Set(["metadata", "metadata.google
  * What is wrong with the address of an upstream, or `undefined`: only http or https, no user, query or fragment, no
  * link-local, metadata or integer-form address. Names are not resolved: an upstream's name is the operator's word.
  */
-export const addressFault = (text: string): string | undefined => {
+export const addressIssue = (text: string): string | undefined => {
   if (!URL.canParse(text)) return "is not a URL";
   const url = new URL(text);
   if (url.protocol !== "http:" && url.protocol !== "https:") return "must be http or https";

@@ -1,8 +1,8 @@
 import { Problem } from "#contract/problem.ts";
 
 /** What the database said of a statement: SQLSTATE and what it names. Its detail is left out, for it may quote values. */
-export class SqlFault extends Error {
-  override readonly name = "SqlFault";
+export class SqlError extends Error {
+  override readonly name = "SqlError";
   /** SQLSTATE, e.g. `23505`. */
   readonly code: string;
   readonly constraint: string | undefined;
@@ -10,18 +10,18 @@ export class SqlFault extends Error {
   /** Name of the statement that failed. */
   readonly statement: string | undefined;
 
-  constructor(fault: { code: string; message: string; constraint?: string | undefined; table?: string | undefined }, statement?: string) {
-    super(statement === undefined ? fault.message : `${statement}: ${fault.message}`);
-    this.code = fault.code;
-    this.constraint = fault.constraint;
-    this.table = fault.table;
+  constructor(failure: { code: string; message: string; constraint?: string | undefined; table?: string | undefined }, statement?: string) {
+    super(statement === undefined ? failure.message : `${statement}: ${failure.message}`);
+    this.code = failure.code;
+    this.constraint = failure.constraint;
+    this.table = failure.table;
     this.statement = statement;
   }
 }
 
 /** True for a fault with this SQLSTATE and, if given, of this constraint. */
-export const isSqlFault = (error: unknown, code: string, constraint?: string): error is SqlFault =>
-  error instanceof SqlFault && error.code === code && (constraint === undefined || error.constraint === constraint);
+export const isSqlError = (error: unknown, code: string, constraint?: string): error is SqlError =>
+  error instanceof SqlError && error.code === code && (constraint === undefined || error.constraint === constraint);
 
 export const storeUnavailable = (cause: unknown): Problem => new Problem("store_unavailable", { cause, headers: { "retry-after": "5" } });
 
@@ -30,10 +30,10 @@ export const isUnavailable = (code: string): boolean =>
   /^(?:08|53|58|57P)/.test(code) || code === "57014" || code === "25006" || code === "25P03" || code === "55P03";
 
 /** The database broke a statement off because it took too long. */
-export const isTimedOut = (error: unknown): boolean => error instanceof Problem && isSqlFault(error.options.cause, "57014");
+export const isTimedOut = (error: unknown): boolean => error instanceof Problem && isSqlError(error.options.cause, "57014");
 
 /** A prepared statement no longer fits its tables (0A000) or its connection does not know it (26000): prepared anew, it works. */
-export const isStalePlan = (error: unknown): boolean => error instanceof SqlFault && (error.code === "0A000" || error.code === "26000");
+export const isStalePlan = (error: unknown): boolean => error instanceof SqlError && (error.code === "0A000" || error.code === "26000");
 
 /** The driver's own words for an answer that it waited for in vain. */
 export const isLateAnswer = (error: unknown): boolean => error instanceof Error && error.message === "Query read timeout";

@@ -2,7 +2,7 @@ import { canonicalise } from "#gateway/model/canonical-path.ts";
 import { readsBody } from "./authz-mapping.ts";
 import type { RoutePattern } from "./route-pattern.ts";
 import { namesIn } from "./route-pattern.ts";
-import type { RouteService, AddFault } from "./route-service.ts";
+import type { RouteService, AddIssue } from "./route-service.ts";
 import { hasPlaceholder } from "./placeholders.ts";
 import type { RowShape } from "./route-row.ts";
 
@@ -26,13 +26,13 @@ export interface RowContext {
   readonly internalAudiences: readonly string[];
   /** True: the path lies under one that the gateway serves by itself. */
   readonly isBuiltIn: boolean;
-  readonly add: AddFault;
+  readonly add: AddIssue;
 }
 
 /** What a forward-auth row cannot have: it sends nothing anywhere and reads no body. */
 const notForwarded = ["target_service", "internal", "upstream_path", "token_policy"] as const;
 
-const forwardFaults = ({ row, publicHosts, add }: RowContext): void => {
+const forwardIssues = ({ row, publicHosts, add }: RowContext): void => {
   for (const key of notForwarded) if (row[key] !== undefined) add([key], "a forward-auth row (hosts) has none");
   for (const key of ["preserve_path", "streaming", "delete_body"] as const) if (row[key]) add([key], "a forward-auth row (hosts) has none");
   if (row.auth === "bearer") add(["auth"], "a forward-auth row has session or none");
@@ -46,7 +46,7 @@ const forwardFaults = ({ row, publicHosts, add }: RowContext): void => {
 };
 
 /** An upstream path must come out of the canonicaliser as it went in, whatever is captured. */
-const upstreamPathFault = (text: string): string | undefined => {
+const upstreamPathIssue = (text: string): string | undefined => {
   if (!text.startsWith("/")) return "must begin with /";
   const sample = text.replace(/\{[^{}]*\}/g, "x");
   try {
@@ -57,10 +57,10 @@ const upstreamPathFault = (text: string): string | undefined => {
   }
 };
 
-const targetFaults = (context: RowContext): void => {
+const targetIssues = (context: RowContext): void => {
   const { row, pattern, handlers, add } = context;
   if (row.hosts !== undefined) {
-    forwardFaults(context);
+    forwardIssues(context);
     return;
   }
   if (row.target_service === undefined) {
@@ -78,8 +78,8 @@ const targetFaults = (context: RowContext): void => {
   if (!context.isKnownService) add(["target_service"], "is not a key of services");
   if ((row.upstream_path !== undefined) === row.preserve_path) add([], "needs exactly one of upstream_path and preserve_path");
   if (row.upstream_path !== undefined) {
-    const fault = upstreamPathFault(row.upstream_path);
-    if (fault !== undefined) add(["upstream_path"], fault);
+    const issue = upstreamPathIssue(row.upstream_path);
+    if (issue !== undefined) add(["upstream_path"], issue);
     for (const name of namesIn(row.upstream_path))
       if (pattern?.names.has(name) === false) add(["upstream_path"], `{${name}} is not captured by the path`);
   }
@@ -136,13 +136,13 @@ const policyFaults = (context: RowContext): void => {
 };
 
 /** Every rule that one row can break by itself. */
-export const rowFaults = (context: RowContext): void => {
+export const rowIssues = (context: RowContext): void => {
   const { row, bad, isBuiltIn, add } = context;
   const areGood = (...words: readonly (keyof RowShape)[]): boolean => words.every((word) => !bad.has(word));
   for (const at of placesOf(row, [])) add(at, "placeholders are not allowed here");
   if (isBuiltIn) add(["path"], "lies under a path that the gateway serves by itself");
   const forwarded: readonly (keyof RowShape)[] = row.hosts === undefined ? [] : ["auth", "csrf", "authz_map", "token_policy", "streaming"];
-  if (areGood("hosts", "target_service", "internal", "upstream_path", "preserve_path", ...forwarded)) targetFaults(context);
+  if (areGood("hosts", "target_service", "internal", "upstream_path", "preserve_path", ...forwarded)) targetIssues(context);
   if (areGood("auth", "authz", "authz_map", "methods", "bearer", "cors_origins", "rate", "csrf", "hosts")) credentialFaults(context);
   if (areGood("auth", "token_policy", "bearer", "target_service", "hosts")) policyFaults(context);
   if (!areGood("streaming", "auth", "methods", "target_service", "delete_body")) return;

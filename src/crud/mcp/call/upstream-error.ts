@@ -8,8 +8,8 @@ export type Effect = "not_sent" | "failed" | "done" | "unknown";
 
 type UsedSecrets = readonly Readonly<Record<string, unknown>>[];
 
-export class UpstreamFault extends Error {
-  override readonly name = "UpstreamFault";
+export class UpstreamError extends Error {
+  override readonly name = "UpstreamError";
   readonly problem: Problem;
   readonly effect: Effect;
   readonly status: number | undefined;
@@ -50,10 +50,10 @@ export class FailedCall extends Problem {
   /** The record of the call could not be closed yet. */
   readonly isAuditPending: boolean;
 
-  constructor(problem: Problem, fault: UpstreamFault, closed: { readonly costMicro: bigint; readonly isAuditPending: boolean }) {
+  constructor(problem: Problem, failure: UpstreamError, closed: { readonly costMicro: bigint; readonly isAuditPending: boolean }) {
     super(problem.code, problem.options);
-    this.upstreamStatus = fault.status;
-    this.isRetryable = !fault.isFinal && (fault.effect === "not_sent" || fault.effect === "failed");
+    this.upstreamStatus = failure.status;
+    this.isRetryable = !failure.isFinal && (failure.effect === "not_sent" || failure.effect === "failed");
     this.costMicro = closed.costMicro;
     this.isAuditPending = closed.isAuditPending;
   }
@@ -63,4 +63,4 @@ export class FailedCall extends Problem {
  * What is heard of a row that is not there, and of one that is another's: the same answer at the same price, with no status of
  * the upstream on record, or either would tell which of the two it was.
  */
-export const absentRow = (): UpstreamFault => new UpstreamFault(new Problem("not_found"), "failed", { isFinal: true });
+export const absentRow = (): UpstreamError => new UpstreamError(new Problem("not_found"), "failed", { isFinal: true });

@@ -3,36 +3,36 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import type { Fault } from "#contract/problem.ts";
+import type { Issue } from "#contract/problem.ts";
 import { isBuiltInPath } from "#gateway/steps/built-in-path.ts";
-import { StartFaults } from "#contract/start-faults.ts";
+import { StartIssues } from "#contract/start-issues.ts";
 import { loadRoutes } from "./load-routes.ts";
 import { schemaActions } from "#pdp/bundle/schema-actions.ts";
 
 const variables = { CRUD_SERVICE_URL: "http://localhost:8083", CRUD_AUDIENCE: "http://localhost:8083" };
 
 interface Read {
-  readonly faults: readonly Fault[];
-  readonly warnings: readonly Fault[];
+  readonly issues: readonly Issue[];
+  readonly warnings: readonly Issue[];
 }
 
 const read = async (t: TestContext, routes: string, pdp = "{}\n"): Promise<Read> => {
-  const folder = await mkdtemp(join(tmpdir(), "route-faults-"));
+  const folder = await mkdtemp(join(tmpdir(), "route-issues-"));
   t.after(() => rm(folder, { recursive: true }));
   const [routesFile, pdpConfigFile] = [join(folder, "routes.yaml"), join(folder, "pdp.yaml")];
   await Promise.all([writeFile(routesFile, routes), writeFile(pdpConfigFile, pdp)]);
   const files = { routesFile, pdpConfigFile, variables, handlers: ["one.handler"], internalAudiences: ["http://localhost:8083"] };
   try {
     const { warnings } = await loadRoutes({ ...files, publicHosts: new Set(["localhost:8080"]), isBuiltIn: isBuiltInPath, schemaActions });
-    return { faults: [], warnings };
+    return { issues: [], warnings };
   } catch (error) {
-    if (!(error instanceof StartFaults)) throw error;
-    return { faults: error.faults, warnings: [] };
+    if (!(error instanceof StartIssues)) throw error;
+    return { issues: error.issues, warnings: [] };
   }
 };
 
 /** `file:line:column path message`, the file by its name alone. */
-const lineOf = ({ file, line, column, path, message }: Fault): string =>
+const lineOf = ({ file, line, column, path, message }: Issue): string =>
   `${file?.slice(file.lastIndexOf("/") + 1)}:${line}:${column} ${path} ${message}`;
 
 const head = `version: 1
@@ -317,19 +317,19 @@ const cases: readonly Case[] = [
 ];
 
 for (const { what, members, path, message } of cases)
-  test(`a row with ${what} is a fault at its place`, async (t) => {
+  test(`a row with ${what} is an issue at its place`, async (t) => {
     const text = head + rowOf(members);
-    const { faults } = await read(t, text);
-    const found = faults.filter((fault) => fault.path === `/routes/0${path}` && message.test(fault.message));
-    assert.equal(found.length, 1, faults.map(lineOf).join("\n"));
-    const [fault] = found;
-    assert.match(String(fault?.file), /routes\.yaml$/);
+    const { issues } = await read(t, text);
+    const found = issues.filter((issue) => issue.path === `/routes/0${path}` && message.test(issue.message));
+    assert.equal(found.length, 1, issues.map(lineOf).join("\n"));
+    const [issue] = found;
+    assert.match(String(issue?.file), /routes\.yaml$/);
     // The place is on the line of the member, behind its name where it has a value; of a missing one, on the row.
     const member = path.split("/")[1] ?? "";
     const lines = text.split("\n");
     const at = lines.findIndex((line) => line.trim().startsWith(`${member}:`) || line.trim().startsWith(`- ${member}:`));
-    assert.equal(fault?.line, member === "" || at === -1 ? 5 : at + 1, found.map(lineOf).join());
-    assert.ok((fault?.column ?? 0) >= 5);
+    assert.equal(issue?.line, member === "" || at === -1 ? 5 : at + 1, found.map(lineOf).join());
+    assert.ok((issue?.column ?? 0) >= 5);
   });
 
 const serviceCases: readonly (readonly [what: string, service: string, path: string, message: RegExp])[] = [
@@ -348,17 +348,17 @@ const serviceCases: readonly (readonly [what: string, service: string, path: str
   ["an unknown member", "{ base_urls: [http://h], port: 5 }", "/port", /not known here/],
 ];
 for (const [what, service, path, message] of serviceCases)
-  test(`a service with ${what} is a fault at its place`, async (t) => {
+  test(`a service with ${what} is an issue at its place`, async (t) => {
     const text = `version: 1\nservices:\n  far: ${service}\nroutes: []\n`;
-    const { faults } = await read(t, text);
-    const found = faults.filter((fault) => fault.path === `/services/far${path}` && message.test(fault.message));
-    assert.equal(found.length, 1, faults.map(lineOf).join("\n"));
+    const { issues } = await read(t, text);
+    const found = issues.filter((issue) => issue.path === `/services/far${path}` && message.test(issue.message));
+    assert.equal(found.length, 1, issues.map(lineOf).join("\n"));
     assert.equal(found[0]?.line, 3);
     const name = path.split("/")[1];
     assert.ok((found[0]?.column ?? 0) >= (name === undefined ? 8 : `  far: ${service}`.indexOf(name) + 1), found.map(lineOf).join());
   });
 
-const fileCases: readonly (readonly [what: string, text: string, fault: RegExp])[] = [
+const fileCases: readonly (readonly [what: string, text: string, issue: RegExp])[] = [
   ["another version", "version: 2\nroutes: []\n", /^routes\.yaml:1:10 \/version must be 1$/],
   ["no rows", "version: 1\n", /^routes\.yaml:1:1 \/routes /],
   ["an unknown part", "version: 1\nroutes: []\nrows: []\n", /^routes\.yaml:3:1 \/rows is not known here$/],
@@ -381,12 +381,12 @@ const fileCases: readonly (readonly [what: string, text: string, fault: RegExp])
   ["an anchor", "version: 1\nroutes: &a []\n", /^routes\.yaml:2:\d+ +anchors are not allowed$/],
   ["what is no YAML", "version: 1\nroutes: [\n", /^routes\.yaml:\d+:\d+ /],
 ];
-for (const [what, text, fault] of fileCases)
-  test(`a file with ${what} is a fault at its place`, async (t) => {
-    const { faults } = await read(t, text);
+for (const [what, text, issue] of fileCases)
+  test(`a file with ${what} is an issue at its place`, async (t) => {
+    const { issues } = await read(t, text);
     assert.ok(
-      faults.map(lineOf).some((line) => fault.test(line)),
-      faults.map(lineOf).join("\n"),
+      issues.map(lineOf).some((line) => issue.test(line)),
+      issues.map(lineOf).join("\n"),
     );
   });
 
@@ -395,16 +395,16 @@ test("rows of overlapping hosts clash; a session and a bearer row of one path ar
   const served = "target_service: crud, preserve_path: true, authz: none";
   const hosted = (hosts: string) => `hosts: [${hosts}], auth: session, authz: none`;
   const sound = `${head}${row("a", `${served}, auth: session`)}${row("b", `${served}, auth: bearer`)}${row("c", hosted('"localhost:8080"'))}`;
-  assert.deepEqual((await read(t, sound)).faults, []);
+  assert.deepEqual((await read(t, sound)).issues, []);
   const clashing = `${sound}${row("d", `${served}, auth: none`)}${row("e", hosted('"localhost:8080"'))}`;
-  assert.deepEqual((await read(t, clashing)).faults.map(lineOf), [
+  assert.deepEqual((await read(t, clashing)).issues.map(lineOf), [
     "routes.yaml:6:20 /routes/1/path row b: serves GET of the same paths as row a",
     "routes.yaml:8:20 /routes/3/path row d: serves GET of the same paths as row a",
     "routes.yaml:9:20 /routes/4/path row e: serves GET of the same paths as row c",
   ]);
 });
 
-test("a faulty row, service or mapping hides no fault of the others", async (t) => {
+test("a faulty row, service or mapping hides no issue of the others", async (t) => {
   const text = `version: 3
 services:
   crud: { base_urls: ["http://u:p@h"], colour: red }
@@ -414,8 +414,8 @@ routes:
   - { id: b, path: /auth/b, target_service: crud, preserve_path: true, methods: [GET], auth: session, authz: none }
   - { id: b, path: /c, target_service: away, upstream_path: "/{x}", methods: [GET], auth: session, authz: pdp }
 `;
-  const { faults } = await read(t, text, 'endpoint_map:\n  "/c": { GET: { resource: pages, action: burn } }\n  "/d/*/e": {}\nwhat: 1\n');
-  assert.deepEqual(faults.map(lineOf).toSorted(), [
+  const { issues } = await read(t, text, 'endpoint_map:\n  "/c": { GET: { resource: pages, action: burn } }\n  "/d/*/e": {}\nwhat: 1\n');
+  assert.deepEqual(issues.map(lineOf).toSorted(), [
     "pdp.yaml:2:16 /endpoint_map/~1c/GET row b: pages/burn is not a pair that the decision point knows",
     "pdp.yaml:3:13 /endpoint_map/~1d~1*~1e may have * only as its whole last segment and {name} only as a whole segment",
     "pdp.yaml:4:1 /what is not known here",
@@ -430,7 +430,7 @@ routes:
   ]);
 });
 
-test("a faulty word of a row hides no fault of its others, and brings none that is not there", async (t) => {
+test("a faulty word of a row hides no issue of its others, and brings none that is not there", async (t) => {
   const text = `version: 1
 services:
   crud: { base_urls: ["http://localhost:9"] }
@@ -442,8 +442,8 @@ routes:
   - { id: e, path: /e, target_service: crud, preserve_path: true, methods: [POST], auth: 1, authz: pdp, rate: session, authz_map: { POST: { resource: pages, action: view } } }
   - { id: f, target_service: crud, upstream_path: "/{z}", methods: [GET], auth: session, authz: none }
 `;
-  const { faults } = await read(t, text);
-  assert.deepEqual(faults.map(({ path, message }) => `${path} ${message}`).toSorted(), [
+  const { issues } = await read(t, text);
+  assert.deepEqual(issues.map(({ path, message }) => `${path} ${message}`).toSorted(), [
     "/routes/1 row a: needs exactly one of upstream_path and preserve_path",
     "/routes/1/auth row a: must be session, bearer or none",
     "/routes/1/authz row a: must be none or pdp",
@@ -464,13 +464,13 @@ test("what serves, though it is likely a mistake, is warned about", async (t) =>
   const bearer = rowOf({ auth: "bearer", cors_origins: "[https://a.example]" });
   const mapped = rowOf({ id: "b", path: '"/b/{x}"', authz: "pdp", methods: "[GET, POST]" });
   const pdp = 'validation_strict: false\nendpoint_map:\n  "/b/{x}": { GET: { resource: pages, action: view, id_from: "{x}" } }\n';
-  const { faults, warnings } = await read(t, head + bearer + mapped, pdp);
-  assert.deepEqual(faults, []);
+  const { issues, warnings } = await read(t, head + bearer + mapped, pdp);
+  assert.deepEqual(issues, []);
   assert.deepEqual(warnings.map(lineOf), [
     "routes.yaml:9:14 /routes/0/methods row a: has cors_origins without OPTIONS: a browser asks first, and is refused",
     "pdp.yaml:3:20 /endpoint_map/~1b~1{x}/GET maps row b; prefer its authz_map",
     "routes.yaml:17:14 /routes/1/methods row b: no decision is mapped for POST",
   ]);
   const strict = await read(t, head + bearer + mapped, pdp.replace("false", "true"));
-  assert.deepEqual(strict.faults.map(lineOf), ["routes.yaml:17:14 /routes/1/methods row b: no decision is mapped for POST"]);
+  assert.deepEqual(strict.issues.map(lineOf), ["routes.yaml:17:14 /routes/1/methods row b: no decision is mapped for POST"]);
 });

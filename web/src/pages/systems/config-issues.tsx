@@ -1,5 +1,5 @@
 import type { ReactElement } from "react";
-import type { ConfigFault } from "../../api/systems.ts";
+import type { ConfigIssue } from "../../api/systems.ts";
 import { words } from "../../strings/en.ts";
 import { systemWords } from "../../strings/systems.ts";
 import { Foreign } from "../../ui/foreign.tsx";
@@ -7,23 +7,23 @@ import type { Mark } from "../../ui/source-editor.tsx";
 
 const text = systemWords.report;
 
-/** Where in the editor a fault is; of a file that the document refers to nowhere. */
-export const markOf = ({ line, column }: ConfigFault): Mark | undefined => (line === undefined ? undefined : { line, column });
+/** Where in the editor an issue is; of a file that the document refers to nowhere. */
+export const markOf = ({ line, column }: ConfigIssue): Mark | undefined => (line === undefined ? undefined : { line, column });
 
-/** Faults of a document. With `onGo` each leads to its line. */
-export const ConfigFaults = ({
-  faults,
+/** Issues of a document. With `onGo` each leads to its line. */
+export const ConfigIssues = ({
+  issues,
   onGo,
 }: {
-  readonly faults: readonly ConfigFault[];
+  readonly issues: readonly ConfigIssue[];
   readonly onGo?: (mark: Mark) => void;
 }): ReactElement => (
-  <ul className="sp-fault-list">
-    {faults.map((fault, at) => {
-      const mark = markOf(fault);
-      const place = mark === undefined ? fault.path : text.at(mark.line, mark.column);
+  <ul className="sp-issue-list">
+    {issues.map((issue, at) => {
+      const mark = markOf(issue);
+      const place = mark === undefined ? issue.path : text.at(mark.line, mark.column);
       return (
-        <li key={`${at} ${fault.path}`}>
+        <li key={`${at} ${issue.path}`}>
           {mark === undefined || onGo === undefined ? (
             <Foreign text={place} isCode />
           ) : (
@@ -31,11 +31,11 @@ export const ConfigFaults = ({
               {place}
             </button>
           )}{" "}
-          <Foreign text={fault.message} />
-          {fault.hint === undefined ? null : (
+          <Foreign text={issue.message} />
+          {issue.hint === undefined ? null : (
             <div className="sp-small sp-dim">
               {words.common.named(text.hint)}
-              <Foreign text={fault.hint} />
+              <Foreign text={issue.hint} />
             </div>
           )}
         </li>

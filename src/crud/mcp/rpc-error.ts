@@ -28,7 +28,7 @@ export const errorData = (problem: Problem, correlationId: string): RpcErrorData
     code: problem.code,
     correlation_id: correlationId,
     retry_after_s: seconds,
-    ...(problem.options.errors === undefined ? {} : { errors: problem.options.errors.map((fault) => ({ ...fault })) }),
+    ...(problem.options.errors === undefined ? {} : { errors: problem.options.errors.map((issue) => ({ ...issue })) }),
   };
 };
 

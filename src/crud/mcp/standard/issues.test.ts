@@ -24,7 +24,7 @@ interface Ask {
   readonly body: string;
 }
 
-const faults: readonly (readonly [what: string, ask: Ask, code: string])[] = [
+const issues: readonly (readonly [what: string, ask: Ask, code: string])[] = [
   ["a body that is no JSON", { body: "{" }, "body_unreadable"],
   ["a member twice", { body: '{"jsonrpc":"2.0","jsonrpc":"2.0"}' }, "body_unreadable"],
   ["a batch", { body: "[]" }, "invalid_request"],
@@ -66,7 +66,7 @@ const faults: readonly (readonly [what: string, ask: Ask, code: string])[] = [
   ["another cursor", { body: call("tools/list", { cursor: "x" }) }, "invalid_cursor"],
 ];
 
-describe("every fault at /mcp says its code and the request that it is of", () => {
+describe("every issue at /mcp says its code and the request that it is of", () => {
   let instance: CrudInstance;
   let listening: Listening;
   let url: string;
@@ -93,7 +93,7 @@ describe("every fault at /mcp says its code and the request that it is of", () =
     return { response, message: JSON.parse(frame ?? text) as { error?: { code: number; data?: Record<string, unknown> } } };
   };
 
-  for (const [what, ask, code] of faults)
+  for (const [what, ask, code] of issues)
     test(`${what} is ${code}`, async () => {
       const { response, message } = await send(ask);
       assert.deepEqual([message.error?.data?.["code"], message.error?.data?.["correlation_id"]], [code, "c-7"], JSON.stringify(message));

@@ -28,14 +28,14 @@ const groups = many(12, (at) => group(`group:${at}`));
 const crowd = many(700, (at) => person(`person:${at}`));
 const crowded = many(700, (at) => member(`person:${at}`, "group:1"));
 
-export interface ImportFault {
+export interface ImportError {
   readonly what: string;
   readonly lines: readonly object[];
   readonly line: number;
   readonly path: string;
   readonly code: string;
 }
-export const importFaults: readonly ImportFault[] = [
+export const importIssues: readonly ImportError[] = [
   {
     what: "the line that closes a ring",
     lines: [

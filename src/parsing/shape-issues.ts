@@ -1,6 +1,6 @@
 import type { z } from "zod";
-import type { Fault } from "#contract/problem.ts";
-import { missesOf } from "#contract/shape-faults.ts";
+import type { Issue } from "#contract/problem.ts";
+import { missesOf } from "#contract/shape-issues.ts";
 import { knownMembers } from "./known-members.ts";
 import { nearestWord } from "./nearest-word.ts";
 import type { YamlDocument } from "./yaml-document.ts";
@@ -12,11 +12,11 @@ const MAX_ISSUES = 1000;
  * Every way in which a document's value, or the part of it at `under`, misses its shape, each at its place in the file. For an unknown
  * member the nearest that the `shape` knows at its place is the hint, for a value the nearest of those that it may be.
  */
-export const shapeFaults = (
+export const shapeIssues = (
   document: YamlDocument,
   error: z.ZodError,
   { under = [], shape }: { readonly under?: readonly PropertyKey[]; readonly shape?: z.ZodType } = {},
-): Fault[] =>
+): Issue[] =>
   missesOf({ issues: error.issues.flatMap(insideUnion) })
     .slice(0, MAX_ISSUES)
     .map(({ path, message, isKey, values }) => {
@@ -28,7 +28,7 @@ export const shapeFaults = (
         : typeof found === "string"
           ? nearestWord(found, values ?? [])
           : undefined;
-      return document.fault(place, values === undefined ? message : `must be ${values.length > 1 ? "one of " : ""}${values.join(", ")}`, {
+      return document.issue(place, values === undefined ? message : `must be ${values.length > 1 ? "one of " : ""}${values.join(", ")}`, {
         ...(isKey ? { code: "unknown", onKey: true } : {}),
         ...(hint === undefined ? {} : { hint: `did you mean ${hint}?` }),
       });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { addressFault } from "./address-fault.ts";
+import { addressIssue } from "./address-issue.ts";
 
 for (const good of [
   "http://localhost:8083",
@@ -9,7 +9,7 @@ for (const good of [
   "http://[::1]:8083",
   "http://127.0.0.1:8090/",
 ])
-  test(`${good} is an upstream's address`, () => assert.equal(addressFault(good), undefined));
+  test(`${good} is an upstream's address`, () => assert.equal(addressIssue(good), undefined));
 
 for (const bad of [
   "crud:8083",
@@ -34,4 +34,4 @@ for (const bad of [
   "http://metadata.google.internal/",
   "http://METADATA.google.internal./",
 ])
-  test(`${bad} is refused`, () => assert.notEqual(addressFault(bad), undefined));
+  test(`${bad} is refused`, () => assert.notEqual(addressIssue(bad), undefined));

@@ -41,7 +41,7 @@ const absent: ReadonlySet<ProblemCode> = new Set([
 ]);
 
 /** Whether what was thrown is the upstream's own failing: not the client's leaving or hurry, nor our want of places. */
-export const isUpstreamFault = (error: unknown): boolean =>
+export const isUpstreamError = (error: unknown): boolean =>
   error instanceof Problem && absent.has(error.code) && error.options.cause !== hurried && error.options.cause !== saturated;
 
 /** A server before the upstream says that nobody answers there. Services of Sallyport say so of others, and are there. */

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { shownPointer } from "./json-pointer.ts";
-import type { Fault } from "./problem.ts";
+import type { Issue } from "./problem.ts";
 
 /** As a shape reports it: a `ZodError`, or one that a check of our own put together. */
 interface Missed {
@@ -45,11 +45,11 @@ export const missesOf = (error: Missed): readonly Miss[] =>
     ];
   });
 
-const faultAt = (path: string, { message, isKey }: Miss): Fault => ({ path, message, ...(isKey ? { code: "unknown" } : {}) });
+const issueAt = (path: string, { message, isKey }: Miss): Issue => ({ path, message, ...(isKey ? { code: "unknown" } : {}) });
 
 /** What is wrong with a body, or with the part of it at `under`: by JSON Pointer. */
-export const faultsOf = (error: Missed, under: readonly PropertyKey[] = []): Fault[] =>
-  missesOf(error).map((miss) => faultAt(placeOf([...under, ...miss.path]), miss));
+export const issuesOf = (error: Missed, under: readonly PropertyKey[] = []): Issue[] =>
+  missesOf(error).map((miss) => issueAt(placeOf([...under, ...miss.path]), miss));
 
 /** What is wrong with a query: by name, `query.limit`. */
-export const queryFaultsOf = (error: Missed): Fault[] => missesOf(error).map((miss) => faultAt(["query", ...miss.path].join("."), miss));
+export const queryIssuesOf = (error: Missed): Issue[] => missesOf(error).map((miss) => issueAt(["query", ...miss.path].join("."), miss));
