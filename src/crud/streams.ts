@@ -8,6 +8,7 @@ import type { Authenticate } from "#authn/authenticate.ts";
 import { createStreamShare } from "#authn/stream-share.ts";
 import { activityResponse } from "#events/activity.ts";
 import type { References } from "#events/audit/references.ts";
+import { createConfigWatch, rightKinds } from "#events/config-watch.ts";
 import type { LiveBus } from "#events/live-bus.ts";
 import { streamResponse } from "#events/stream.ts";
 import { watchConfigs } from "./configs/watch-configs.ts";
@@ -15,6 +16,7 @@ import type { ConfigStore } from "./configs/config-store.ts";
 import { correlationIdOf } from "#http/correlation-id.ts";
 import type { Router } from "#http/serve.ts";
 import type { EvaluationQuery, PdpClient } from "#pdp-client/pdp-client.ts";
+import type { Log } from "#telemetry/log.ts";
 import type { Database } from "#store/database.ts";
 import type { MembershipParts } from "./ask-membership.ts";
 import { readSubject } from "./ui-config.ts";
@@ -27,6 +29,7 @@ export interface StreamsParts extends MembershipParts {
   readonly store: ConfigStore;
   readonly references: References;
   readonly stopping: AbortSignal;
+  readonly log: Log;
   readonly now: () => Date;
 }
 
@@ -74,6 +77,7 @@ export const serveStreams = (router: Router<Caller>, parts: StreamsParts): void 
   const seesAll = (caller: Caller, correlationId: string, context: Readonly<Record<string, true>>): Promise<boolean> =>
     isPermitted(caller, { type: "activity", action: "view_all", context }, correlationId);
 
+  const rightChanges = createConfigWatch({ bus: parts.bus, kinds: rightKinds, log: parts.log });
   const enter = async (request: Request, action: "config" | "workflow" | "activity", what: typeof shape) => {
     const correlationId = correlationIdOf(request.headers.get("x-correlation-id"));
     const caller = await parts.authenticate(request, what);
@@ -96,6 +100,7 @@ export const serveStreams = (router: Router<Caller>, parts: StreamsParts): void 
       subject: caller.sub,
       seesAll: all,
       recheck,
+      rightChanges,
       endsInMs: endsInMs(caller, parts.now()),
       lastEventId: request.headers.get("last-event-id") ?? url.searchParams.get("last_event_id") ?? undefined,
       signal: AbortSignal.any([request.signal, parts.stopping]),

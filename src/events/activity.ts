@@ -6,7 +6,7 @@ import type { StreamEvent } from "./stream-source.ts";
 
 export interface ActivityOptions extends Pick<
   StreamOptions,
-  "bus" | "tenant" | "seesAll" | "lastEventId" | "signal" | "recheck" | "ended" | "bookmarkMs"
+  "bus" | "tenant" | "seesAll" | "lastEventId" | "signal" | "recheck" | "rightChanges" | "ended" | "bookmarkMs"
 > {
   readonly database: Database;
   readonly references: References;

@@ -1,6 +1,9 @@
 import type { LiveBus } from "./live-bus.ts";
 import type { Log } from "#telemetry/log.ts";
 
+/** Kinds of events that change who may read a stream. */
+export const rightKinds: ReadonlySet<string> = new Set(["policy", "graph", "delegation", "session"]);
+
 export type ConfigWatch = ReturnType<typeof createConfigWatch>;
 
 /**

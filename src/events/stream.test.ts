@@ -2,10 +2,12 @@ import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createSseParser, type SsePart } from "#http/sse.ts";
 import type { Database } from "#store/database.ts";
+import { silentLog } from "#telemetry/log.ts";
 import { Problem } from "#contract/problem.ts";
 import { forEachDatabase } from "#testing/database.ts";
 import { testEvents } from "#testing/events.ts";
 import type { Change } from "./change.ts";
+import { createConfigWatch, rightKinds } from "./config-watch.ts";
 import type { EventDraft } from "./event-draft.ts";
 import type { LiveBus } from "./live-bus.ts";
 import { streamResponse, type StreamOptions } from "./stream.ts";
@@ -260,7 +262,7 @@ forEachDatabase("control frames of the workflow stream are its default messages"
 });
 
 forEachDatabase(
-  "a reader who may no longer read is told and let go: in time, and at once when policy or sessions change",
+  "a reader who may no longer read is told and let go: in time, and within a second of a change of rights",
   ["events"],
   async (t, database) => {
     const { bus, change } = await testEvents(t, database);
@@ -270,14 +272,27 @@ forEachDatabase(
       return may;
     };
     const byTime = await open(bus, { recheck, recheckMs: 50 });
-    const byEvent = await open(bus, { recheck });
-    await until(() => byTime.messages().length === 1 && byEvent.messages().length === 1);
-    await tell(change, 1, { kind: "policy", type: "policy.changed" });
-    await until(() => last(byEvent)?.event === "policy");
+    const rightChanges = createConfigWatch({ bus, kinds: rightKinds, log: silentLog });
     may = false;
-    await tell(change, 2, { kind: "session", type: "session.changed" });
-    await Promise.all([byTime.done, byEvent.done]);
-    for (const reader of [byTime, byEvent]) {
+    // Whatever it reads: rights change on the stream of configuration. Each reader is of a tenant of its own.
+    const byEvent = [...rightKinds].map(async (kind, n) => {
+      const tenant = `tenant:t${n}`;
+      const asked = Promise.withResolvers<void>();
+      let mayStill = true;
+      const ask = async (): Promise<boolean> => {
+        asked.resolve();
+        return mayStill;
+      };
+      const reader = await open(bus, { recheck: ask, rightChanges, stream: "secret", tenant });
+      await asked.promise;
+      mayStill = false;
+      await tell(change, n, { kind, type: `${kind}.moved`, tenant });
+      await reader.done;
+      return reader;
+    });
+    const readers = [byTime, ...(await Promise.all(byEvent))];
+    await byTime.done;
+    for (const reader of readers) {
       assert.equal(last(reader)?.event, "bye");
       assert.equal(last(reader)?.data["reason"], "revoked");
       assert.ok(Number(last(reader)?.data["retry_ms"]) >= 2_000);

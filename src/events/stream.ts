@@ -1,6 +1,7 @@
 import type { UnderlyingDefaultSource } from "node:stream/web";
 import { Problem } from "#contract/problem.ts";
 import { sseFrame, sseHeaders } from "#http/sse.ts";
+import type { ConfigWatch } from "./config-watch.ts";
 import type { BusFrame, LiveBus, StreamEvent } from "./live-bus.ts";
 
 export interface StreamOptions {
@@ -16,7 +17,7 @@ export interface StreamOptions {
   /** Only these kinds; undefined = all. */
   readonly kinds?: ReadonlySet<string> | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** May the reader still read? Asked each 60 s and when policy or sessions change; false ends the stream. */
+  /** May the reader still read? Asked each 60 s and after `rightChanges`; false ends the stream. */
   readonly recheck?: (() => Promise<boolean>) | undefined;
   /** Called once when the stream is over, whoever ended it; not where none began. */
   readonly ended?: (() => void) | undefined;
@@ -31,6 +32,8 @@ export interface StreamOptions {
   readonly now?: (() => Date) | undefined;
   /** Milliseconds between bookmarks; default 15 s. For tests. */
   readonly bookmarkMs?: number | undefined;
+  /** When policies, the graph, delegations or sessions of the tenant change: `recheck` is then asked, at most once a second. */
+  readonly rightChanges?: Pick<ConfigWatch, "watch"> | undefined;
   readonly recheckMs?: number | undefined;
   /** Milliseconds after which it ends as `expired`: with the token that it was opened with. */
   readonly endsInMs?: number | undefined;
@@ -56,7 +59,8 @@ const BOOKMARK_MS = 15_000;
 /** What a reader that stopped reading costs, beside its socket. */
 const HELD_BYTES = 65_536;
 const RECHECK_MS = 60_000;
-const RECHECK_KINDS: ReadonlySet<string> = new Set(["policy", "session"]);
+/** Between two checks that changes of rights ask for. */
+const RECHECK_PAUSE_MS = 1000;
 
 /** Between 2 and 5 s, so that a thousand clients cut at once do not come back at once. */
 const retryMs = (): number => 2_000 + Math.round(Math.random() * 3_000);
@@ -139,6 +143,8 @@ export const streamResponse = async (options: StreamOptions): Promise<Response> 
   };
 
   let timers: readonly NodeJS.Timeout[] = [];
+  let pause: NodeJS.Timeout | undefined;
+  let unwatch = (): void => undefined;
   let hasLeft = false;
   const source: UnderlyingDefaultSource<Uint8Array> = {
     start: (controller) => {
@@ -150,6 +156,8 @@ export const streamResponse = async (options: StreamOptions): Promise<Response> 
         if (!open) return;
         open = false;
         timers.forEach(clearInterval);
+        clearTimeout(pause);
+        unwatch();
         options.ended?.();
         signal.removeEventListener("abort", close);
         leave.abort();
@@ -163,13 +171,25 @@ export const streamResponse = async (options: StreamOptions): Promise<Response> 
         write(control("bye", { reason, retry_ms: retryMs() }, subscription.position, false));
         close();
       };
+      let askedAt = -Infinity;
       const recheck = (): void => {
+        askedAt = performance.now();
         // Not decidable is not permitted: the client comes back and is refused or let in.
         options.recheck?.().then(
           (may) => (may ? undefined : finish("revoked")),
           () => finish("upstream"),
         );
       };
+      const recheckSoon = (): void => {
+        pause ??= setTimeout(
+          () => {
+            pause = undefined;
+            recheck();
+          },
+          Math.max(0, askedAt + RECHECK_PAUSE_MS - performance.now()),
+        );
+      };
+      if (options.recheck !== undefined) unwatch = options.rightChanges?.watch(options.tenant, recheckSoon) ?? unwatch;
       timers = [
         setInterval(() => {
           if ((controller.desiredSize ?? 0) <= 0) return;
@@ -195,7 +215,6 @@ export const streamResponse = async (options: StreamOptions): Promise<Response> 
             write(text);
             await capacity();
           }
-          if (step.value.kind === "event" && RECHECK_KINDS.has(step.value.event.kind ?? "")) recheck();
         }
         close();
       };

@@ -14,6 +14,8 @@ import { createStreamShare } from "#authn/stream-share.ts";
 import { logOf } from "#events/audit/leaf.ts";
 import type { References } from "#events/audit/references.ts";
 import { readSecretActs, type SecretAct } from "#events/audit/secret-acts.ts";
+import { createConfigWatch, rightKinds } from "#events/config-watch.ts";
+import type { Log } from "#telemetry/log.ts";
 import type { LiveBus } from "#events/live-bus.ts";
 import type { ResourceRef } from "#events/resource-ref.ts";
 import { streamResponse } from "#events/stream.ts";
@@ -42,6 +44,7 @@ export interface AuditParts {
   readonly hasStream: boolean;
   /** Ends the streams. */
   readonly stopping: AbortSignal;
+  readonly log: Log;
 }
 
 /** Why what happened is not for the caller; else whether what happened to the platform's secrets is, too. */
@@ -113,6 +116,7 @@ const readOps = (url: URL): ReadonlySet<string> | undefined => {
  */
 export const serveAudit = (parts: AuditParts): void => {
   const { router, policy, pdpClient, database, resourceRef } = parts;
+  const rightChanges = createConfigWatch({ bus: parts.bus, kinds: rightKinds, log: parts.log });
 
   /**
    * Asked of each place that the tenant has: the log holds what happened at any of them. Who may not read of the platform's places is told
@@ -241,6 +245,7 @@ export const serveAudit = (parts: AuditParts): void => {
           reader = await lookAtReader(caller, correlationId, true);
           return reader.refusal === undefined;
         },
+        rightChanges,
         reload: [listSecretAudit.path],
         ended,
       });

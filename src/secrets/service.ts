@@ -201,6 +201,7 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
     previousRefs: previousRefsOf(parts.config),
     hasStream: parts.config.eventsStream ?? parts.environment !== "production",
     stopping: stopping.signal,
+    log: parts.log,
   });
 
   router.serve(secretOperations.read.endpoint, async ({ query, ...from }) =>

@@ -2,7 +2,7 @@ import type { AddressCount } from "#gateway/limits/address-count.ts";
 import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
 import type { SessionChange } from "#gateway/sessions/session-store.ts";
 import { createRawStreams } from "#gateway/streams/raw-streams.ts";
-import { createConfigWatch, type ConfigWatch } from "#events/config-watch.ts";
+import { createConfigWatch, rightKinds, type ConfigWatch } from "#events/config-watch.ts";
 import { createStreamRegistry, type StreamRegistry } from "#gateway/streams/stream-registry.ts";
 
 /** The open streams of this process: those with words of ours, and raw ones; what ends one kind ends the other. */
@@ -20,9 +20,6 @@ export interface OpenStreams {
   cut(): void;
 }
 
-/** What a right to a stream hangs on. */
-const RIGHT_KINDS: ReadonlySet<string> = new Set(["policy", "graph", "delegation", "session"]);
-
 export const openStreams = (
   parts: Pick<GatewayParts, "config" | "metrics" | "bus" | "log" | "now">,
   ofAddress: AddressCount,
@@ -37,7 +34,7 @@ export const openStreams = (
   const relayed = createStreamRegistry({ perSession: config.streamsPerSession, total, ofAddress, counted: counting("relayed") });
   const raw = createStreamRegistry({ total, ofAddress, counted: counting("raw") });
   const both = [relayed, raw];
-  const rightChanges = createConfigWatch({ ...parts, kinds: RIGHT_KINDS });
+  const rightChanges = createConfigWatch({ ...parts, kinds: rightKinds });
   return {
     registry: relayed,
     raw: createRawStreams({ registry: raw, rightChanges, now }),
