@@ -7,7 +7,7 @@ import type { McpDocument } from "#crud/systems/system-document.ts";
 import type { Children } from "#crud/upstream/mcp-children.ts";
 import { createMcpConnector } from "#crud/upstream/mcp-connector.ts";
 import { prepareSchema } from "#parsing/foreign-schema.ts";
-import { compilePattern, type Pattern } from "#parsing/pattern.ts";
+import { compileGlobs } from "#parsing/globs.ts";
 import { externalBasePattern, MAX_NAME } from "./names.ts";
 import type { Definition, Tool } from "./tool.ts";
 
@@ -23,6 +23,8 @@ export interface ForeignTool {
 
 const MAX_TOOLS = 500;
 const MAX_DESCRIPTION = 8192;
+/** Every pattern of a document is matched against each name. */
+const MAX_FOREIGN_NAME = 512;
 /** What all schemas of one list may cost to be prepared, in steps: about a second, in pieces of one schema. */
 const MAX_LIST_STEPS = 300_000;
 
@@ -62,17 +64,6 @@ export const mapNames = (
   );
 };
 
-const glob = (pattern: string): Pattern =>
-  compilePattern(
-    `^${pattern
-      .split("*")
-      .map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"))
-      .join(".*")}$`,
-  );
-
-const isWanted = (name: string, rules: McpDocument["tools"]): boolean =>
-  rules.include.some((pattern) => glob(pattern).test(name)) && !rules.exclude.some((pattern) => glob(pattern).test(name));
-
 const definitionOf = (document: McpDocument, name: string, foreign: ForeignTool): Definition => {
   const override = document.tools.overrides[foreign.name];
   const title = override?.title ?? foreign.title;
@@ -109,7 +100,15 @@ export const externalTools = function* (
   parts: { readonly children: Children; readonly isOfKnown?: boolean },
 ): Generator<void, ExternalTools> {
   const prefix = `${document.provider}.${document.instance}`;
-  const wanted = foreign.filter((tool) => isWanted(tool.name, document.tools));
+  const [isIncluded, isExcluded] = [compileGlobs(document.tools.include), compileGlobs(document.tools.exclude)];
+  const refused: RefusedTool[] = [];
+  const wanted: ForeignTool[] = [];
+  for (const tool of foreign) {
+    yield;
+    if (tool.name.length > MAX_FOREIGN_NAME)
+      refused.push({ name: tool.name, reason: `the name has more than ${MAX_FOREIGN_NAME} characters` });
+    else if (isIncluded(tool.name) && !isExcluded(tool.name)) wanted.push(tool);
+  }
   const bases = mapNames(
     prefix,
     wanted.map((tool) => tool.name),
@@ -117,7 +116,6 @@ export const externalTools = function* (
   );
   const list = { left: MAX_LIST_STEPS, isOfKnown: parts.isOfKnown === true };
   const tools: Tool[] = [];
-  const refused: RefusedTool[] = [];
   const sizes = new Map<ForeignTool, number>();
   for (const tool of wanted) {
     yield;

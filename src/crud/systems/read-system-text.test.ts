@@ -50,3 +50,22 @@ for (const [what, read, paths] of [
 test("what is left out may have long names: the rest of the document is read", () => {
   assert.ok("value" in readSystemText(systemOf({ a: operation({ input: below }), b: operation() }), "s", ["a"]));
 });
+
+const mcp = { kind: "mcp", baseUrl: undefined, operations: undefined, transport: { type: "stdio", command: "far" } };
+const names = (count: number) => Array.from({ length: count }, (_none, at) => `name_${at}`);
+
+for (const [path, max, documentOf] of [
+  ["/tools/include", 200, (items) => ({ ...mcp, tools: { include: items } })],
+  ["/tools/exclude", 200, (items) => ({ ...mcp, tools: { exclude: items } })],
+] as [string, number, (items: readonly string[]) => object][])
+  test(`a list of a system has a bound: ${path}`, () => {
+    const read = (count: number) =>
+      readSystemText(JSON.stringify({ ...(JSON.parse(systemOf({ a: operation() })) as object), ...documentOf(names(count)) }), "s");
+    assert.ok("value" in read(max), JSON.stringify(read(max)));
+    const found = read(max + 1);
+    assert.ok("faults" in found);
+    assert.deepEqual(
+      found.faults.map((fault) => [fault.path, fault.message]),
+      [[path, `must have at most ${max} items`]],
+    );
+  });

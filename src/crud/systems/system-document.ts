@@ -2,6 +2,7 @@ import { z } from "zod";
 import { instanceName, providerName } from "#contract/configs.ts";
 import { secretReference } from "#contract/secret-reference.ts";
 import { basePattern, externalBasePattern } from "#crud/mcp/names.ts";
+import { boundedList } from "#parsing/bounded-list.ts";
 import { said } from "#parsing/said.ts";
 import { httpOperation } from "./http-operation.ts";
 import {
@@ -183,6 +184,9 @@ const loopbackDocument = z.strictObject({
   }),
 });
 
+/** Each is matched against every tool that the server lists. */
+const patterns = boundedList(text(1, 128), 200);
+
 const mcpDocument = z.strictObject({
   ...head,
   kind: kind("mcp", "Tools of an MCP server."),
@@ -207,10 +211,8 @@ const mcpDocument = z.strictObject({
   tools: said(
     z
       .strictObject({
-        include: said(z.array(text(1, 128)).default(["*"]), "Tools that are taken, by the server's names; `*` stands for any text.", [
-          "read_*",
-        ]),
-        exclude: said(z.array(text(1, 128)).default([]), "Of these, tools that are left out.", ["*_raw"]),
+        include: said(patterns.default(["*"]), "Tools that are taken, by the server's names; `*` stands for any text.", ["read_*"]),
+        exclude: said(patterns.default([]), "Of these, tools that are left out.", ["*_raw"]),
         overrides: said(z.record(z.string(), override).default({}), "What is said otherwise, by the server's name of the tool.", {
           search_nodes: { base: "search" },
         }),
