@@ -4,20 +4,23 @@ import { StartIssues } from "#contract/start-issues.ts";
 import { viewPattern } from "#crud/mcp/names.ts";
 import { readConfigFiles } from "#parsing/config-files.ts";
 import { longNames } from "#parsing/long-names.ts";
+import { boundedList } from "#parsing/bounded-list.ts";
 import { said } from "#parsing/said.ts";
 import { shapeIssues } from "#parsing/shape-issues.ts";
 import { readYaml, type YamlDocument } from "#parsing/yaml-document.ts";
 
-const texts = z.array(z.string().min(1).max(200)).default([]);
+const texts = (max: number) => boundedList(z.string().min(1).max(200), max).default([]);
+/** Words of a filter. */
+const words = texts(1000);
 
 const filters = z.strictObject({
   source: said(z.array(z.enum(["system", "workflow"])).default([]), "Where tools come from.", ["system"]),
-  provider: said(texts, "Providers.", ["people"]),
-  instance: said(texts, "Instances.", ["demo"]),
-  name_prefix: said(texts, "What names begin with.", ["staff.book.get_"]),
-  tags_include: said(texts, "Tags of which a tool has one.", ["hr"]),
-  tags_exclude: said(texts, "Tags of which a tool has none.", ["internal"]),
-  names: said(texts, "Whole names.", ["staff.book.get_one"]),
+  provider: said(words, "Providers.", ["people"]),
+  instance: said(words, "Instances.", ["demo"]),
+  name_prefix: said(words, "What names begin with.", ["staff.book.get_"]),
+  tags_include: said(words, "Tags of which a tool has one.", ["hr"]),
+  tags_exclude: said(words, "Tags of which a tool has none.", ["internal"]),
+  names: said(words, "Whole names.", ["staff.book.get_one"]),
 });
 
 const view = z.strictObject({
@@ -27,7 +30,7 @@ const view = z.strictObject({
     "hr",
   ),
   title: said(z.string().min(1).max(80).optional(), "What people read as its name.", "People tools"),
-  tenants: said(texts, "Tenants that it is there for; empty: all.", ["tenant:example"]),
+  tenants: said(texts(200), "Tenants that it is there for; empty: all.", ["tenant:example"]),
   nameForm: said(
     z.enum(["dotted", "underscore"]).default("dotted"),
     "How standard MCP lists names; `underscore` for clients that refuse dots. Calls may use either.",
@@ -81,7 +84,7 @@ const override = z.strictObject({
 export const toolsDocument = z.strictObject({
   apiVersion: said(z.literal("tools/v1"), "The version of this format.", "tools/v1"),
   views: said(
-    z.array(view).max(200).default([]),
+    boundedList(view, 200).default([]),
     "Named parts of the catalogue. Views of workflows, of each provider and of each provider-instance exist by themselves.",
     [{ name: "hr", filters: { tags_include: ["hr"] } }],
   ),

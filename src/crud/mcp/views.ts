@@ -41,7 +41,8 @@ export const listedName = ({ prefix, nameForm }: View, { name, underscore }: Too
 const systemOf = (tool: Pick<Tool, "name">): string => tool.name.slice(0, tool.name.lastIndexOf(".") + 1);
 /** Systems of the tools that fit, as their names begin; where a view names its tenants, those that any of them sees. */
 export const systemsIn = (tools: Iterable<Tool>, filters: ViewFilters, tenants: readonly string[]): readonly string[] => {
-  const isSeen = (tool: Tool): boolean => tenants.length === 0 || tool.tenants?.some((tenant) => tenants.includes(tenant)) !== false;
+  const named = new Set(tenants);
+  const isSeen = (tool: Tool): boolean => named.size === 0 || tool.tenants?.some((tenant) => named.has(tenant)) !== false;
   const isWanted = matcherOf(filters);
   return [...new Set([...tools].filter((tool) => !tool.isBuiltIn && isWanted(tool) && isSeen(tool)).map(systemOf))];
 };

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { boundedMap } from "#parsing/bounded-map.ts";
 import { said } from "#parsing/said.ts";
 import { CONNECTION_HEADERS } from "./connection-headers.ts";
 import { paginate } from "./paginate.ts";
@@ -49,18 +50,17 @@ const requestBody = z.strictObject({
   ),
   base64: said(z.boolean().default(false), "The text is base64 of the bytes that are sent.", true),
   encoding: said(
-    z
-      .record(
-        text(1, 200),
-        z.strictObject({
-          input: said(text(1, 200).optional(), "The member of the input; of the same name unless said.", "picture"),
-          style: said(style.optional(), "How its value is written in a form.", "form"),
-          explode: said(z.boolean().optional(), "Items one by one. Unless said: true for `form`.", true),
-          media: said(mediaType.optional(), "Media type of this part.", "image/png"),
-          base64: said(z.boolean().optional(), "The text is base64 of the bytes that are sent.", true),
-        }),
-      )
-      .default({}),
+    boundedMap(
+      text(1, 200),
+      z.strictObject({
+        input: said(text(1, 200).optional(), "The member of the input; of the same name unless said.", "picture"),
+        style: said(style.optional(), "How its value is written in a form.", "form"),
+        explode: said(z.boolean().optional(), "Items one by one. Unless said: true for `form`.", true),
+        media: said(mediaType.optional(), "Media type of this part.", "image/png"),
+        base64: said(z.boolean().optional(), "The text is base64 of the bytes that are sent.", true),
+      }),
+      200,
+    ).default({}),
     "Members of a form, or of any body those that have another name in the input.",
     { file: { input: "picture", base64: true } },
   ),
@@ -143,8 +143,8 @@ export const httpOperation = z.strictObject({
   bind: said(
     z
       .strictObject({
-        path: said(z.record(z.string(), template).optional(), "Values of the path's placeholders.", { id: "${ input.id }" }),
-        query: said(z.record(z.string(), template).optional(), "Members of the query.", { dept: "${ input.department }" }),
+        path: said(boundedMap(z.string(), template, 200).optional(), "Values of the path's placeholders.", { id: "${ input.id }" }),
+        query: said(boundedMap(z.string(), template, 200).optional(), "Members of the query.", { dept: "${ input.department }" }),
         body: said(template.optional(), "The JSON body.", { salary: "${ input.salary }" }),
       })
       .optional(),

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { maskKinds } from "#contract/data-scope.ts";
 import { UNSEEN } from "#contract/ids.ts";
 import { duration } from "#crud/documents/duration.ts";
+import { boundedMap } from "#parsing/bounded-map.ts";
 import { said } from "#parsing/said.ts";
 import { circuit, concurrency, rateLimit, responseLimits, retry } from "./system-limits.ts";
 
@@ -26,7 +27,7 @@ const dataScope = said(
       resourceType: said(text(1, 64), "What a row is: the data scope of this type walls the rows.", "employee"),
       rows: said(pointer.default(""), "Where the rows lie in the output; empty: it is one row, or a list of them.", "/items"),
       columns: said(
-        z.record(z.string().regex(/^[a-z_][a-z0-9_]{0,62}$/, "is no column name"), pointer),
+        boundedMap(z.string().regex(/^[a-z_][a-z0-9_]{0,62}$/, "is no column name"), pointer, 200),
         "Where each column that a data scope may name lies in a row.",
         { tenant_id: "/tenant", salary: "/salary" },
       ),
@@ -100,7 +101,7 @@ const mappedResource = said(
   z.strictObject({
     type: said(text(1, 64), "Type of the resource.", "employee"),
     id: said(z.string().optional(), "Its id, with CEL after `$`.", "$params.arguments.id"),
-    properties: said(z.record(z.string(), template).optional(), claimed, { salary: "$params.arguments.salary" }),
+    properties: said(boundedMap(z.string(), template, 200).optional(), claimed, { salary: "$params.arguments.salary" }),
   }),
   "What is acted on.",
   { type: "employee", id: "$params.arguments.id" },
@@ -108,12 +109,12 @@ const mappedResource = said(
 const mappedAction = said(
   z.strictObject({
     name: said(text(1, 64), "Name of the action.", "update_salary"),
-    properties: said(z.record(z.string(), template).optional(), claimed, { reason: "$params.arguments.reason" }),
+    properties: said(boundedMap(z.string(), template, 200).optional(), claimed, { reason: "$params.arguments.reason" }),
   }),
   "What is done.",
   { name: "update_salary" },
 );
-const mappedContext = said(z.record(z.string(), template).optional(), "Circumstances of the question.", {
+const mappedContext = said(boundedMap(z.string(), template, 200).optional(), "Circumstances of the question.", {
   reason: "$params.arguments.reason",
 });
 const mappedSubject = said(
@@ -190,7 +191,7 @@ export const common = {
         resource: said(text(1, 64), "Type of the resource.", "employee"),
         action: said(text(1, 64), "Name of the action.", "list"),
         id: said(z.string().optional(), "Id of the resource, as `${ ... }` over the call.", "${ input.id }"),
-        properties: said(z.record(z.string(), template).optional(), claimed, { salary: "${ input.salary }" }),
+        properties: said(boundedMap(z.string(), template, 200).optional(), claimed, { salary: "${ input.salary }" }),
       })
       .optional(),
     "A question that is decided beside the one about the call.",

@@ -53,14 +53,62 @@ test("what is left out may have long names: the rest of the document is read", (
 
 const mcp = { kind: "mcp", baseUrl: undefined, operations: undefined, transport: { type: "stdio", command: "far" } };
 const names = (count: number) => Array.from({ length: count }, (_none, at) => `name_${at}`);
+const networks = (count: number) => names(count).map((_name, at) => `10.0.${at}.0/24`);
+const mapOf = (items: readonly string[], value: string) => Object.fromEntries(items.map((name) => [name, value]));
+const withOperation = (more: object) => ({ operations: { a: operation(more) } });
+const request = { method: "POST", path: "/" };
 
 for (const [path, max, documentOf] of [
-  ["/tools/include", 200, (items) => ({ ...mcp, tools: { include: items } })],
-  ["/tools/exclude", 200, (items) => ({ ...mcp, tools: { exclude: items } })],
-] as [string, number, (items: readonly string[]) => object][])
-  test(`a list of a system has a bound: ${path}`, () => {
+  ["/tenants", 200, (count) => ({ tenants: names(count) })],
+  ["/network/allow", 100, (count) => ({ network: { allow: networks(count) } })],
+  [
+    "/transport/env",
+    100,
+    (count) => ({
+      ...mcp,
+      transport: {
+        ...mcp.transport,
+        env: mapOf(
+          names(count).map((name) => name.toUpperCase()),
+          "x",
+        ),
+      },
+    }),
+  ],
+  ["/tools/include", 200, (count) => ({ ...mcp, tools: { include: names(count) } })],
+  ["/tools/exclude", 200, (count) => ({ ...mcp, tools: { exclude: names(count) } })],
+  ["/defaults/dataScope/columns", 200, (count) => ({ defaults: { dataScope: { resourceType: "r", columns: mapOf(names(count), "/a") } } })],
+  ["/operations/a/bind/query", 200, (count) => withOperation({ bind: { query: mapOf(names(count), "x") } })],
+  [
+    "/operations/a/authz/properties",
+    200,
+    (count) => withOperation({ authz: { resource: "r", action: "b", properties: mapOf(names(count), "x") } }),
+  ],
+  [
+    "/operations/a/request/body/encoding",
+    200,
+    (count) => withOperation({ request: { ...request, body: { encoding: Object.fromEntries(names(count).map((name) => [name, {}])) } } }),
+  ],
+] as [string, number, (count: number) => object][])
+  test(`what a system lists has a bound: ${path}`, () => {
     const read = (count: number) =>
-      readSystemText(JSON.stringify({ ...(JSON.parse(systemOf({ a: operation() })) as object), ...documentOf(names(count)) }), "s");
+      readSystemText(JSON.stringify({ ...(JSON.parse(systemOf({ a: operation() })) as object), ...documentOf(count) }), "s");
+    assert.ok("value" in read(max), JSON.stringify(read(max)));
+    const found = read(max + 1);
+    assert.ok("faults" in found);
+    assert.deepEqual(
+      found.faults.map((fault) => [fault.path, fault.message]),
+      [[path, `must have at most ${max} ${/allow|tenants|clude/.test(path) ? "items" : "members"}`]],
+    );
+  });
+
+for (const [path, max, viewOf] of [
+  ["/views/0/tenants", 200, (items) => ({ tenants: items })],
+  ["/views/0/filters/names", 1000, (items) => ({ filters: { names: items } })],
+] as [string, number, (items: readonly string[]) => object][])
+  test(`what a view lists has a bound: ${path}`, () => {
+    const read = (count: number) =>
+      readToolsDocument(JSON.stringify({ apiVersion: "tools/v1", views: [{ name: "v", ...viewOf(names(count)) }] }), "t");
     assert.ok("value" in read(max), JSON.stringify(read(max)));
     const found = read(max + 1);
     assert.ok("faults" in found);

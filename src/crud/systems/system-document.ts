@@ -3,6 +3,7 @@ import { instanceName, providerName } from "#contract/configs.ts";
 import { secretReference } from "#contract/secret-reference.ts";
 import { basePattern, externalBasePattern } from "#crud/mcp/names.ts";
 import { boundedList } from "#parsing/bounded-list.ts";
+import { boundedMap } from "#parsing/bounded-map.ts";
 import { said } from "#parsing/said.ts";
 import { httpOperation } from "./http-operation.ts";
 import {
@@ -53,7 +54,7 @@ const head = {
   env: said(z.enum(["dev", "test", "prod"]).optional(), "Which of its environments it is; shown with each tool.", "prod"),
   title: said(titled, "What people read as its name.", "People directory"),
   owner: said(identity, "Who answers for it: an id of the graph.", "group:hr"),
-  tenants: said(z.array(identity).min(1).optional(), "Tenants that it is there for; without it, all.", ["tenant:example"]),
+  tenants: said(boundedList(identity, 200).min(1).optional(), "Tenants that it is there for; without it, all.", ["tenant:example"]),
 };
 const kind = <T extends string>(name: T, description: string) => said(z.literal(name), description, name);
 
@@ -146,7 +147,7 @@ const httpDocument = z.strictObject({
     z
       .strictObject({
         allow: said(
-          z.array(z.string()).default([]),
+          boundedList(z.string(), 100).default([]),
           "Networks (CIDR) that may be dialled though they are not public, within `TOOLS_NETWORK_CEILING`.",
           ["10.1.0.0/16"],
         ),
@@ -200,7 +201,7 @@ const mcpDocument = z.strictObject({
         ["--root", "${TENANT_FOLDER}"],
       ),
       env: said(
-        z.record(z.string().regex(/^[A-Z][A-Z0-9_]{0,60}$/), z.string().max(2000)).default({}),
+        boundedMap(z.string().regex(/^[A-Z][A-Z0-9_]{0,60}$/), z.string().max(2000), 100).default({}),
         "Variables that it gets, as far as the entry lets a system choose them; no others of this program.",
         { MEMORY_FILE_PATH: "${TENANT_FOLDER}/memory.jsonl" },
       ),
