@@ -3,6 +3,7 @@ import { brotliDecompress, gunzip, inflate, inflateRaw, type ZlibOptions } from 
 import { Problem } from "#contract/problem.ts";
 import { strictJsonSteps } from "#http/strict-json.ts";
 import { createYieldingOfLong, yielding } from "#http/yielding.ts";
+import { decodeText } from "./decode-text.ts";
 
 /** Bytes that are neither JSON nor text. */
 export interface BinaryBody {
@@ -67,7 +68,8 @@ const parseAnswer = async (bytes: Buffer, type: string, takesBinary: boolean): P
       throw new Problem("output_invalid", { detail: "The answer is not readable JSON.", cause });
     }
   }
-  if (/^text\/|^application\/(?:[a-z0-9.+-]+\+)?(?:xml|yaml)\b/i.test(type)) return { body: bytes.toString("utf8") };
+  if (/^text\/|^application\/(?:[a-z0-9.+-]+\+)?(?:xml|yaml)\b/i.test(type))
+    return { body: await yielding(decodeText(bytes, type), createYieldingOfLong()) };
   if (!takesBinary)
     throw new Problem("output_invalid", { detail: "The answer is neither JSON nor text; output.binary takes other bytes." });
   const given = type.split(";")[0]?.trim().toLowerCase() ?? "";
@@ -75,7 +77,7 @@ const parseAnswer = async (bytes: Buffer, type: string, takesBinary: boolean): P
   return { body: { mime_type: mimeType, bytes: bytes.byteLength }, binary: { mimeType, base64: bytes.toString("base64") } };
 };
 
-/** What the bytes of an answer say. Throws `output_invalid`, `output_too_large`. */
+/** What the bytes of an answer say. Throws `output_invalid`, `output_too_large`, `upstream_bad_response`. */
 export const readAnswer = async (
   bytes: Buffer,
   headers: Readonly<Record<string, string>>,

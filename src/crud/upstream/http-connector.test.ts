@@ -297,6 +297,11 @@ describe("an HTTP system", () => {
         (_request, response) => void response.writeHead(200, { "content-type": "image/png" }).end("x"),
         ["output_invalid", "done"],
       ],
+      [
+        "text of another charset",
+        (_request, response) => void response.writeHead(200, { "content-type": "text/plain" }).end(Buffer.from("Müller", "latin1")),
+        ["upstream_bad_response", "done"],
+      ],
       ["a refusal", status(403, { secret: "s3cret-key" }), ["upstream_error", "failed"]],
     ];
     for (const [name, given, expected] of cases) {
@@ -349,6 +354,12 @@ describe("an HTTP system", () => {
     assert.deepEqual(await failure(run("read", { id: "1" })), ["output_invalid", "done"]);
     answer = packed("gzip, gzip", gzipSync(gzipSync(text)));
     assert.deepEqual(await failure(run("read", { id: "1" })), ["output_invalid", "done"]);
+  });
+
+  test("text is read by the charset of its media type", async () => {
+    answer = (_request, response) =>
+      void response.writeHead(200, { "content-type": "text/plain; charset=iso-8859-1" }).end(Buffer.from("Müller", "latin1"));
+    assert.equal((await run("read", { id: "1" })).value, "Müller");
   });
 
   test("gives bytes as base64 with their media type where the file says so", async () => {

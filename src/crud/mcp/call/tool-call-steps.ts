@@ -70,7 +70,7 @@ export const toolCallSteps = {
     call: "invokeUpstream",
     file: `${below}/invoke.ts`,
     does: "calls the upstream with the system's credential",
-    refuses: ["upstream_error", "outcome_unknown"],
+    refuses: ["upstream_error", "upstream_bad_response", "outcome_unknown"],
   },
   shape: {
     span: "result.shape",
