@@ -95,9 +95,9 @@ for (const [path, max, documentOf] of [
       readSystemText(JSON.stringify({ ...(JSON.parse(systemOf({ a: operation() })) as object), ...documentOf(count) }), "s");
     assert.ok("value" in read(max), JSON.stringify(read(max)));
     const found = read(max + 1);
-    assert.ok("faults" in found);
+    assert.ok("issues" in found);
     assert.deepEqual(
-      found.faults.map((fault) => [fault.path, fault.message]),
+      found.issues.map((issue) => [issue.path, issue.message]),
       [[path, `must have at most ${max} ${/allow|tenants|clude/.test(path) ? "items" : "members"}`]],
     );
   });
@@ -111,9 +111,9 @@ for (const [path, max, viewOf] of [
       readToolsDocument(JSON.stringify({ apiVersion: "tools/v1", views: [{ name: "v", ...viewOf(names(count)) }] }), "t");
     assert.ok("value" in read(max), JSON.stringify(read(max)));
     const found = read(max + 1);
-    assert.ok("faults" in found);
+    assert.ok("issues" in found);
     assert.deepEqual(
-      found.faults.map((fault) => [fault.path, fault.message]),
+      found.issues.map((issue) => [issue.path, issue.message]),
       [[path, `must have at most ${max} items`]],
     );
   });
