@@ -343,8 +343,8 @@ export const createKvProvider = (parts: KvProviderParts): SecretProvider => {
     state: async () => {
       const said = await client.health();
       const isUp = said === "up" || said === "standby" || said === "perf_standby";
-      const failure = isUp ? await issueOfReads() : said;
-      return failure === undefined ? { status: "up" } : { status: "degraded", failure };
+      const issue = isUp ? await issueOfReads() : said;
+      return issue === undefined ? { status: "up" } : { status: "degraded", issue };
     },
   };
 };
