@@ -103,7 +103,7 @@ test("an administrator imports a document and writes a system in the browser, an
   await page.goto(`${origin}/systems/new`);
   await effects.getByText("Valid", { exact: true }).waitFor();
   await write(textbox("Document of the new system"), wallClock(upstream.url).replace("method: GET", "method: GOT"));
-  await page.locator(".cm-content .sp-fault-line").waitFor();
+  await page.locator(".cm-content .sp-issue-line").waitFor();
   await press(effects.getByRole("button", { name: /^line 14/ }));
   await page.locator(".cm-editor.cm-focused").waitFor();
   await look("system-new");

@@ -80,7 +80,7 @@ test("ada drafts, is told a fault and a failing case, shadows, sees what differs
   await page.keyboard.insertText("\npermitt (principal, action, resource);\n");
   const report = page.getByRole("region", { name: "Report" });
   await report.getByText("Not valid").waitFor();
-  await page.locator(".cm-content .sp-fault-line").first().waitFor();
+  await page.locator(".cm-content .sp-issue-line").first().waitFor();
   await report
     .getByRole("button", { name: /policies\/pages\.cedar line \d+/ })
     .first()

@@ -9,8 +9,8 @@ import { countExtremes, countWords, mutualFolders, readSource, type Source } fro
 for (const [text, counts] of [
   ["createDoorKeeper door_open front-door DOORS", { door: 4 }],
   ["indoors outdoor household roommate", {}],
-  ["a hop-by-hop header of house_key", {}],
-  ["one house, two hops", { house: 1, hop: 1 }],
+  ["a row of house_key", {}],
+  ["one house, two rooms", { house: 1, room: 1 }],
 ] as const)
   test(`private words of "${text}"`, () => assert.deepEqual(Object.fromEntries(countWords([text])), counts));
 

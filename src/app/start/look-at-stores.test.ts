@@ -44,7 +44,7 @@ test("a place that is a child namespace of the store stops a start, and one stor
   const ok = `ok VAULT_URL: ${bao.url}`;
   assert.deepEqual(await look({ ...one, TENANT_ALLOWED_MOUNTS: "yaml://secret,vaultA+kv2://kv-a,vaultA+kv2://none/x" }), [ok, ok]);
   const child = (place: string, name: string): string =>
-    `issue TENANT_ALLOWED_MOUNTS: "vaulta+kv2://${place}": "${name}" is a namespace of ${bao.url} and no mount: name the namespace in VAULT_NAMESPACE, and here a mount of it`;
+    `fault TENANT_ALLOWED_MOUNTS: "vaulta+kv2://${place}": "${name}" is a namespace of ${bao.url} and no mount: name the namespace in VAULT_NAMESPACE, and here a mount of it`;
   assert.deepEqual(await look({ ...one, TENANT_ALLOWED_MOUNTS: "vaultA+kv2://team/kv-a,vaultA+kv2://team,vaultA+kv2://kv-a" }), [
     ok,
     ok,
@@ -96,7 +96,7 @@ test("a process that takes names of secrets, and does not serve secrets, must kn
     const found = lookAtMounts(planStart({ commandLine, settings, environment: {}, from: "." }));
     return found.map(({ status, text }) => `${status} ${text.split(",")[0]}`).join();
   };
-  const without = (who: string): string => `issue TENANT_ALLOWED_MOUNTS is not set: ${who} must have it as secrets has`;
+  const without = (who: string): string => `fault TENANT_ALLOWED_MOUNTS is not set: ${who} must have it as secrets has`;
   assert.equal(look(["crud"], undefined), without("crud"));
   assert.equal(look(["gateway", "crud", "membership"], undefined), without("crud and membership"));
   assert.equal(look(["membership"], undefined, { demo: true, tenant: "tenant:acme" }), without("membership"));
