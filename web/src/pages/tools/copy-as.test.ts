@@ -16,7 +16,7 @@ test("the shell hands the copied arguments on byte for byte", () => {
 
 test("what is copied holds a placeholder in place of a credential", () => {
   assert.match(asCurl("http://sallyport.test", "x", {}), /Bearer \$TOKEN/);
-  assert.match(asClientEntry("http://sallyport.test"), /"url": "http:\/\/house.test\/mcp"/);
+  assert.match(asClientEntry("http://sallyport.test"), /"url": "http:\/\/sallyport.test\/mcp"/);
   assert.match(asClientEntry("http://sallyport.test"), /Bearer \$TOKEN/);
   assert.equal(JSON.parse(asRpc("x", { a: 1 })).method, "tools/call");
 });
