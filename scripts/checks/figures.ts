@@ -23,7 +23,7 @@ const words = {
   messages: countWords(sources.flatMap(({ messages }) => messages)),
   docs: countWords(pages),
 };
-const issues = (texts: readonly string[]): number => texts.join("\n").match(/\bfaults?\b/gi)?.length ?? 0;
+const countFaults = (texts: readonly string[]): number => texts.join("\n").match(/\bfaults?\b/gi)?.length ?? 0;
 const { siblings, roots } = mutualFolders(product);
 const { longLines, longCells, longestCell } = measurePages(pages);
 const sum = (of: readonly Source[], count: (source: Source) => number): number => of.reduce((total, source) => total + count(source), 0);
@@ -39,7 +39,7 @@ const figures: Readonly<Record<string, number>> = {
     ),
   ),
   "MOST_, LONGEST_ and LEAST_ in identifiers": countExtremes(sources.flatMap(({ names }) => names)),
-  "fault in comments and docs": issues([...sources.flatMap(({ comments }) => comments), ...pages]),
+  "fault in comments and docs": countFaults([...sources.flatMap(({ comments }) => comments), ...pages]),
   "sibling folders that import each other": siblings.length,
   "folders and module roots that import each other": roots.length,
   "types named *Parts or *Options": sum(product, ({ partsTypes }) => partsTypes),
