@@ -7,7 +7,7 @@ import { bodyShareOf, type Caller } from "#authn/caller.ts";
 import type { ServiceIdentity } from "#authn/service-identity.ts";
 import { createMetricsReader } from "#authn/metrics-reader.ts";
 import { createSealer, deriveKey, type InstanceSecrets } from "#authn/seal.ts";
-import type { Recorder } from "#events/audit/entry.ts";
+import type { Recorder, Settle } from "#events/audit/entry.ts";
 import { logOf } from "#events/audit/leaf.ts";
 import type { References } from "#events/audit/references.ts";
 import type { Change } from "#events/change.ts";
@@ -38,6 +38,7 @@ import { serveImports } from "./imports/serve-imports.ts";
 import { loadToolsDocument } from "./documents/tools-document.ts";
 import { loadUiDocument } from "./documents/ui-document.ts";
 import { sweepKeys } from "./mcp/call/idempotency.ts";
+import { createSettlements } from "./mcp/call/settlements.ts";
 import { createCatalogueKeeper, type CatalogueKeeper } from "./mcp/catalogue-store.ts";
 import { createContractDialect } from "./mcp/contract-dialect.ts";
 import { createFindTool } from "./mcp/find-tool.ts";
@@ -106,7 +107,7 @@ export interface CrudParts {
 
 export interface CrudService extends Service {
   /** For the recorder's recovery: settles what a dead process held for one of its tool calls; leaves other acts alone. */
-  settleDead(act: DeadAct): Promise<void>;
+  settleDead(act: DeadAct): ReturnType<Settle>;
   /** Closes what dead processes left open. Called once all services answer; answers how many acts there were. */
   recover(): Promise<number>;
   readonly catalogue: CatalogueKeeper;
@@ -188,6 +189,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   const cursorsOf = { secrets: parts.instanceSecrets, now };
   /** Of the protocol's own events, which a development instance shows where it shows no line for each request. */
   const protocolLog = log.child({}, config.protocolLogLevel);
+  const settlements = createSettlements({ ...membershipParts, database, log });
   const toolServiceParts: ToolServiceParts = {
     ...parts,
     ...config,
@@ -195,6 +197,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     ...membershipParts,
     ...secretParts,
     kills,
+    settlements,
     subjectRef,
     publicOrigin: publicUrl,
     digestKey: deriveKey(parts.instanceSecrets[0], "crud.digest.v1"),
@@ -276,10 +279,11 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     await kills[Symbol.asyncDispose]();
     await store[Symbol.asyncDispose]();
     await sources[Symbol.asyncDispose]();
+    await settlements[Symbol.asyncDispose]();
     await sweep[Symbol.asyncDispose]();
   };
   const ready = async (): Promise<readonly string[]> => ((await isUp(database.ready())) === "up" ? [] : ["database"]);
-  const settleDead = (act: DeadAct): Promise<void> => settleDeadCall(act, toolServiceParts);
+  const settleDead: Settle = (act) => settleDeadCall(act, toolServiceParts);
 
   return {
     name: "crud",

@@ -83,6 +83,28 @@ forEachDatabase("a change commits with its events and its audit rows", ["events"
   assert.equal(await bus.head("tenant:acme", "activity"), 0n);
 });
 
+const ACT = statement<{ phase: string; outcome: string; act_id: string }>(
+  "t.act",
+  "select phase, outcome, act_id from events.audit_entry where log = 'tenant:acme' order by seq",
+);
+
+forEachDatabase("an act is opened in one transaction and closed in another", ["events"], async (t, database) => {
+  const { change, integrator } = await testEvents(t, database);
+  await change(async () => ({ result: 1, entries: [entry("tenant:acme", { phase: "open", outcome: "pending", actId: "act-1" })] }));
+  await assert.rejects(
+    change(async () => {
+      throw new Error("rolled back");
+    }),
+  );
+  await change(async () => ({ result: 1, entries: [entry("tenant:acme", { phase: "close", actId: "act-1" })] }));
+  await integrator.integrate();
+  assert.deepEqual(await database.run(ACT), [
+    { phase: "open", outcome: "pending", act_id: "act-1" },
+    { phase: "close", outcome: "ok", act_id: "act-1" },
+  ]);
+  await denseNumbers(database);
+});
+
 forEachDatabase(
   "versions stay dense and in the order of commits under concurrency and rollback",
   ["events"],

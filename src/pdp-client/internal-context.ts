@@ -26,6 +26,7 @@ const vouched = [
   "caller_kind",
   "version",
   "searched_by",
+  "workflow",
 ] as const;
 
 /** Members of a context that only services of Sallyport may send; what they send beside stands here too, or does not compile. */

@@ -22,7 +22,16 @@ export const createBuiltInTool = (said: Omit<Definition, "annotations">, connect
     state: "serving",
     isBuiltIn: true,
     checkArguments: (value, caller) => schemaIssues(check, value, caller),
-    rules: { scopes: [], mappings: [], masks: [], timeoutMs: 5000, reserveMicro: 0n, isReadOnly: true, isDestructive: false },
+    rules: {
+      scopes: [],
+      mappings: [],
+      masks: [],
+      timeoutMs: 5000,
+      reserveMicro: 0n,
+      isReadOnly: true,
+      isDestructive: false,
+      isRepeatable: true,
+    },
     connector,
   };
 };

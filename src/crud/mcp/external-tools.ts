@@ -138,7 +138,13 @@ export const externalTools = function* (
         buildTool(
           document,
           definition,
-          { ...rules, isReadOnly, isDestructive: definition.annotations?.["destructiveHint"] === true, checkOutput },
+          {
+            ...rules,
+            isReadOnly,
+            isDestructive: definition.annotations?.["destructiveHint"] === true,
+            isRepeatable: definition.annotations?.["idempotentHint"] === true,
+            checkOutput,
+          },
           createMcpConnector({
             children: parts.children,
             isolation: document.isolation,

@@ -5,7 +5,16 @@ import type { SystemDocument } from "#crud/systems/system-document.ts";
 import { buildSnapshot } from "./catalogue.ts";
 import { rankTools } from "./rank-tools.ts";
 
-const rules = { scopes: [], mappings: [], masks: [], timeoutMs: 1000, reserveMicro: 0n, isReadOnly: true, isDestructive: false };
+const rules = {
+  scopes: [],
+  mappings: [],
+  masks: [],
+  timeoutMs: 1000,
+  reserveMicro: 0n,
+  isReadOnly: true,
+  isDestructive: false,
+  isRepeatable: true,
+};
 const tools = (
   [
     ["people.demo.list_employees", "Lists employees of your tenant, newest first.", ["hr"]],

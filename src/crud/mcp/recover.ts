@@ -19,8 +19,8 @@ type RecoverParts = Pick<CallParts, "membership" | "membershipAudience" | "ident
  * Settles what a dead tool call held, as unknown: whether its upstream did the work cannot be told, so all of it is
  * charged. Acts of other kinds are left to their modules. Throws if membership does not answer; the act is then tried again.
  */
-export const settleDeadCall = async (act: DeadAct, parts: RecoverParts): Promise<void> => {
-  if (act.category !== "tool_call") return;
+export const settleDeadCall = async (act: DeadAct, parts: RecoverParts): Promise<undefined> => {
+  if (act.category !== "tool_call") return undefined;
   const token = await parts.identity.asService(parts.membershipAudience, ["membership.budget"]);
   const found = await ask(parts.membership, findReservation, {
     query: { call_id: act.actId },
@@ -36,4 +36,5 @@ export const settleDeadCall = async (act: DeadAct, parts: RecoverParts): Promise
   }
   await forgetRunning(parts.database, act.actId);
   parts.log.info("tool_call_settled_unknown", { call_id: act.actId, tenant: act.tenant, charged: found?.state === "held" });
+  return undefined;
 };

@@ -60,6 +60,8 @@ export interface Invocation {
   /** The view that it was called in. */
   readonly viewName: string;
   readonly arguments: Readonly<Record<string, unknown>>;
+  /** Of a step of a workflow: one key for all its attempts. */
+  readonly idempotencyKey?: string | undefined;
   /** Ends with the call's deadline, the client's hang-up and Sallyport's stop. */
   readonly signal: AbortSignal;
   /** Reads one credential; its value is removed from whatever comes back, unless it is too short to be told from other text (`conceal`). */

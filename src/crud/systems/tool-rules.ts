@@ -46,6 +46,8 @@ export interface RulesOf<T> {
   readonly reserveMicro: bigint;
   readonly isReadOnly: boolean;
   readonly isDestructive: boolean;
+  /** Twice does no more than once, by its definition or because it honours a key. */
+  readonly isRepeatable: boolean;
   /** What arguments must meet besides the listed schema; the digest is that of its text. */
   readonly inputCheck?: { readonly digest: string; readonly check: SchemaCheck };
   readonly checkOutput?: SchemaCheck;
@@ -247,6 +249,17 @@ export const toolRules: { readonly [Member in keyof AnyRules]-?: ToolRule<Member
     members: ["annotations"],
     compile: ({ written }) => written.annotations?.destructiveHint ?? false,
     // With `isReadOnly`.
+    diff: undefined,
+    explain: undefined,
+    remedies: {},
+  },
+  isRepeatable: {
+    members: ["annotations"],
+    compile: ({ written: { annotations, request } }) => {
+      const http = request !== undefined && "method" in request ? request : undefined;
+      return http?.idempotencyHeader !== undefined || (annotations?.idempotentHint ?? http?.method === "GET");
+    },
+    // Of its parts: hints and settings.
     diff: undefined,
     explain: undefined,
     remedies: {},

@@ -88,6 +88,8 @@ export const createHttpConnector = (system: HttpSystem, operation: HttpOperation
 
   const send = async (call: Invocation, inputs: ExpressionInputs, bound: BoundRequest, target: Target): Promise<Located> => {
     let credentials = await credentialsOf(system, call);
+    const keyed = operation.isReadOnly || call.idempotencyKey === undefined ? undefined : "idempotency-key";
+    const keyHeader = operation.idempotencyHeader ?? keyed;
     const askAt = async (path: string, query: Target["query"], timeoutMs: number, signal: AbortSignal): Promise<Located> => {
       const own = credentials.query.map(([name, value]) => [encode(name), encode(value)] as const);
       const others = query.filter(([name]) => !own.some(([taken]) => taken === name));
@@ -103,7 +105,7 @@ export const createHttpConnector = (system: HttpSystem, operation: HttpOperation
           "user-agent": system.userAgent,
           "x-correlation-id": call.correlationId,
           ...(bound.body === undefined ? {} : { "content-type": bound.body.type }),
-          ...(operation.idempotencyHeader === undefined ? {} : { [operation.idempotencyHeader]: call.callId }),
+          ...(keyHeader === undefined ? {} : { [keyHeader]: call.idempotencyKey ?? call.callId }),
           ...credentials.headers,
         },
         ...(bound.body === undefined ? {} : { body: bound.body.content }),

@@ -54,7 +54,11 @@ export const createMcpConnector = (options: {
         .request(
           {
             method: "tools/call",
-            params: { name: options.upstreamName, arguments: parseLosslessJson(sentJson(call.arguments)) as Record<string, unknown> },
+            params: {
+              name: options.upstreamName,
+              arguments: parseLosslessJson(sentJson(call.arguments)) as Record<string, unknown>,
+              ...(call.idempotencyKey === undefined ? {} : { _meta: { "sallyport/idempotencyKey": call.idempotencyKey } }),
+            },
           },
           { signal: call.signal, timeout: options.timeoutMs },
         )

@@ -17,8 +17,10 @@ export interface EntryDraft {
   readonly correlationId: string;
   /** Members by category, wire names: digests, counts, codes; never arguments, results, secrets. */
   readonly data: Readonly<Record<string, unknown>>;
-  /** Of a single entry that belongs to an act known by another id, e.g. the call id of a refused tool call. */
+  /** Of an entry that belongs to an act known by another id, e.g. the call id of a refused tool call. */
   readonly actId?: string;
+  /** Of an act that a transaction opens or closes itself, with its `actId`; absent: the entry stands alone. */
+  readonly phase?: "open" | "close";
   readonly traceId?: string;
   /** Personal data of the act (address, user agent): readable only with the actor's key, gone with it. */
   readonly sealed?: Readonly<Record<string, unknown>>;
@@ -52,8 +54,15 @@ export interface OpenAct {
   ): Promise<"closed" | "pending">;
 }
 
-/** Told of each act that a dead process left open, before it is closed: the module that did it settles what it holds. */
-export type Settle = (open: { readonly actId: string; readonly category: AuditCategory; readonly tenant: string }) => Promise<void>;
+/**
+ * Called for each act that a dead process left open, before it is closed: the module that did it settles what it holds. `left`: that module
+ * closes it itself.
+ */
+export type Settle = (open: {
+  readonly actId: string;
+  readonly category: AuditCategory;
+  readonly tenant: string;
+}) => Promise<"left" | undefined>;
 
 export interface Recorder {
   /** Committed before it resolves; else throws `audit_unavailable` (503) and the act must not start. `actId` may be given (a call id). */

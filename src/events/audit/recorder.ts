@@ -210,7 +210,7 @@ export const createRecorder = async (parts: RecorderParts): Promise<AuditRecorde
     writeIn: (sql, drafts) =>
       appender.appendIn(
         sql,
-        drafts.map((draft) => itemOf("single", draft)),
+        drafts.map((draft) => itemOf(draft.phase ?? "single", draft)),
       ),
     ended: (rows, outcome) => {
       appender.ended(rows, outcome);

@@ -165,3 +165,23 @@ forPostgres("when what an act holds cannot be settled it stays open until it can
   assert.ok(count >= 17);
   assert.equal(new Set(settled).size, settled.length, "none is settled twice");
 });
+
+forPostgres("acts that their module closes itself stay open, and are not asked about again", ["events"], async (t, url) => {
+  await workAndDie(t, worker(onPostgres(url)));
+  const database = await openPostgres(url);
+  cleanUp(t, () => database[Symbol.asyncDispose]());
+  const { recorder, integrator } = await testEvents(t, database);
+  let left = 0;
+  const leave: Settle = async () => {
+    left++;
+    return "left";
+  };
+  assert.equal(await recorder.recover(leave), 0);
+  assert.ok(left >= 20);
+  const before = left;
+  assert.equal(await recorder.recover(leave), 0);
+  assert.equal(left, before);
+  await integrator.integrate();
+  const entries = await database.run(ENTRIES, ["tenant:acme"]);
+  assert.equal(entries.filter(({ outcome }) => outcome === "unknown").length, 0);
+});

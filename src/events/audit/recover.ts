@@ -94,8 +94,8 @@ const recoverWriter = async (parts: RecoverParts, writer: string): Promise<numbe
   const { database, log } = parts;
   let closed = 0;
   for (const open of await database.run(OPENS, [writer])) {
-    await parts.settle({ actId: open.act_id, category: open.category, tenant: open.log });
-    if (open.leaf === null) continue;
+    const settled = await parts.settle({ actId: open.act_id, category: open.category, tenant: open.log });
+    if (settled === "left" || open.leaf === null) continue;
     await parts.close(unknownOf(open.log, open.category, open.leaf), open.act_id);
     log.warn("act_unknown", { act_id: open.act_id, category: open.category, tenant: open.log });
     closed++;

@@ -4,10 +4,10 @@ import { usdText } from "#contract/ids.ts";
 import type { OpenedRecord } from "#contract/tool-call-record.ts";
 import type { Problem } from "#contract/problem.ts";
 import { actorKindOf } from "#authn/actor-kind.ts";
-import type { EntryActor, EntryDraft, OpenAct } from "#events/audit/entry.ts";
+import type { EntryActor, EntryDraft } from "#events/audit/entry.ts";
 import type { Arguments } from "./steps/validate-arguments.ts";
 import type { AuthorizedCall } from "./steps/check-chain.ts";
-import type { Held } from "./steps/reserve-budget.ts";
+import type { ReservedCall } from "./reserve-call.ts";
 import type { CallParts, ResolvedCall } from "./tool-call.ts";
 
 /** What of the record is known where it opens; of a call that never started, less. */
@@ -48,20 +48,16 @@ const calledAs = ({ call, tool }: ResolvedCall) =>
     definition_digest: tool.digest,
   }) satisfies CallData;
 
-/** Commits the open entry; the act's id is the call's. Throws `audit_unavailable`, and then nothing may be sent. */
-export const openRecord = (
-  decided: AuthorizedCall,
-  held: Held | undefined,
-  { recorder }: Pick<CallParts, "recorder">,
-): Promise<OpenAct> => {
-  const { call, given, permit } = decided;
+/** The entry that opens a call; the act's id is the call's. */
+export const openedEntry = (reserved: ReservedCall): Omit<EntryDraft, "outcome"> => {
+  const { given, permit, held } = reserved;
   const data: CallData & Omit<OpenedRecord, "replayed"> = {
-    ...calledAs(decided),
+    ...calledAs(reserved),
     argument_names: given.names.slice(0, 50),
     arguments_digest: given.digest,
     reserve: { steps: held?.steps ?? 0, usd: usdText(held?.micro ?? 0n) },
   };
-  return recorder.open(entryOf(decided, data, { decisionId: permit.decisionId, delegationId: held?.delegationId }), call.callId);
+  return entryOf(reserved, data, { decisionId: permit.decisionId, delegationId: held?.delegationId });
 };
 
 /** The one entry of a call that was answered from what its key keeps. Throws `audit_unavailable`. */

@@ -1,26 +1,22 @@
-import { Problem } from "#contract/problem.ts";
-import { asProblem } from "#http/problem-body.ts";
-import type { PipelineStep } from "#telemetry/pipeline-step.ts";
+import type { Problem } from "#contract/problem.ts";
 import { noTracing } from "#telemetry/tracing.ts";
-import { parseArguments, type Arguments } from "./steps/validate-arguments.ts";
-import { openRecord, recordRefusal, recordReplay, refusalOutcome } from "./call-record.ts";
-import { requireReach, type AuthorizedCall } from "./steps/check-chain.ts";
-import { closeCall, type OpenedCall } from "./steps/close.ts";
-import { requireCall } from "./steps/authorize.ts";
-import { parseHops } from "./steps/check-delegation.ts";
-import { claimKey, type KeptReply, type KeyHold } from "./idempotency.ts";
-import { invokeUpstream, type Invoked } from "./steps/invoke.ts";
-import { releaseHeld, requireAllowed, requireReservation, type Held } from "./steps/reserve-budget.ts";
-import { shapeKept, shapeMark, shapeOutput, type Shaped } from "./steps/filter-output.ts";
-import { settleSurely } from "./settle-surely.ts";
-import { requireServing } from "./steps/check-state.ts";
-import type { CallParts, ResolvedCall, ToolCall, ToolReply } from "./tool-call.ts";
+import { recordReplay, refusalOutcome } from "./call-record.ts";
+import { decideCall } from "./decide-call.ts";
+import { claimKey, type KeyHold } from "./idempotency.ts";
+import { invokeCall, type Ending } from "./invoke-call.ts";
+import { openCall, type DirectCall } from "./open-call.ts";
+import { recordingRefusal, withCall } from "./refused-call.ts";
+import { reserveCall } from "./reserve-call.ts";
+import type { AuthorizedCall } from "./steps/check-chain.ts";
+import { closeCall } from "./steps/close.ts";
+import { shapeKept, shapeMark, type Shaped } from "./steps/filter-output.ts";
 import { requireTool } from "./steps/resolve-tool.ts";
-import { toolCallSteps, type ToolCallStep } from "./tool-call-steps.ts";
-import { FailedCall, UpstreamError, type Effect } from "./upstream-error.ts";
+import { timedStep } from "./timed-step.ts";
+import type { CallParts, ResolvedCall, ToolCall, ToolReply } from "./tool-call.ts";
+import { FailedCall } from "./upstream-error.ts";
 
 /**
- * The pipeline of one call, read downwards; each step is a file of its own, and what it gives is what the next one takes. Throws a
+ * The pipeline of one direct call, read downwards; each step is a file of its own, and what it gives is what the next one takes. Throws a
  * `Problem` whose members name the call and, where there is one, the decision.
  */
 export const callTool = async (call: ToolCall, parts: CallParts): Promise<ToolReply> => {
@@ -43,98 +39,62 @@ export const callTool = async (call: ToolCall, parts: CallParts): Promise<ToolRe
 };
 
 const callKnown = async (known: ResolvedCall, parts: CallParts, count: (outcome: string) => void): Promise<ToolReply> => {
-  const { call, tool } = known;
-  const timed = timedBy(parts);
-  let given: Arguments | undefined;
-  let opened: OpenedCall;
+  let opened: DirectCall;
   let key: KeyHold | undefined;
-
-  // Whatever stops here charged nothing and sent nothing.
   try {
-    await timed("state", async () => {
-      if (!tool.isBuiltIn) await parts.kills.requireKnown();
-      requireServing({ caller: call.caller, view: call.view, tool }, parts.kills);
-    });
-    const fitting = await timed("arguments", () => parseArguments(known, parts));
-    ({ given } = fitting);
-    const hops = tool.isBuiltIn ? [] : await timed("delegation", () => parseHops(call.caller, parts.maxDelegationDepth));
-    const permitted = await timed("decide", () => requireCall(fitting, parts));
-    const decided = await timed("chain", () => requireReach(permitted, hops, parts));
-    key = await claimKey(decided, parts);
-    const kept = key?.kept;
-    if (kept !== undefined) {
-      const shown = await timed("shape", () => shapeKept(kept, decided));
-      await recordReplay(decided, parts);
+    const decided = await decideCall(known, parts);
+    key = await recordingRefusal(decided, parts, () => claimKey(decided, parts));
+    if (key?.kept !== undefined) {
+      const reply = await replayOf(decided, key.kept, parts);
       count("ok");
-      return replyOf(decided, { ...shown, media: kept.upstream.media }, { isAuditPending: false, costMicro: 0n, isReplay: true });
+      return reply;
     }
-    opened = await openCall(decided, key, parts, timed);
+    opened = await openDirect(decided, key, parts);
   } catch (error) {
-    const problem = withCall(error, call);
-    await recordRefusal(known, given, problem, parts);
-    count(refusalOutcome(problem));
-    throw problem;
+    // Refusals are problems here, and recorded.
+    count(refusalOutcome(error as Problem));
+    throw error;
   }
 
   // What was opened is closed and settled, whatever happens in between.
-  let invoked: Invoked | undefined;
-  let shaped: Shaped;
-  try {
-    const { upstream } = (invoked = await timed("invoke", () => invokeUpstream(opened, opened.held, parts)));
-    shaped = await timed("shape", () => shapeOutput(upstream, opened));
-  } catch (error) {
-    const failure = error instanceof UpstreamError ? error : new UpstreamError(asProblem(error), "done");
-    const { effect, problem } = failure;
-    await keepOutcome(key, effect, parts, call.callId);
-    const closed = await timed("close", () =>
-      closeCall(
-        opened,
-        {
-          effect,
-          code: problem.code,
-          upstreamStatus: failure.status ?? (effect === "failed" ? undefined : invoked?.upstream.status),
-          costMicro: invoked?.upstream.costMicro,
-          secrets: failure.secrets ?? invoked?.secrets,
-        },
-        parts,
-      ),
-    );
-    count(effect === "unknown" ? "unknown" : "error");
-    throw new FailedCall(withCall(failure, call, opened.permit.decisionId), failure, closed);
+  const ending = await invokeCall(opened, parts);
+  await keepOutcome(opened, key, ending, parts);
+  const closed = await timedStep(parts)("close", () => closeCall(opened, ending, parts));
+  if (ending.effect !== "ok") {
+    count(ending.effect === "unknown" ? "unknown" : "error");
+    throw new FailedCall(withCall(ending.failure, opened.call, opened.permit.decisionId), ending.failure, closed);
   }
-  const { upstream, secrets } = invoked;
-  const { value, media, status, costMicro, isCut = false } = upstream;
-  await keepOutcome(key, { upstream: { value, isCut, media }, mark: shapeMark(tool) }, parts, call.callId);
-  const closed = await timed("close", () => closeCall(opened, { effect: "ok", shaped, upstreamStatus: status, costMicro, secrets }, parts));
   count("ok");
-  return replyOf(opened, { ...shaped, media }, { ...closed, isReplay: false });
+  return replyOf(opened, { ...ending.shaped, media: ending.upstream.media }, { ...closed, isReplay: false });
 };
 
-/** Money, then the record that the act begins: what was held for a call that is not opened is given back. */
-const openCall = async (decided: AuthorizedCall, key: KeyHold | undefined, parts: CallParts, timed: Timed): Promise<OpenedCall> => {
-  let held: Held | undefined;
+const replayOf = (decided: AuthorizedCall, kept: NonNullable<KeyHold["kept"]>, parts: CallParts): Promise<ToolReply> =>
+  recordingRefusal(decided, parts, async () => {
+    const shown = await timedStep(parts)("shape", () => shapeKept(kept, decided));
+    await recordReplay(decided, parts);
+    return replyOf(decided, { ...shown, media: kept.upstream.media }, { isAuditPending: false, costMicro: 0n, isReplay: true });
+  });
+
+/** Money, then the record that the act begins; the key of a call that is not opened is free again. */
+const openDirect = async (decided: AuthorizedCall, key: KeyHold | undefined, parts: CallParts): Promise<DirectCall> => {
   try {
-    held = await timed("reserve", () => requireReservation(decided, parts));
-    await requireAllowed(held, decided);
-    const act = await timed("audit", () => openRecord(decided, held, parts));
-    return { ...decided, held, act, openedAt: performance.now() };
+    return await openCall(await reserveCall(decided, parts), parts);
   } catch (error) {
-    const { callId, correlationId } = decided.call;
-    const unused = held;
-    if (unused !== undefined) await settleSurely(() => releaseHeld(unused, parts, correlationId), parts, callId);
-    await key?.free().catch((cause: unknown) => parts.log.warn("tool_key_not_freed", { call_id: callId, cause }));
+    await key?.free().catch((cause: unknown) => parts.log.warn("tool_key_not_freed", { call_id: decided.call.callId, cause }));
     throw error;
   }
 };
 
-const keepOutcome = async (key: KeyHold | undefined, effect: Effect | KeptReply, parts: CallParts, callId: string): Promise<void> => {
+const keepOutcome = async ({ call, tool }: DirectCall, key: KeyHold | undefined, ending: Ending, parts: CallParts): Promise<void> => {
   if (key === undefined) return;
   try {
-    if (typeof effect === "object") await key.done(effect);
-    else if (effect === "unknown" || effect === "done") await key.unknown();
+    if (ending.effect === "ok") {
+      const { value, media, isCut = false } = ending.upstream;
+      await key.done({ upstream: { value, isCut, media }, mark: shapeMark(tool) });
+    } else if (ending.effect === "unknown" || ending.effect === "done") await key.unknown();
     else await key.free();
   } catch (cause) {
-    parts.log.warn("tool_key_not_kept", { call_id: callId, cause });
+    parts.log.warn("tool_key_not_kept", { call_id: call.callId, cause });
   }
 };
 
@@ -151,31 +111,3 @@ const replyOf = (
   outputSchema: tool.definition.outputSchema,
   ...more,
 });
-
-/** The problem of whatever was thrown, with what every refusal of a call carries. */
-const withCall = (error: unknown, call: ToolCall, decisionId?: string): Problem => {
-  const problem = error instanceof UpstreamError ? error.problem : asProblem(error);
-  const { members, ...options } = problem.options;
-  return new Problem(problem.code, {
-    ...options,
-    members: { decision_id: decisionId, ...members, call_id: call.callId },
-    cause: problem.options.cause ?? (error instanceof Problem || error instanceof UpstreamError ? undefined : error),
-  });
-};
-
-type Timed = <T>(step: ToolCallStep, work: () => Promise<T> | T) => Promise<T>;
-
-/** Times and traces each step. */
-const timedBy =
-  ({ metrics, tracing = noTracing }: Pick<CallParts, "metrics" | "tracing">): Timed =>
-  async (step, work) => {
-    const started = performance.now();
-    const { span: name }: PipelineStep = toolCallSteps[step];
-    try {
-      // The last step has two spans of its own: the money's and the record's.
-      if (name === undefined) return await work();
-      return await tracing.span(name, { kind: step === "invoke" ? "client" : "internal" }, async () => work());
-    } finally {
-      metrics.observe("mcp_step_duration_seconds", { step: step }, (performance.now() - started) / 1000);
-    }
-  };

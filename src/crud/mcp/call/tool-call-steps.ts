@@ -60,8 +60,8 @@ export const toolCallSteps = {
   },
   audit: {
     span: "audit.open",
-    call: "openRecord",
-    file: "crud/mcp/call/call-record.ts",
+    call: "openCall",
+    file: "crud/mcp/call/open-call.ts",
     does: "commits the audit entry that opens the act",
     refuses: ["audit_unavailable"],
   },

@@ -13,9 +13,10 @@ import type { Tracing } from "#telemetry/tracing.ts";
 import type { Snapshot } from "#crud/mcp/catalogue.ts";
 import type { KillSwitches } from "#crud/mcp/kill-switches.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
+import type { Settlements } from "./settlements.ts";
 import type { View } from "#crud/mcp/views.ts";
 
-export type Dialect = "contract" | "standard" | "execute";
+export type Dialect = "contract" | "standard" | "execute" | "workflow";
 
 /** One call as it enters: who, where, and what was sent. Nothing of it changes on the way. */
 export interface ToolCall {
@@ -28,6 +29,11 @@ export interface ToolCall {
   readonly name: string;
   readonly arguments: unknown;
   readonly idempotencyKey: string | undefined;
+  /** Of a step of a workflow: the run, and what identifies the step in all its attempts. */
+  readonly step?: {
+    readonly key: string;
+    readonly workflow: { readonly name: string; readonly version: string; readonly run: string; readonly step: string };
+  };
   readonly caller: Caller;
   readonly view: View;
   readonly snapshot: Snapshot;
@@ -73,6 +79,7 @@ export interface CallParts extends MembershipParts {
   readonly publicOrigin: string;
   /** 32 bytes; digests of contents are keyed by it. */
   readonly digestKey: Uint8Array;
+  readonly settlements: Settlements;
   /** Seals the answers that idempotency keys keep. */
   readonly replySealer: Sealer;
   /** Where answers go on that were cut: items given before. */

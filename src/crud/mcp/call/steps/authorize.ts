@@ -109,7 +109,8 @@ const liftAsks = ({ rows, masks }: Tool["rules"]): readonly EvaluationQuery[] =>
 const asksOf = ({ call, tool, given }: ValidatedCall, now: Date): readonly EvaluationQuery[] => {
   const shown = showCall(tool, given);
   // An approval of any of these is for this call alone: the same arguments to the same definition.
-  const bound = { shown_call: shown, arguments_digest: given.digest };
+  const workflow = call.step === undefined ? {} : { workflow: call.step.workflow };
+  const bound = { shown_call: shown, arguments_digest: given.digest, ...workflow };
   const mapped = { toolName: tool.name, arguments: given.value, caller: call.caller, now };
   return [
     toolAsk(tool, "tools/call", { ...bound, view: call.view.name }),

@@ -2,34 +2,18 @@ import { noTracing } from "#telemetry/tracing.ts";
 import { usdText } from "#contract/ids.ts";
 import type { ClosedRecord } from "#contract/tool-call-record.ts";
 import type { AuditOutcome } from "#contract/events.ts";
-import type { OpenAct } from "#events/audit/entry.ts";
+import type { EntryDraft } from "#events/audit/entry.ts";
 import { keyedDigest } from "#crud/mcp/digest.ts";
-import type { AuthorizedCall } from "./check-chain.ts";
-import { releaseHeld, settleHeld, type Charged, type Held } from "./reserve-budget.ts";
+import { openedEntry } from "#crud/mcp/call/call-record.ts";
+import type { Ending } from "#crud/mcp/call/invoke-call.ts";
+import type { DirectCall, OpenedCall } from "#crud/mcp/call/open-call.ts";
+import type { ReservedCall } from "#crud/mcp/call/reserve-call.ts";
+import type { Settlement } from "#crud/mcp/call/settlements.ts";
 import { settleSurely } from "#crud/mcp/call/settle-surely.ts";
-import type { Shaped } from "./filter-output.ts";
 import type { CallParts } from "#crud/mcp/call/tool-call.ts";
-import type { Effect, UpstreamError } from "#crud/mcp/call/upstream-error.ts";
+import type { Charged } from "./reserve-budget.ts";
 
-/** How a call that was opened ended. */
-export interface Ending {
-  readonly effect: Effect | "ok";
-  readonly code?: string;
-  readonly upstreamStatus: number | undefined;
-  readonly shaped?: Shaped;
-  readonly costMicro: bigint | undefined;
-  readonly secrets: UpstreamError["secrets"];
-}
-
-/** A call that was opened: from here on it is closed and settled, whatever happens. */
-export interface OpenedCall extends AuthorizedCall {
-  readonly held: Held | undefined;
-  readonly act: OpenAct;
-  /** `performance.now()` of the moment. */
-  readonly openedAt: number;
-}
-
-type CloseParts = Pick<CallParts, "membership" | "membershipAudience" | "identity" | "digestKey" | "log" | "stopping" | "tracing">;
+type CloseParts = Pick<CallParts, "settlements" | "digestKey" | "log" | "stopping" | "tracing">;
 
 const auditOutcome: Readonly<Record<Ending["effect"], AuditOutcome>> = {
   ok: "ok",
@@ -39,47 +23,50 @@ const auditOutcome: Readonly<Record<Ending["effect"], AuditOutcome>> = {
   unknown: "unknown",
 };
 
-/** What the call costs: its price when the upstream did the work, a step alone when it failed, all when nobody can tell. */
-const settleBy = (
-  ending: Ending,
-  held: Held,
-): { readonly micro: bigint; readonly steps: number; readonly outcome: "ok" | "failed" | "unknown" } => {
-  const used = ending.costMicro === undefined || ending.costMicro > held.micro ? held.micro : ending.costMicro;
-  switch (ending.effect) {
+/** What the call is charged: its price when the upstream did the work, a step alone when it failed, all when nobody can tell. */
+const settlementOf = ({ held, call }: ReservedCall, { effect, costMicro }: Ending): Settlement | undefined => {
+  if (held === undefined) return undefined;
+  const base = { callId: call.callId, reservationId: held.reservationId, correlationId: call.correlationId, steps: 1, micro: 0n };
+  const used = costMicro === undefined || costMicro > held.micro ? held.micro : costMicro;
+  switch (effect) {
     case "ok":
-      return { micro: used, steps: 1, outcome: "ok" };
+      return { ...base, micro: used, outcome: "ok" };
     case "done":
-      return { micro: used, steps: 1, outcome: "failed" };
+      return { ...base, micro: used, outcome: "failed" };
     case "not_sent":
+      return { ...base, steps: 0, outcome: "released" };
     case "failed":
-      return { micro: 0n, steps: 1, outcome: "failed" };
+      return { ...base, outcome: "failed" };
     case "unknown":
-      return { micro: held.micro, steps: held.steps, outcome: "unknown" };
+      return { ...base, micro: held.micro, steps: held.steps, outcome: "unknown" };
   }
 };
 
-const settleNow = (
-  ending: Ending,
-  held: Held,
-  parts: CloseParts,
-  callId: string,
-  correlationId: string,
-): Promise<Charged | "released" | "pending"> =>
-  settleSurely<Charged | "released">(
-    () =>
-      ending.effect === "not_sent"
-        ? releaseHeld(held, parts, correlationId).then(() => "released" as const)
-        : settleHeld(held, settleBy(ending, held), parts, correlationId),
-    parts,
-    callId,
-  );
+type Money = Pick<ClosedRecord, "settle" | "left">;
 
-const settlementData = (charged: Charged | "released" | "pending" | undefined): Pick<ClosedRecord, "settle" | "left"> => {
+const roundedText = (usd: number): string => usdText(BigInt(Math.round(usd * 1e6)));
+const moneyOf = (charged: Charged | "released" | "pending" | undefined): Money => {
   if (charged === undefined) return { settle: undefined, left: undefined };
   if (typeof charged === "string") return { settle: { state: charged, steps: 0, usd: usdText(0n) }, left: undefined };
-  const text = (usd: number): string => usdText(BigInt(Math.round(usd * 1e6)));
-  return { settle: { steps: charged.steps, usd: text(charged.usd) }, left: { steps: charged.left.steps, usd: text(charged.left.usd) } };
+  const { steps, usd, left } = charged;
+  return { settle: { steps, usd: roundedText(usd) }, left: { steps: left.steps, usd: roundedText(left.usd) } };
 };
+
+const closedRecord = (opened: OpenedCall, ending: Ending, money: Money, { digestKey }: Pick<CloseParts, "digestKey">): ClosedRecord => {
+  const shaped = ending.effect === "ok" ? ending.shaped : undefined;
+  return {
+    duration_ms: Math.round(performance.now() - opened.openedAt),
+    upstream_status: ending.upstreamStatus,
+    output_digest: shaped === undefined ? undefined : keyedDigest(digestKey, shaped.value),
+    rows_out: shaped?.rowsOut,
+    masked: shaped?.masked.slice(0, 50).map(({ path }) => path),
+    ...money,
+    secrets: ending.secrets,
+    audience: opened.audience,
+  };
+};
+
+const codeOf = (ending: Ending): string | undefined => (ending.effect === "ok" ? undefined : ending.failure.problem.code);
 
 /** What came of closing: whether the record has landed, and what the call costs, also where the charge is still to be written. */
 export interface ClosedCall {
@@ -87,26 +74,43 @@ export interface ClosedCall {
   readonly costMicro: bigint;
 }
 
-/** Settles the money, then closes the record; never refuses and never undoes the act. */
-export const closeCall = async (opened: OpenedCall, ending: Ending, parts: CloseParts): Promise<ClosedCall> => {
-  const { call, act, held, audience, openedAt } = opened;
-  const { tracing = noTracing } = parts;
+/** Fifth function of a direct call: settles the money, then closes the record; never refuses and never undoes the act. */
+export const closeCall = async (opened: DirectCall, ending: Ending, parts: CloseParts): Promise<ClosedCall> => {
+  const { call, act } = opened;
+  const { tracing = noTracing, settlements } = parts;
+  const settlement = settlementOf(opened, ending);
   const charged =
-    held === undefined
+    settlement === undefined
       ? undefined
-      : await tracing.span("budget.settle", {}, () => settleNow(ending, held, parts, act.actId, call.correlationId));
-  const { shaped } = ending;
-  const end: ClosedRecord = {
-    duration_ms: Math.round(performance.now() - openedAt),
-    upstream_status: ending.upstreamStatus,
-    output_digest: shaped === undefined ? undefined : keyedDigest(parts.digestKey, shaped.value),
-    rows_out: shaped?.rowsOut,
-    masked: shaped?.masked.slice(0, 50).map(({ path }) => path),
-    ...settlementData(charged),
-    secrets: ending.secrets,
-    audience,
+      : await tracing.span("budget.settle", {}, () => settleSurely(() => settlements.settle(settlement), parts, call.callId));
+  const end = closedRecord(opened, ending, moneyOf(charged), parts);
+  const closed = await tracing.span("audit.close", {}, () => act.close(auditOutcome[ending.effect], end, { code: codeOf(ending) }));
+  return { isAuditPending: closed === "pending", costMicro: charged === "released" ? 0n : (settlement?.micro ?? 0n) };
+};
+
+/**
+ * Fifth function of a call that a transaction closes: the entry and the charge for that transaction. `left` is what the reservation
+ * answered, since the charge is delivered after the commit.
+ */
+export const closeEntry = (
+  opened: OpenedCall,
+  ending: Ending,
+  parts: Pick<CloseParts, "digestKey">,
+): { readonly entry: EntryDraft; readonly settlement: Settlement | undefined } => {
+  const settlement = settlementOf(opened, ending);
+  const money: Money = {
+    settle: settlement === undefined ? undefined : { steps: settlement.steps, usd: usdText(settlement.micro) },
+    left: opened.held === undefined ? undefined : { steps: opened.held.left.steps, usd: roundedText(opened.held.left.usd) },
   };
-  const closed = await tracing.span("audit.close", {}, () => act.close(auditOutcome[ending.effect], end, { code: ending.code }));
-  const costMicro = held === undefined || charged === "released" ? 0n : settleBy(ending, held).micro;
-  return { isAuditPending: closed === "pending", costMicro };
+  return {
+    settlement,
+    entry: {
+      ...openedEntry(opened),
+      phase: "close",
+      actId: opened.call.callId,
+      outcome: auditOutcome[ending.effect],
+      code: codeOf(ending),
+      data: closedRecord(opened, ending, money, parts),
+    },
+  };
 };

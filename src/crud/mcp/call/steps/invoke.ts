@@ -70,6 +70,7 @@ export const invokeUpstream = async (decided: AuthorizedCall, held: Held | undef
     toolName: tool.name,
     viewName: call.view.name,
     arguments: given.value,
+    idempotencyKey: call.step?.key,
     signal: AbortSignal.any([call.signal, parts.stopping, AbortSignal.timeout(parts.callTimeoutMs)]),
     secret: secrets.read,
     conceal: secrets.conceal,

@@ -19,6 +19,8 @@ export interface Held {
   readonly delegationId: string;
   readonly steps: number;
   readonly micro: bigint;
+  /** What the delegation has left after it. */
+  readonly left: Charged["left"];
   /** What the delegation demands of the arguments. */
   readonly argumentSchemas: readonly unknown[];
 }
@@ -92,7 +94,8 @@ export const requireReservation = async (
     throw new Problem(error.code, { detail, members: { decision_id: permit.decisionId }, headers });
   }
   const { reservation_id: reservationId, delegation_id: delegationId, argument_schemas: argumentSchemas = [] } = held;
-  return { reservationId, delegationId, steps: 1, micro: tool.rules.reserveMicro, argumentSchemas };
+  const left = { steps: held.steps_left, usd: held.budget_left_usd };
+  return { reservationId, delegationId, steps: 1, micro: tool.rules.reserveMicro, left, argumentSchemas };
 };
 
 /** An answer was lost, and with it whether something is held: asked again for the same call it is the same, and is given back. */

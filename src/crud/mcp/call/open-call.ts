@@ -1,0 +1,37 @@
+import type { EntryDraft, OpenAct } from "#events/audit/entry.ts";
+import { openedEntry } from "./call-record.ts";
+import { recordingRefusal } from "./refused-call.ts";
+import { releaseCall, type ReservedCall } from "./reserve-call.ts";
+import { timedStep } from "./timed-step.ts";
+import type { CallParts } from "./tool-call.ts";
+
+/** A call whose open entry is committed: it may be sent, and is closed and settled, whatever happens. */
+export interface OpenedCall extends ReservedCall {
+  /** `performance.now()` of the moment. */
+  readonly openedAt: number;
+}
+
+/** A call that opened by itself, not in a transaction of a workflow's step. */
+export interface DirectCall extends OpenedCall {
+  readonly act: OpenAct;
+}
+
+/** Third function of a call, where a transaction opens it: the entry for that transaction. */
+export const openEntry = (reserved: ReservedCall): EntryDraft => ({
+  ...openedEntry(reserved),
+  phase: "open",
+  outcome: "pending",
+  actId: reserved.call.callId,
+});
+
+/** Third function of a direct call: commits the open entry. Throws `audit_unavailable`, and then nothing is reserved any more. */
+export const openCall = (reserved: ReservedCall, parts: CallParts): Promise<DirectCall> =>
+  recordingRefusal(reserved, parts, async () => {
+    try {
+      const act = await timedStep(parts)("audit", () => parts.recorder.open(openedEntry(reserved), reserved.call.callId));
+      return { ...reserved, act, openedAt: performance.now() };
+    } catch (error) {
+      await releaseCall(reserved, parts);
+      throw error;
+    }
+  });
