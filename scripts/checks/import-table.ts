@@ -68,6 +68,24 @@ const folders: Readonly<Record<string, readonly string[]>> = {
     "compose",
     ".",
   ],
+  crud: [
+    "model",
+    "documents",
+    "systems",
+    "versions",
+    "tools",
+    "mcp/call/steps",
+    "mcp/call",
+    "servers",
+    "upstream",
+    "mcp",
+    "connectors",
+    "mcp/standard",
+    "configs",
+    "imports",
+    "configs/kinds",
+    ".",
+  ],
 };
 
 interface Pattern {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { serversDocument } from "#crud/documents/servers-document.ts";
+import { serversDocument } from "#crud/servers/servers-document.ts";
 import { uiDocument } from "#crud/documents/ui-document.ts";
 import { configKinds } from "#crud/configs/kinds/config-kinds.ts";
 import type { JsonSchema } from "./json-schema.ts";

@@ -11,7 +11,7 @@ import type { replayTools } from "#contract/replay-tools.ts";
 import { Problem, type ProblemCode } from "#contract/problem.ts";
 import { readSettings } from "#contract/setting.ts";
 import { crudSettings } from "#crud/config.ts";
-import { UpstreamError } from "#crud/mcp/call/upstream-error.ts";
+import { UpstreamError } from "#crud/model/upstream-error.ts";
 import { noServers, type AllowedServers } from "#crud/servers/allowed-servers.ts";
 import { openServers } from "#crud/servers/open-servers.ts";
 import { createCrud, type CrudParts, type CrudService } from "#crud/service.ts";

@@ -6,7 +6,7 @@ import { loadToolsDocument } from "#crud/documents/tools-document.ts";
 import { loadUiDocument } from "#crud/documents/ui-document.ts";
 import { ceilingOf } from "#crud/config.ts";
 import { openServers } from "#crud/servers/open-servers.ts";
-import { checkSystems } from "#crud/systems/check-systems.ts";
+import { checkSystems } from "#crud/connectors/check-systems.ts";
 import { profileIssues } from "#gateway/service.ts";
 import { readPdpConfiguration } from "#pdp/configuration-file.ts";
 import { loadGroupsDocument } from "#membership/sign-ins/groups-document.ts";

@@ -3,12 +3,12 @@ import { configKinds, configObjectKinds, type ConfigObjectKind } from "#contract
 import type { Issue } from "#contract/problem.ts";
 import type { DeploymentAction } from "#pdp-client/deployment-acts.ts";
 import type { YamlDocument } from "#parsing/yaml-document.ts";
-import type { Snapshot } from "#crud/mcp/catalogue.ts";
-import type { ToolTest } from "#crud/mcp/tool.ts";
+import type { Snapshot } from "#crud/tools/catalogue.ts";
+import type { ToolTest } from "#crud/tools/tool.ts";
 import type { ReadReference, References } from "#crud/systems/load-systems.ts";
 import type { OwnerAt } from "#crud/systems/read-system-text.ts";
 import type { PublishScope, TenantsOfSystem } from "./publish-scope.ts";
-import type { StoredHead } from "./version-store.ts";
+import type { StoredHead } from "#crud/versions/version-store.ts";
 
 /** What takes the place of what serves under a name. */
 export interface Place {

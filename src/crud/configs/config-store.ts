@@ -8,8 +8,15 @@ import { createOwnFolder } from "./own-folder.ts";
 import { createPlanner, issuesIn, refuse, type ConfigWrite, type Planned, type Written } from "./plan-write.ts";
 import { createServingObjects, sees, type ConfigStoreParts } from "./serving-objects.ts";
 import { createFileTaker } from "./take-files.ts";
-import { instanceWriter, type Publisher, type Writer } from "./config-events.ts";
-import { CONFIG_CHANNEL, listVersionRows, readVersion, type StoredVersion, type VersionPage, type VersionRow } from "./version-store.ts";
+import { instanceWriter, type Publisher, type Writer } from "#crud/versions/config-events.ts";
+import {
+  CONFIG_CHANNEL,
+  listVersionRows,
+  readVersion,
+  type StoredVersion,
+  type VersionPage,
+  type VersionRow,
+} from "#crud/versions/version-store.ts";
 import { watchFolders } from "./watch-folders.ts";
 
 /** Between two changes of many: others have their turn. */

@@ -1,10 +1,10 @@
 import type { ConfigDiff } from "#contract/configs.ts";
 import { createYielding } from "#http/yielding.ts";
-import type { Snapshot } from "#crud/mcp/catalogue.ts";
+import type { Snapshot } from "#crud/tools/catalogue.ts";
 import { definitionChanges } from "#crud/mcp/definition-changes.ts";
-import { findView } from "#crud/mcp/views.ts";
+import { findView } from "#crud/tools/views.ts";
 import { ruleChanges } from "#crud/mcp/rule-changes.ts";
-import type { Tool } from "#crud/mcp/tool.ts";
+import type { Tool } from "#crud/tools/tool.ts";
 import type { Prepared } from "./config-kind.ts";
 import { settingChanges } from "./setting-changes.ts";
 

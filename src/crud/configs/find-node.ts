@@ -2,7 +2,7 @@ import { ask } from "#contract/ask.ts";
 import { askFacts, listCandidates } from "#contract/facts.ts";
 import { Problem } from "#contract/problem.ts";
 import { nearestWord } from "#parsing/nearest-word.ts";
-import { asService, type MembershipParts } from "#crud/ask-membership.ts";
+import { asService, type MembershipParts } from "#crud/model/ask-membership.ts";
 
 const MAX_NAMES = 2000;
 

@@ -1,7 +1,7 @@
 import { killScope, KILL_SCOPES } from "#contract/kill-switches.ts";
 import { Problem, type Issue } from "#contract/problem.ts";
 import { nearestWord } from "#parsing/nearest-word.ts";
-import type { Snapshot } from "#crud/mcp/catalogue.ts";
+import type { Snapshot } from "#crud/tools/catalogue.ts";
 import type { ConfigStore } from "./config-store.ts";
 import type { FindNode } from "./find-node.ts";
 

@@ -6,8 +6,8 @@ import { fileOf, keyOf } from "./config-kind.ts";
 import type { OwnFolder, Staged } from "./own-folder.ts";
 import { refuse, type Planned, type Planner, type Written } from "./plan-write.ts";
 import type { ConfigStoreParts, ServingObjects } from "./serving-objects.ts";
-import { configEntry, configEvents } from "./config-events.ts";
-import { digestOf, etagOf, lockConfig, markWritten, putVersion, readHead, type StoredVersion } from "./version-store.ts";
+import { configEntry, configEvents } from "#crud/versions/config-events.ts";
+import { digestOf, etagOf, lockConfig, markWritten, putVersion, readHead, type StoredVersion } from "#crud/versions/version-store.ts";
 
 /** Makes changes that were planned: their files, one commit of versions, audit entries and events, then what serves. */
 export const createMaker = (

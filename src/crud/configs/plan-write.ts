@@ -4,15 +4,15 @@ import { MAX_ISSUES, Problem, type Issue } from "#contract/problem.ts";
 import { namesState, namesTag } from "#http/entity-tags.ts";
 import type { ReadReference } from "#crud/systems/load-systems.ts";
 import { printJson } from "#parsing/yaml-document.ts";
-import { cutOf } from "#crud/mcp/catalogue.ts";
+import { cutOf } from "#crud/tools/catalogue.ts";
 import { allowNetwork } from "#crud/upstream/network-rules.ts";
 import { referencesOfAll } from "./config-files.ts";
 import { effectsOf, type TouchedTool } from "./effects.ts";
 import { addressOf, isOwn, isPrepared, keyOf, type Document, type Prepared, type Refused } from "./config-kind.ts";
 import { readFrom, sees, type ConfigStoreParts, type ServingObjects } from "./serving-objects.ts";
-import type { ConfigOp, Publisher, Writer } from "./config-events.ts";
+import type { ConfigOp, Publisher, Writer } from "#crud/versions/config-events.ts";
 import type { PublishScope, TenantsOfSystem } from "./publish-scope.ts";
-import { digestOf, etagOf, type StoredVersion } from "./version-store.ts";
+import { digestOf, etagOf, type StoredVersion } from "#crud/versions/version-store.ts";
 
 /** A change that somebody asks for. */
 export interface ConfigWrite {

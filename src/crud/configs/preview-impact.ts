@@ -3,13 +3,13 @@ import type { ConfigDiff, DecisionsChanged } from "#contract/configs.ts";
 import { Problem } from "#contract/problem.ts";
 import { affectedCapabilities, MAX_AFFECTED, MAX_ASKED_TOOLS, type AffectedCapability } from "#contract/registry.ts";
 import { MAX_REPLAYED_TOOLS } from "#contract/replay-tools.ts";
-import { onBehalfOf, type MembershipParts } from "#crud/ask-membership.ts";
+import { onBehalfOf, type MembershipParts } from "#crud/model/ask-membership.ts";
 import type { PdpClient } from "#pdp-client/pdp-client.ts";
 import { toolProperties } from "#crud/mcp/call/steps/authorize.ts";
-import type { Tool } from "#crud/mcp/tool.ts";
+import type { Tool } from "#crud/tools/tool.ts";
 import type { TouchedTool } from "./effects.ts";
 import type { ConfigWrite, Written } from "./plan-write.ts";
-import type { Asked } from "./config-events.ts";
+import type { Asked } from "#crud/versions/config-events.ts";
 
 export interface PreviewParts extends MembershipParts {
   readonly pdpClient: Pick<PdpClient, "decide" | "refusal" | "replayTools">;

@@ -5,15 +5,15 @@ import { Problem } from "#contract/problem.ts";
 import type { PdpClient } from "#pdp-client/pdp-client.ts";
 import { refusalOfAct } from "#pdp-client/deployment-acts.ts";
 import type { ExternalSystem } from "#crud/mcp/external-system.ts";
-import type { Tool } from "#crud/mcp/tool.ts";
+import type { Tool } from "#crud/tools/tool.ts";
 import { createYielding } from "#http/yielding.ts";
-import { secretStandings, secretWarnings, type SecretStandingParts } from "#crud/secret-standing.ts";
+import { secretStandings, secretWarnings, type SecretStandingParts } from "#crud/model/secret-standing.ts";
 import type { ConfigStore } from "./config-store.ts";
 import { folderOf, type HeldObject } from "./config-kind.ts";
 import type { ConfigWrite, Written } from "./plan-write.ts";
 import type { createPreview } from "./preview-impact.ts";
 import type { createToolRegistrar } from "./register-tools.ts";
-import { writerOf, type Asked, type Publisher } from "./config-events.ts";
+import { writerOf, type Asked, type Publisher } from "#crud/versions/config-events.ts";
 
 export interface PublisherParts {
   readonly store: ConfigStore;

@@ -9,11 +9,11 @@ import {
   retireMcpTools,
   type McpToolDraft,
 } from "#contract/registry.ts";
-import { asService, onBehalfOf, type MembershipParts } from "#crud/ask-membership.ts";
+import { asService, onBehalfOf, type MembershipParts } from "#crud/model/ask-membership.ts";
 import type { PdpClient } from "#pdp-client/pdp-client.ts";
-import type { Tool } from "#crud/mcp/tool.ts";
-import { registryNameOf } from "#crud/systems/connectors.ts";
-import type { Asked } from "./config-events.ts";
+import type { Tool } from "#crud/tools/tool.ts";
+import { registryNameOf } from "#crud/connectors/connectors.ts";
+import type { Asked } from "#crud/versions/config-events.ts";
 
 export interface RegisterParts extends MembershipParts {
   readonly pdpClient: Pick<PdpClient, "decide" | "refusal">;

@@ -11,7 +11,7 @@ import { archivePieces, unpackYielding, type ArchivedFile } from "./archive.ts";
 import type { ConfigStore } from "./config-store.ts";
 import { fileOf, keyOf, objectAt } from "./config-kind.ts";
 import type { AskedWrite, ConfigPublisher } from "./publish-config.ts";
-import { digestOf, etagOf } from "./version-store.ts";
+import { digestOf, etagOf } from "#crud/versions/version-store.ts";
 
 const TAR = "application/x-tar";
 

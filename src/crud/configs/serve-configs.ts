@@ -7,12 +7,12 @@ import { tagsOf } from "#http/entity-tags.ts";
 import { readBytes } from "#http/read-bytes.ts";
 import { answer, type Router } from "#http/serve.ts";
 import { plainText } from "#crud/documents/plain-text.ts";
-import { switchedOffBy, type KillSwitches } from "#crud/mcp/kill-switches.ts";
+import { switchedOffBy, type KillSwitches } from "#crud/tools/kill-switches.ts";
 import { keyOf, nameIn } from "./config-kind.ts";
 import type { AskedWrite, ConfigPublisher } from "./publish-config.ts";
 import { rowOf, showObject, stateOf, tagOf } from "./show-object.ts";
-import type { Asked } from "./config-events.ts";
-import { etagOf, type StoredVersion, type VersionRow } from "./version-store.ts";
+import type { Asked } from "#crud/versions/config-events.ts";
+import { etagOf, type StoredVersion, type VersionRow } from "#crud/versions/version-store.ts";
 
 const YAML = "application/yaml";
 const mediaOf = (request: Request): string => (request.headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase() ?? "";

@@ -12,8 +12,8 @@ import type { PdpClient } from "#pdp-client/pdp-client.ts";
 import type { Change } from "#events/change.ts";
 import type { Router } from "#http/serve.ts";
 import type { Database } from "#store/database.ts";
-import type { MembershipParts } from "#crud/ask-membership.ts";
-import { readSubject } from "#crud/ui-config.ts";
+import type { MembershipParts } from "#crud/model/ask-membership.ts";
+import { readSubject } from "#crud/configs/ui-config.ts";
 import { definitionChanges } from "#crud/mcp/definition-changes.ts";
 import {
   approveWaiting,
@@ -24,14 +24,14 @@ import {
   readStored,
   type StoredDefinition,
 } from "#crud/mcp/definitions.ts";
-import type { Tool } from "#crud/mcp/tool.ts";
+import type { Tool } from "#crud/tools/tool.ts";
 import type { ConfigStore } from "./config-store.ts";
 import type { HeldObject } from "./config-kind.ts";
 import { refusalOfAct } from "#pdp-client/deployment-acts.ts";
 import { isOwn } from "./config-kind.ts";
 import type { createToolRegistrar } from "./register-tools.ts";
-import { configEntry, writerOf, type Asked } from "./config-events.ts";
-import { raiseSet } from "./version-store.ts";
+import { configEntry, writerOf, type Asked } from "#crud/versions/config-events.ts";
+import { raiseSet } from "#crud/versions/version-store.ts";
 
 export interface DefinitionEndpoints {
   readonly store: Pick<ConfigStore, "list" | "follow">;

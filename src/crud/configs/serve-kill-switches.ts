@@ -3,9 +3,9 @@ import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { PdpClient } from "#pdp-client/pdp-client.ts";
 import type { Router } from "#http/serve.ts";
-import type { KillSwitches } from "#crud/mcp/kill-switches.ts";
+import type { KillSwitches } from "#crud/tools/kill-switches.ts";
 import { createScopeCheck, type KnownScopeParts } from "./known-scope.ts";
-import { writerOf, type Asked } from "./config-events.ts";
+import { writerOf, type Asked } from "#crud/versions/config-events.ts";
 
 /** Kill switches of the caller's tenant. While the decision point is away none can be set, and nothing can be called either. */
 export const serveKillSwitches = (

@@ -18,9 +18,17 @@ import {
   type Refused,
   type TenantShare,
 } from "./config-kind.ts";
-import { configEvents, instanceWriter } from "./config-events.ts";
+import { configEvents, instanceWriter } from "#crud/versions/config-events.ts";
 import type { TenantsOfSystem } from "./publish-scope.ts";
-import { listVersions, markState, readDegraded, readHeads, readSetVersion, type StoredHead, type StoredVersion } from "./version-store.ts";
+import {
+  listVersions,
+  markState,
+  readDegraded,
+  readHeads,
+  readSetVersion,
+  type StoredHead,
+  type StoredVersion,
+} from "#crud/versions/version-store.ts";
 
 export interface ConfigStoreParts {
   readonly database: Database;

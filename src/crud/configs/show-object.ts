@@ -1,6 +1,6 @@
 import { MAX_ISSUES, type Issue } from "#contract/problem.ts";
 import type { HeldObject } from "./config-kind.ts";
-import { etagOf } from "./version-store.ts";
+import { etagOf } from "#crud/versions/version-store.ts";
 
 /** Why the newest version does not serve, or what of its upstream does not. */
 const issuesOf = ({ issues, prepared }: HeldObject): readonly Issue[] => {

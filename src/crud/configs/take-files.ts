@@ -4,9 +4,18 @@ import { readConfigFolders, type ConfigFile } from "./config-files.ts";
 import { fileOf, isPrepared, keyOf, type Prepared } from "./config-kind.ts";
 import type { OwnFolder } from "./own-folder.ts";
 import type { ConfigStoreParts, ServingObjects } from "./serving-objects.ts";
-import { configEntry, configEvents, type ConfigOp, type Publisher, type Writer } from "./config-events.ts";
+import { configEntry, configEvents, type ConfigOp, type Publisher, type Writer } from "#crud/versions/config-events.ts";
 import { tenantsIn } from "./publish-scope.ts";
-import { digestOf, listVersions, lockConfig, markTaken, markWritten, putVersion, readHeads, type StoredHead } from "./version-store.ts";
+import {
+  digestOf,
+  listVersions,
+  lockConfig,
+  markTaken,
+  markWritten,
+  putVersion,
+  readHeads,
+  type StoredHead,
+} from "#crud/versions/version-store.ts";
 
 /** Takes up what changed in the folders: all of it in one commit, as versions by `file`. */
 export const createFileTaker = (

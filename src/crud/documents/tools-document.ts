@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { MAX_ISSUES, type Issue } from "#contract/problem.ts";
 import { StartIssues } from "#contract/start-issues.ts";
-import { viewPattern } from "#crud/mcp/names.ts";
+import { viewPattern } from "#crud/model/names.ts";
 import { readConfigFiles } from "#parsing/config-files.ts";
 import { longNames } from "#parsing/long-names.ts";
 import { boundedList } from "#parsing/bounded-list.ts";

@@ -14,7 +14,7 @@ import { plain } from "./import-schema.ts";
 import { makeOperation, type Made, type MadeOperation } from "./make-operation.ts";
 import { operationNames } from "./operation-names.ts";
 import { operationsOf, type OperationPlace } from "./read-operation.ts";
-import { rewriteSystem } from "./rewrite-system.ts";
+import { rewriteSystem } from "#crud/systems/rewrite-system.ts";
 
 /** What the thread of imports is asked: to look at a document, or to make system operations of what was picked of it. */
 export type ImportQuestion =

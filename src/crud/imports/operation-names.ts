@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { cutMarks } from "#contract/sensitive-keys.ts";
-import { basePattern, MAX_NAME } from "#crud/mcp/names.ts";
+import { basePattern, MAX_NAME } from "#crud/model/names.ts";
 
 /** Time linear in the text, which may be as long as its document. */
 const wordsOf = (text: string): string =>

@@ -7,7 +7,7 @@ import type { Caller } from "#authn/caller.ts";
 import type { Database } from "#store/database.ts";
 import type { ConfigWrite } from "#crud/configs/plan-write.ts";
 import type { ConfigPublisher } from "#crud/configs/publish-config.ts";
-import type { Asked } from "#crud/configs/config-events.ts";
+import type { Asked } from "#crud/versions/config-events.ts";
 import type { NetworkCeiling } from "#crud/upstream/network-rules.ts";
 import { fetchDocument } from "./fetch-document.ts";
 import type { ImportAnswer, ImportQuestion, MadeSystem } from "./import-document.ts";

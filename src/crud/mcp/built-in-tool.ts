@@ -1,8 +1,8 @@
 import { prepareSchema } from "#parsing/foreign-schema.ts";
 import { schemaIssues } from "#parsing/schema-issues.ts";
-import { sha256Of } from "./digest.ts";
-import { underscoreOf } from "./names.ts";
-import type { Connector, Definition, Tool } from "./tool.ts";
+import { sha256Of } from "#crud/model/digest.ts";
+import { underscoreOf } from "#crud/model/names.ts";
+import type { Connector, Definition, Tool } from "#crud/tools/tool.ts";
 
 /** A tool of Sallyport itself: it reads, costs nothing, and is no system's. Its name stands in `builtInTools`. */
 export const createBuiltInTool = (said: Omit<Definition, "annotations">, connector: Connector): Tool => {

@@ -2,9 +2,9 @@ import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { builtInTools } from "#pdp-client/pairs.ts";
 import type { ToolsDocument } from "#crud/documents/tools-document.ts";
-import { buildSnapshot, type Snapshot } from "./catalogue.ts";
+import { buildSnapshot, type Snapshot } from "#crud/tools/catalogue.ts";
 import type { ExternalSystem } from "./external-system.ts";
-import type { Tool } from "./tool.ts";
+import type { Tool } from "#crud/tools/tool.ts";
 
 export interface CatalogueKeeperParts {
   readonly builtIn: Readonly<Record<keyof typeof builtInTools, Tool>>;

@@ -9,12 +9,12 @@ import { asProblem } from "#http/problem-body.ts";
 import { readBytes } from "#http/read-bytes.ts";
 import type { Router } from "#http/serve.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
-import { leftOut, leftOutMeta } from "./catalogue.ts";
-import type { ToolReply } from "./call/tool-call.ts";
+import { leftOut, leftOutMeta } from "#crud/tools/catalogue.ts";
+import type { ToolReply } from "#crud/tools/tool-call.ts";
 import type { Watch } from "./protocol-log.ts";
 import { sinceMs, watchRpc } from "./protocol-log.ts";
 import { contractStatus, errorData, messageOf } from "./rpc-error.ts";
-import type { Tool } from "./tool.ts";
+import type { Tool } from "#crud/tools/tool.ts";
 import { scopes, type ToolService, type Visit } from "./tool-service.ts";
 
 export interface ContractDialectParts extends Watch {

@@ -1,8 +1,8 @@
 import type { DefinitionChange } from "#contract/configs.ts";
 import { isObject } from "#contract/is-object.ts";
 import { parsePointer, shownPointer } from "#contract/json-pointer.ts";
-import { canonicalText } from "./digest.ts";
-import type { Definition } from "./tool.ts";
+import { canonicalText } from "#crud/model/digest.ts";
+import type { Definition } from "#crud/tools/tool.ts";
 
 type Risk = DefinitionChange["risk"];
 type Schema = Readonly<Record<string, unknown>>;

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { statement, type Sql } from "#store/database.ts";
 import type { Change } from "#events/change.ts";
 import type { EventDraft } from "#events/event-draft.ts";
-import type { Definition, Tool } from "./tool.ts";
+import type { Definition, Tool } from "#crud/tools/tool.ts";
 
 type State = "proposed" | "approved" | "drifted" | "rejected";
 

@@ -5,20 +5,20 @@ import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import { asProblem } from "#http/problem-body.ts";
 import { toolRules } from "#crud/systems/tool-rules.ts";
-import { secretStandings, type SecretStanding } from "#crud/secret-standing.ts";
+import { secretStandings, type SecretStanding } from "#crud/model/secret-standing.ts";
 import { requireChain } from "./call/steps/check-chain.ts";
 import { requireCapacity } from "./call/steps/reserve-budget.ts";
-import type { CallParts } from "./call/tool-call.ts";
+import type { CallParts } from "#crud/tools/tool-call.ts";
 import { codeOf, toolAsk } from "./call/steps/authorize.ts";
-import { switchedOffBy } from "./kill-switches.ts";
+import { switchedOffBy } from "#crud/tools/kill-switches.ts";
 import { gatherReach, type Reach } from "./gather-reach.ts";
 import { requireServing } from "./call/steps/check-state.ts";
 import { isInView } from "./call/steps/resolve-tool.ts";
-import { findTool, type Snapshot } from "./catalogue.ts";
+import { findTool, type Snapshot } from "#crud/tools/catalogue.ts";
 import { missingSteps } from "./missing-steps.ts";
 import { scopes } from "./tool-service.ts";
-import type { Tool } from "./tool.ts";
-import type { View } from "./views.ts";
+import type { Tool } from "#crud/tools/tool.ts";
+import type { View } from "#crud/tools/views.ts";
 
 type Step = ToolExplanation["steps"][number];
 

@@ -17,7 +17,7 @@ import { createCatalogueKeeper } from "./catalogue-store.ts";
 import { createDefinitions } from "./definitions.ts";
 import { createExternalSystem } from "./external-system.ts";
 import { createHealthTool } from "./health-tool.ts";
-import { createSources, type PreparedSystem, type SourcesParts } from "./sources.ts";
+import { createSources, type PreparedSystem, type SourcesParts } from "#crud/connectors/sources.ts";
 import type { ForeignTool } from "./external-tools.ts";
 import { emptyToolsDocument } from "#crud/documents/tools-document.ts";
 

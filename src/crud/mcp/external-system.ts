@@ -5,10 +5,10 @@ import type { Metrics } from "#telemetry/metrics.ts";
 import type { McpDocument } from "#crud/systems/system-document.ts";
 import type { Children } from "#crud/upstream/mcp-children.ts";
 import type { Definitions } from "./definitions.ts";
-import { listForeignTools } from "#crud/upstream/list-foreign-tools.ts";
-import { canonicalText } from "./digest.ts";
+import { listForeignTools } from "#crud/mcp/list-foreign-tools.ts";
+import { canonicalText } from "#crud/model/digest.ts";
 import { externalTools, type ForeignTool, type RefusedTool } from "./external-tools.ts";
-import type { Tool } from "./tool.ts";
+import type { Tool } from "#crud/tools/tool.ts";
 
 export interface ExternalSystemParts {
   readonly document: McpDocument;

@@ -1,15 +1,15 @@
 import { createHash } from "node:crypto";
 import { isObject } from "#contract/is-object.ts";
 import { UNSEEN } from "#contract/ids.ts";
-import { buildTool } from "#crud/systems/build-tool.ts";
+import { buildTool } from "#crud/mcp/build-tool.ts";
 import { compileRules } from "#crud/systems/tool-rules.ts";
 import type { McpDocument } from "#crud/systems/system-document.ts";
 import type { Children } from "#crud/upstream/mcp-children.ts";
 import { createMcpConnector } from "#crud/upstream/mcp-connector.ts";
 import { prepareSchema } from "#parsing/foreign-schema.ts";
 import { compileGlobs } from "#parsing/globs.ts";
-import { externalBasePattern, MAX_NAME } from "./names.ts";
-import type { Definition, Tool } from "./tool.ts";
+import { externalBasePattern, MAX_NAME } from "#crud/model/names.ts";
+import type { Definition, Tool } from "#crud/tools/tool.ts";
 
 /** What an external server says of one of its tools; nothing of it is trusted. */
 export interface ForeignTool {

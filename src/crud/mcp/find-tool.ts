@@ -2,11 +2,11 @@ import { requireScope } from "#authn/caller.ts";
 import { builtInTools } from "#pdp-client/pairs.ts";
 import { requireView } from "./call/steps/resolve-tool.ts";
 import type { CatalogueKeeper } from "./catalogue-store.ts";
-import { listedName } from "./views.ts";
+import { listedName } from "#crud/tools/views.ts";
 import { createBuiltInTool } from "./built-in-tool.ts";
 import { findPermitted, type ListParts } from "./list-tools.ts";
 import { rankTools } from "./rank-tools.ts";
-import type { Definition, Tool } from "./tool.ts";
+import type { Definition, Tool } from "#crud/tools/tool.ts";
 
 const MAX = 20;
 const USUAL = 5;

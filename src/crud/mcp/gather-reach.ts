@@ -1,8 +1,8 @@
 import { ask } from "#contract/ask.ts";
-import { asService, type MembershipParts } from "#crud/ask-membership.ts";
+import { asService, type MembershipParts } from "#crud/model/ask-membership.ts";
 import { capabilities } from "#contract/membership.ts";
 import type { Caller } from "#authn/caller.ts";
-import type { CallParts } from "./call/tool-call.ts";
+import type { CallParts } from "#crud/tools/tool-call.ts";
 import type { Hop } from "#authn/agent-rule.ts";
 import { membershipError, parseHops } from "./call/steps/check-delegation.ts";
 

@@ -1,6 +1,6 @@
 import { builtInTools } from "#pdp-client/pairs.ts";
 import { createBuiltInTool } from "./built-in-tool.ts";
-import type { Definition, Tool } from "./tool.ts";
+import type { Definition, Tool } from "#crud/tools/tool.ts";
 
 export type HealthChecks = () => Promise<Readonly<Record<string, "up" | "down">>>;
 

@@ -5,13 +5,13 @@ import { builtInTools } from "#pdp-client/pairs.ts";
 import type { Decision } from "#pdp-client/obligations.ts";
 import type { TtlCache } from "#http/ttl-cache.ts";
 import { requireEntry, toolAsk } from "./call/steps/authorize.ts";
-import { principalOf, type CallParts } from "./call/tool-call.ts";
+import { principalOf, type CallParts } from "#crud/tools/tool-call.ts";
 import { isInView } from "./call/steps/resolve-tool.ts";
-import type { Snapshot } from "./catalogue.ts";
+import type { Snapshot } from "#crud/tools/catalogue.ts";
 import { gatherReach } from "./gather-reach.ts";
 import { pageOf, type SealedCursors } from "#authn/sealed-cursors.ts";
-import type { Tool } from "./tool.ts";
-import type { View } from "./views.ts";
+import type { Tool } from "#crud/tools/tool.ts";
+import type { View } from "#crud/tools/views.ts";
 
 export interface ListAsk {
   readonly caller: Caller;

@@ -1,14 +1,14 @@
 import { ask } from "#contract/ask.ts";
-import { asService, type MembershipParts } from "#crud/ask-membership.ts";
+import { asService, type MembershipParts } from "#crud/model/ask-membership.ts";
 import { askFacts, type Facts } from "#contract/facts.ts";
 import type { KillSwitch } from "#contract/kill-switches.ts";
 import type { MissingStep } from "#contract/tools.ts";
 import type { Caller } from "#authn/caller.ts";
-import { secretOf, type SecretStanding } from "#crud/secret-standing.ts";
+import { secretOf, type SecretStanding } from "#crud/model/secret-standing.ts";
 import { membershipError } from "./call/steps/check-delegation.ts";
 import { allowNetwork } from "#crud/upstream/network-rules.ts";
 import type { Reach } from "./gather-reach.ts";
-import type { Tool } from "./tool.ts";
+import type { Tool } from "#crud/tools/tool.ts";
 
 const ADMINISTRATOR = "an administrator (role:administrator)";
 

@@ -3,7 +3,7 @@ import { asProblem } from "#http/problem-body.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
-import type { Dialect } from "./call/tool-call.ts";
+import type { Dialect } from "#crud/tools/tool-call.ts";
 import { isRefusal } from "./rpc-error.ts";
 
 export interface Protocol {

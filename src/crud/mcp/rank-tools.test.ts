@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { buildTool } from "#crud/systems/build-tool.ts";
+import { buildTool } from "#crud/mcp/build-tool.ts";
 import type { SystemDocument } from "#crud/systems/system-document.ts";
-import { buildSnapshot } from "./catalogue.ts";
+import { buildSnapshot } from "#crud/tools/catalogue.ts";
 import { rankTools } from "./rank-tools.ts";
 
 const rules = {

@@ -1,5 +1,5 @@
-import type { Snapshot } from "./catalogue.ts";
-import type { Tool } from "./tool.ts";
+import type { Snapshot } from "#crud/tools/catalogue.ts";
+import type { Tool } from "#crud/tools/tool.ts";
 
 /** Words of a text: letters and digits, camel case taken apart, lower-case. */
 const wordsOf = (text: string): readonly string[] =>

@@ -2,8 +2,8 @@ import { ask } from "#contract/ask.ts";
 import { findReservation } from "#contract/reservations.ts";
 import { microFromUsd } from "#contract/ids.ts";
 import type { AuditCategory } from "#contract/events.ts";
-import type { CallParts } from "./call/tool-call.ts";
-import { forgetRunning } from "./call/idempotency.ts";
+import type { CallParts } from "#crud/tools/tool-call.ts";
+import { forgetRunning } from "./call/steps/idempotency.ts";
 import { settleHeld } from "./call/steps/reserve-budget.ts";
 
 /** One act that a dead process left open. */

@@ -1,7 +1,7 @@
 import type { DefinitionChange } from "#contract/configs.ts";
 import { toolRules } from "#crud/systems/tool-rules.ts";
-import { canonicalText } from "./digest.ts";
-import type { Tool } from "./tool.ts";
+import { canonicalText } from "#crud/model/digest.ts";
+import type { Tool } from "#crud/tools/tool.ts";
 
 /** How the rules of a call differ where the definition need not; paths begin with `/rules`. All are to be looked at. Cost: O(rules). */
 export const ruleChanges = (was: Tool, tool: Tool): readonly DefinitionChange[] => {

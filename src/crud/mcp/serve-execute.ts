@@ -5,7 +5,7 @@ import { execute, type ExecuteAsk } from "#contract/tools.ts";
 import type { Caller } from "#authn/caller.ts";
 import { asProblem } from "#http/problem-body.ts";
 import type { Router } from "#http/serve.ts";
-import { FailedCall } from "./call/upstream-error.ts";
+import { FailedCall } from "#crud/model/upstream-error.ts";
 import { watchRpc, type Watch } from "./protocol-log.ts";
 import { contractStatus, messageOf } from "./rpc-error.ts";
 import type { ToolService } from "./tool-service.ts";

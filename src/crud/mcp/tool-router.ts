@@ -1,10 +1,10 @@
 import { pageOf } from "#authn/sealed-cursors.ts";
 import { isObject } from "#contract/is-object.ts";
-import { principalOf } from "./call/tool-call.ts";
-import { findTool, type Snapshot } from "./catalogue.ts";
-import { sha256Of } from "./digest.ts";
+import { principalOf } from "#crud/tools/tool-call.ts";
+import { findTool, type Snapshot } from "#crud/tools/catalogue.ts";
+import { sha256Of } from "#crud/model/digest.ts";
 import { isAfter, listPermitted, parseLimit, type ListAsk, type ListedTools, type ListParts } from "./list-tools.ts";
-import type { Definition, Tool } from "./tool.ts";
+import type { Definition, Tool } from "#crud/tools/tool.ts";
 
 /** What a tool is called where its system need not be named: its base, or the workflow's name. */
 const shortOf = (tool: Pick<Tool, "name">): string => tool.name.slice(tool.name.lastIndexOf(".") + 1);

@@ -1,18 +1,18 @@
 import { randomUUID } from "node:crypto";
 import { requireScope, type Caller } from "#authn/caller.ts";
 import { callTool } from "./call/call-tool.ts";
-import { parseIdempotencyKey } from "./call/idempotency.ts";
-import type { CallParts, Dialect, ToolCall, ToolReply } from "./call/tool-call.ts";
+import { parseIdempotencyKey } from "./call/steps/idempotency.ts";
+import type { CallParts, Dialect, ToolCall, ToolReply } from "#crud/tools/tool-call.ts";
 import { requireView } from "./call/steps/resolve-tool.ts";
 import { createCallLimits } from "./call-limits.ts";
 import type { CatalogueKeeper } from "./catalogue-store.ts";
-import type { Snapshot } from "./catalogue.ts";
+import type { Snapshot } from "#crud/tools/catalogue.ts";
 import { guardClient } from "./guard-client.ts";
 import type { SealedCursors } from "#authn/sealed-cursors.ts";
 import { listPermitted, type ListAsk, type ListedTools, type ListParts } from "./list-tools.ts";
 import { listRouters, resolveRouted } from "./tool-router.ts";
 import { watchList, type Watch } from "./protocol-log.ts";
-import type { View } from "./views.ts";
+import type { View } from "#crud/tools/views.ts";
 
 export const scopes = { list: "mcp.tools.discovery", call: "mcp.tools.invoke" } as const;
 

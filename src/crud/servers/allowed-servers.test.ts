@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import type { Environment } from "#contract/setting.ts";
-import { UpstreamError } from "#crud/mcp/call/upstream-error.ts";
+import { UpstreamError } from "#crud/model/upstream-error.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { requireProgram } from "#testing/programs.ts";
 import { openServers } from "./open-servers.ts";

@@ -1,7 +1,7 @@
 import { tmpdir } from "node:os";
 import { Problem } from "#contract/problem.ts";
-import type { ServerEntry } from "#crud/documents/servers-document.ts";
-import { UpstreamError } from "#crud/mcp/call/upstream-error.ts";
+import type { ServerEntry } from "#crud/servers/servers-document.ts";
+import { UpstreamError } from "#crud/model/upstream-error.ts";
 import type { McpDocument } from "#crud/systems/system-document.ts";
 import { compileArgument, TENANT_FOLDER } from "./argument-pattern.ts";
 import { enterSandbox, type Launch, type Sandbox, type StartCommand } from "./sandbox.ts";

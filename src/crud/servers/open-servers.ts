@@ -4,7 +4,7 @@ import { isAbsolute } from "node:path";
 import type { Issue } from "#contract/problem.ts";
 import type { Environment } from "#contract/setting.ts";
 import type { CrudConfig } from "#crud/config.ts";
-import { readServersDocuments, type WrittenServer } from "#crud/documents/servers-document.ts";
+import { readServersDocuments, type WrittenServer } from "#crud/servers/servers-document.ts";
 import { createAllowedServers, type AllowedServer, type AllowedServers } from "./allowed-servers.ts";
 import { runsAnyProgram } from "./any-program.ts";
 import { findInstalledBin, installation, packagesOf } from "./installed-bins.ts";

@@ -1,5 +1,5 @@
 import { pairOf } from "#pdp-client/pairs.ts";
-import type { AskMapping } from "#crud/mcp/mapped-call.ts";
+import type { AskMapping } from "#crud/model/mapped-call.ts";
 import { ABSENT, celInputs } from "#parsing/cel.ts";
 import { inputsOf } from "./expression.ts";
 import { guardMapping, mappingIssue } from "./guard-mapping.ts";

@@ -1,6 +1,6 @@
 import type { Caller } from "#authn/caller.ts";
 import type { EvaluationQuery } from "#pdp-client/pdp-client.ts";
-import type { AskMapping } from "#crud/mcp/mapped-call.ts";
+import type { AskMapping } from "#crud/model/mapped-call.ts";
 import { requireKnownPair } from "./authz-mapping.ts";
 import { ABSENT, celInputs, type CelInputs } from "#parsing/cel.ts";
 import { guardMapping, mappingIssue as issue } from "./guard-mapping.ts";

@@ -1,7 +1,7 @@
 import { issueOfJson } from "#contract/json-members.ts";
 import { Problem } from "#contract/problem.ts";
 import type { EvaluationQuery } from "#pdp-client/pdp-client.ts";
-import type { AskMapping } from "#crud/mcp/mapped-call.ts";
+import type { AskMapping } from "#crud/model/mapped-call.ts";
 
 const MAX_RESULT_BYTES = 16_384;
 const MAX_ID = 1024;

@@ -7,8 +7,8 @@ import { readSystemText } from "./read-system-text.ts";
 import { test, type TestContext } from "node:test";
 import { noServers } from "#crud/servers/allowed-servers.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
-import { compileHttp } from "./compile-http.ts";
-import { checkSystems } from "./check-systems.ts";
+import { compileHttp } from "#crud/connectors/compile-http.ts";
+import { checkSystems } from "#crud/connectors/check-systems.ts";
 import { loadSystems } from "./load-systems.ts";
 import { readCeiling } from "#crud/upstream/network-rules.ts";
 

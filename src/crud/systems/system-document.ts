@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { instanceName, providerName } from "#contract/configs.ts";
 import { secretReference } from "#contract/secret-reference.ts";
-import { basePattern, externalBasePattern } from "#crud/mcp/names.ts";
+import { basePattern, externalBasePattern } from "#crud/model/names.ts";
 import { boundedList } from "#parsing/bounded-list.ts";
 import { boundedMap } from "#parsing/bounded-map.ts";
 import { said } from "#parsing/said.ts";

@@ -18,7 +18,7 @@ test("every rule of a tool is enforced by a step of the call, by its arguments' 
   const files = ["mcp/call/", "upstream/"].flatMap((below) =>
     readdirSync(new URL(below, folder), { recursive: true, encoding: "utf8" }).map((file) => `${below}${file}`),
   );
-  const texts = [...files.filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts")), "systems/build-tool.ts"]
+  const texts = [...files.filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts")), "mcp/build-tool.ts"]
     .map((file) => readFileSync(new URL(file, folder), "utf8"))
     .join("\n");
   const unenforced = Object.keys(toolRules).filter((member) => !new RegExp(`\\b${member}\\b`).test(texts));

@@ -8,10 +8,10 @@ import { createMetrics } from "#telemetry/metrics.ts";
 import { testCertificates } from "#testing/certificates.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { until } from "#testing/until.ts";
-import { compileHttp } from "#crud/systems/compile-http.ts";
+import { compileHttp } from "#crud/connectors/compile-http.ts";
 import { readSystem } from "#crud/systems/load-systems.ts";
-import { UpstreamError } from "#crud/mcp/call/upstream-error.ts";
-import type { Invocation } from "#crud/mcp/tool.ts";
+import { UpstreamError } from "#crud/model/upstream-error.ts";
+import type { Invocation } from "#crud/tools/tool.ts";
 import { readCeiling } from "./network-rules.ts";
 
 const compiled = async (baseUrl: string) => {

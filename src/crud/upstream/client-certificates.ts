@@ -1,8 +1,8 @@
 import { createHash, createPrivateKey, X509Certificate } from "node:crypto";
 import type { Dispatcher } from "undici";
 import { Problem } from "#contract/problem.ts";
-import { UpstreamError } from "#crud/mcp/call/upstream-error.ts";
-import type { Invocation } from "#crud/mcp/tool.ts";
+import { UpstreamError } from "#crud/model/upstream-error.ts";
+import type { Invocation } from "#crud/tools/tool.ts";
 import type { AuthRules } from "#crud/systems/system-document.ts";
 import type { ClientCertificate } from "./guarded-agent.ts";
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Invocation } from "#crud/mcp/tool.ts";
+import type { Invocation } from "#crud/tools/tool.ts";
 import type { AuthRules } from "#crud/systems/system-document.ts";
 import { atOnce } from "#http/yielding.ts";
-import { createRedact } from "#crud/mcp/call/redact.ts";
+import { createRedact } from "#crud/tools/redact.ts";
 import { credentialsOf } from "./credentials.ts";
 
 test("name and password are concealed as they are sent, joined, even where each alone is short", async () => {

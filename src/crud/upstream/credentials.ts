@@ -1,5 +1,5 @@
 import type { Dispatcher } from "undici";
-import type { Invocation } from "#crud/mcp/tool.ts";
+import type { Invocation } from "#crud/tools/tool.ts";
 import type { AuthRules } from "#crud/systems/system-document.ts";
 import type { ClientCertificates } from "./client-certificates.ts";
 import type { SystemTokens } from "./system-tokens.ts";

@@ -9,9 +9,9 @@ import { after, before, describe, test } from "node:test";
 import type { Caller } from "#authn/caller.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { loadSystems } from "#crud/systems/load-systems.ts";
-import { compileHttp } from "#crud/systems/compile-http.ts";
-import type { Invocation, Tool, UpstreamAnswer } from "#crud/mcp/tool.ts";
-import { UpstreamError } from "#crud/mcp/call/upstream-error.ts";
+import { compileHttp } from "#crud/connectors/compile-http.ts";
+import type { Invocation, Tool, UpstreamAnswer } from "#crud/tools/tool.ts";
+import { UpstreamError } from "#crud/model/upstream-error.ts";
 import { readCeiling } from "./network-rules.ts";
 
 type Answer = (request: IncomingMessage, response: ServerResponse, body: string) => void;

@@ -3,7 +3,7 @@ import { Problem } from "#contract/problem.ts";
 import { gatherBytes } from "#http/read-bytes.ts";
 import { untrustedCode } from "#http/trusting-fetch.ts";
 import { wasNeverSent } from "#http/was-never-sent.ts";
-import { UpstreamError } from "#crud/mcp/call/upstream-error.ts";
+import { UpstreamError } from "#crud/model/upstream-error.ts";
 import { ACCEPTED_ENCODINGS, readAnswer, tooLarge, type AnswerBody } from "./answer-body.ts";
 import { AddressRefused } from "./guarded-agent.ts";
 

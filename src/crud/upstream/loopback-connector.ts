@@ -3,9 +3,9 @@ import { ask } from "#contract/ask.ts";
 import type { Endpoint } from "#contract/endpoint.ts";
 import { searchNodesWithMetadata, shortestPath } from "#contract/membership.ts";
 import { Problem } from "#contract/problem.ts";
-import { onBehalfOf, type MembershipParts } from "#crud/ask-membership.ts";
-import { UpstreamError } from "#crud/mcp/call/upstream-error.ts";
-import type { Connector } from "#crud/mcp/tool.ts";
+import { onBehalfOf, type MembershipParts } from "#crud/model/ask-membership.ts";
+import { UpstreamError } from "#crud/model/upstream-error.ts";
+import type { Connector } from "#crud/tools/tool.ts";
 
 type Readable = Endpoint<z.ZodType, z.ZodType, z.ZodUndefined, z.ZodType>;
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/client";
 import { Problem } from "#contract/problem.ts";
 import type { Log } from "#telemetry/log.ts";
-import { UpstreamError } from "#crud/mcp/call/upstream-error.ts";
+import { UpstreamError } from "#crud/model/upstream-error.ts";
 import type { Launch } from "#crud/servers/sandbox.ts";
 import type { ChildPlaces, PlacedChild } from "./child-places.ts";
 import { createStdioTransport, isNotSent } from "./stdio-transport.ts";

@@ -1,8 +1,8 @@
 import { ProtocolError, SdkError, SdkErrorCode } from "@modelcontextprotocol/client";
 import { parseLosslessJson, sentJson } from "#contract/exact-numbers.ts";
 import { Problem } from "#contract/problem.ts";
-import { UpstreamError } from "#crud/mcp/call/upstream-error.ts";
-import type { Connector, Invocation } from "#crud/mcp/tool.ts";
+import { UpstreamError } from "#crud/model/upstream-error.ts";
+import type { Connector, Invocation } from "#crud/tools/tool.ts";
 import type { McpDocument } from "#crud/systems/system-document.ts";
 import type { Children } from "./mcp-children.ts";
 import { tooLarge } from "./answer-body.ts";

@@ -14,7 +14,7 @@ import { Problem } from "#contract/problem.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import { createFailureWindow, tellBreaker } from "#http/breaker.ts";
 import { createLocalBuckets, type Rate } from "#http/token-buckets.ts";
-import { UpstreamError } from "#crud/mcp/call/upstream-error.ts";
+import { UpstreamError } from "#crud/model/upstream-error.ts";
 import type { CircuitRules, ConcurrencyRules, RateLimitRules, RetryRules } from "#crud/systems/system-limits.ts";
 
 export interface ResilienceParts {

@@ -8,8 +8,8 @@ import {
   type ForeignToken,
 } from "#authn/client-credentials.ts";
 import { Problem } from "#contract/problem.ts";
-import { UpstreamError } from "#crud/mcp/call/upstream-error.ts";
-import type { Invocation } from "#crud/mcp/tool.ts";
+import { UpstreamError } from "#crud/model/upstream-error.ts";
+import type { Invocation } from "#crud/tools/tool.ts";
 import type { AuthRules } from "#crud/systems/system-document.ts";
 import { exchangeHttp } from "./http-exchange.ts";
 

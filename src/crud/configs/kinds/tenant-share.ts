@@ -2,10 +2,10 @@ import { stringify } from "yaml";
 import { isObject } from "#contract/is-object.ts";
 import { parsePointer } from "#contract/json-pointer.ts";
 import { printJson } from "#parsing/yaml-document.ts";
-import { rewriteSystem } from "#crud/imports/rewrite-system.ts";
+import { rewriteSystem } from "#crud/systems/rewrite-system.ts";
 import type { TenantShare } from "#crud/configs/config-kind.ts";
 import { systemOfTool, tenantsIn, TAKEN, UNSEEN, type TenantsOfSystem } from "#crud/configs/publish-scope.ts";
-import { digestOf } from "#crud/configs/version-store.ts";
+import { digestOf } from "#crud/versions/version-store.ts";
 
 interface Parsed {
   readonly text: string;

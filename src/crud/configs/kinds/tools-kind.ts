@@ -1,6 +1,6 @@
 import { createYielding } from "#http/yielding.ts";
 import type { Issue } from "#contract/problem.ts";
-import { findView, systemsIn } from "#crud/mcp/views.ts";
+import { findView, systemsIn } from "#crud/tools/views.ts";
 import {
   emptyToolsDocument,
   joinToolsDocuments,
@@ -8,7 +8,7 @@ import {
   toolsDocument,
   type ToolsDocument,
 } from "#crud/documents/tools-document.ts";
-import { isFor } from "#crud/mcp/catalogue.ts";
+import { isFor } from "#crud/tools/catalogue.ts";
 import type { CatalogueKeeper } from "#crud/mcp/catalogue-store.ts";
 import { fileOf, isOwn, type ConfigKind, type Place, type Preparation, type ReadDocument } from "#crud/configs/config-kind.ts";
 import { systemOfTool, UNSEEN } from "#crud/configs/publish-scope.ts";

@@ -2,7 +2,7 @@ import type { Problem } from "#contract/problem.ts";
 import { noTracing } from "#telemetry/tracing.ts";
 import { recordReplay, refusalOutcome } from "./call-record.ts";
 import { decideCall } from "./decide-call.ts";
-import { claimKey, type KeyHold } from "./idempotency.ts";
+import { claimKey, type KeyHold } from "./steps/idempotency.ts";
 import { invokeCall, type Ending } from "./invoke-call.ts";
 import { openCall, type DirectCall } from "./open-call.ts";
 import { recordingRefusal, withCall } from "./refused-call.ts";
@@ -12,8 +12,8 @@ import { closeCall } from "./steps/close.ts";
 import { shapeKept, shapeMark, type Shaped } from "./steps/filter-output.ts";
 import { requireTool } from "./steps/resolve-tool.ts";
 import { timedStep } from "./timed-step.ts";
-import type { CallParts, ResolvedCall, ToolCall, ToolReply } from "./tool-call.ts";
-import { FailedCall } from "./upstream-error.ts";
+import type { CallParts, ResolvedCall, ToolCall, ToolReply } from "#crud/tools/tool-call.ts";
+import { FailedCall } from "#crud/model/upstream-error.ts";
 
 /**
  * The pipeline of one direct call, read downwards; each step is a file of its own, and what it gives is what the next one takes. Throws a

@@ -5,7 +5,7 @@ import { requireServing } from "./steps/check-state.ts";
 import { parseArguments } from "./steps/validate-arguments.ts";
 import { recordingRefusal } from "./refused-call.ts";
 import { timedStep } from "./timed-step.ts";
-import type { CallParts, ResolvedCall } from "./tool-call.ts";
+import type { CallParts, ResolvedCall } from "#crud/tools/tool-call.ts";
 
 /**
  * First of the five functions of a call: state, arguments, delegation, decision, chain. Nothing is reserved, written or sent. Throws a

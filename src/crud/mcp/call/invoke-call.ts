@@ -1,11 +1,11 @@
 import { asProblem } from "#http/problem-body.ts";
-import type { UpstreamAnswer } from "#crud/mcp/tool.ts";
+import type { UpstreamAnswer } from "#crud/tools/tool.ts";
 import { invokeUpstream, type Invoked } from "./steps/invoke.ts";
 import { shapeOutput, type Shaped } from "./steps/filter-output.ts";
 import type { OpenedCall } from "./open-call.ts";
 import { timedStep } from "./timed-step.ts";
-import type { CallParts } from "./tool-call.ts";
-import { UpstreamError, type Effect } from "./upstream-error.ts";
+import type { CallParts } from "#crud/tools/tool-call.ts";
+import { UpstreamError, type Effect } from "#crud/model/upstream-error.ts";
 
 interface EndingBase {
   readonly upstreamStatus: number | undefined;

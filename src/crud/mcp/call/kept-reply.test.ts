@@ -8,8 +8,8 @@ import { statement } from "#store/database.ts";
 import { agent, crudInstance, peopleTools, type CrudInstance } from "#testing/crud-instance.ts";
 import type { AuthorizedCall } from "./steps/check-chain.ts";
 import { shapeKept, shapeMark, shapeOutput } from "./steps/filter-output.ts";
-import { principalOf } from "./tool-call.ts";
-import { FailedCall, UpstreamError } from "./upstream-error.ts";
+import { principalOf } from "#crud/tools/tool-call.ts";
+import { FailedCall, UpstreamError } from "#crud/model/upstream-error.ts";
 
 const REPLIES = statement<{ reply: Uint8Array | null; state: string }>("testing.replies", "select reply, state from crud.tool_call");
 const acme = seedEmployees().filter((row) => row.tenant === "tenant:acme");

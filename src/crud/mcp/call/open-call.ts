@@ -3,7 +3,7 @@ import { openedEntry } from "./call-record.ts";
 import { recordingRefusal } from "./refused-call.ts";
 import { releaseCall, type ReservedCall } from "./reserve-call.ts";
 import { timedStep } from "./timed-step.ts";
-import type { CallParts } from "./tool-call.ts";
+import type { CallParts } from "#crud/tools/tool-call.ts";
 
 /** A call whose open entry is committed: it may be sent, and is closed and settled, whatever happens. */
 export interface OpenedCall extends ReservedCall {

@@ -2,8 +2,8 @@ import { Problem } from "#contract/problem.ts";
 import { asProblem } from "#http/problem-body.ts";
 import { recordRefusal } from "./call-record.ts";
 import type { Arguments } from "./steps/validate-arguments.ts";
-import type { CallParts, ResolvedCall, ToolCall } from "./tool-call.ts";
-import { UpstreamError } from "./upstream-error.ts";
+import type { CallParts, ResolvedCall, ToolCall } from "#crud/tools/tool-call.ts";
+import { UpstreamError } from "#crud/model/upstream-error.ts";
 
 /** The problem of whatever was thrown, with what every refusal of a call carries. */
 export const withCall = (error: unknown, call: ToolCall, decisionId?: string): Problem => {

@@ -1,10 +1,9 @@
 import type { AuthorizedCall } from "./steps/check-chain.ts";
 import { requireAllowed, requireReservation, type Held } from "./steps/reserve-budget.ts";
 import { recordingRefusal } from "./refused-call.ts";
-import type { Settlement } from "./settlements.ts";
-import { settleSurely } from "./settle-surely.ts";
+import { settleSurely } from "#crud/tools/settle-surely.ts";
 import { timedStep } from "./timed-step.ts";
-import type { CallParts } from "./tool-call.ts";
+import type { CallParts, Settlement } from "#crud/tools/tool-call.ts";
 
 /** A call whose step and money are reserved; of a person, a service or a built-in tool nothing is. */
 export interface ReservedCall extends AuthorizedCall {

@@ -7,7 +7,8 @@ import { cleanUp } from "#testing/clean-up.ts";
 import { crudInstance } from "#testing/crud-instance.ts";
 import { testAudiences } from "#testing/identity.ts";
 import { membershipPeer } from "#testing/membership-double.ts";
-import { createSettlements, type Settlement } from "./settlements.ts";
+import type { Settlement } from "#crud/tools/tool-call.ts";
+import { createSettlements } from "./settlements.ts";
 
 const ROWS = statement<{ usd_micro: bigint; outcome: string; attempts: number }>(
   "t.settlements",

@@ -1,18 +1,8 @@
 import { Problem } from "#contract/problem.ts";
 import { startInterval } from "#http/interval.ts";
-import { statement, type TransactionSql } from "#store/database.ts";
-import { releaseHeld, settleHeld, type Charged } from "./steps/reserve-budget.ts";
-import type { CallParts } from "./tool-call.ts";
-
-/** What a call that ended is charged; `released`: it was never sent, and nothing is. */
-export interface Settlement {
-  readonly callId: string;
-  readonly reservationId: string;
-  readonly micro: bigint;
-  readonly steps: number;
-  readonly outcome: "ok" | "failed" | "unknown" | "released";
-  readonly correlationId: string;
-}
+import { statement } from "#store/database.ts";
+import { releaseHeld, settleHeld } from "./steps/reserve-budget.ts";
+import type { CallParts, Charged, Settlement, Settlements } from "#crud/tools/tool-call.ts";
 
 interface Row {
   readonly call_id: string;
@@ -47,7 +37,9 @@ const valuesOf = (one: Settlement) => [one.callId, one.reservationId, one.micro,
  * Charges that outlive the process: written where a call's result is, delivered to membership at once, and again until it acknowledges.
  * Its settle is idempotent. What it refuses for good is logged and dropped: the reservation's own end has charged all of it.
  */
-export const createSettlements = (parts: Pick<CallParts, "membership" | "membershipAudience" | "identity" | "log" | "database">) => {
+export const createSettlements = (
+  parts: Pick<CallParts, "membership" | "membershipAudience" | "identity" | "log" | "database">,
+): Settlements => {
   const { database, log } = parts;
   let hasWaiting = false;
   const send = async (one: Settlement): Promise<Charged | "released"> => {
@@ -96,13 +88,10 @@ export const createSettlements = (parts: Pick<CallParts, "membership" | "members
     failed: (cause) => log.warn("tool_settlement_failed", { cause }),
   });
   return {
-    /** Writes it in a running transaction; `deliverStored` sends it after the commit. */
-    post: (sql: TransactionSql, one: Settlement): void => sql.post(ADD, valuesOf(one)),
+    post: (sql, one) => sql.post(ADD, valuesOf(one)),
     deliverStored,
-    /** What is due of all processes; also comes round by itself. */
     deliverDue,
-    /** Sends it now; what cannot be sent is stored and is `pending`. Throws where it cannot be stored either. */
-    settle: async (one: Settlement): Promise<Charged | "released" | "pending"> => {
+    settle: async (one) => {
       try {
         return await send(one);
       } catch (cause) {
@@ -115,4 +104,3 @@ export const createSettlements = (parts: Pick<CallParts, "membership" | "members
     [Symbol.asyncDispose]: () => sweep[Symbol.asyncDispose](),
   };
 };
-export type Settlements = ReturnType<typeof createSettlements>;

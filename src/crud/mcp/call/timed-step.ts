@@ -1,6 +1,6 @@
 import type { PipelineStep } from "#telemetry/pipeline-step.ts";
 import { noTracing } from "#telemetry/tracing.ts";
-import type { CallParts } from "./tool-call.ts";
+import type { CallParts } from "#crud/tools/tool-call.ts";
 import { toolCallSteps, type ToolCallStep } from "./tool-call-steps.ts";
 
 export type TimedStep = <T>(step: ToolCallStep, work: () => Promise<T> | T) => Promise<T>;

@@ -47,7 +47,7 @@ export const toolCallSteps = {
   },
   key: {
     call: "claimKey",
-    file: "crud/mcp/call/idempotency.ts",
+    file: "crud/mcp/call/steps/idempotency.ts",
     does: "claims the idempotency key; a stored answer is returned at once",
     refuses: ["in_progress", "idempotency_conflict"],
   },

@@ -15,7 +15,7 @@ import { asProblem, problemResponse } from "#http/problem-body.ts";
 import { readBytes } from "#http/read-bytes.ts";
 import type { Router } from "#http/serve.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
-import { principalOf } from "#crud/mcp/call/tool-call.ts";
+import { principalOf } from "#crud/tools/tool-call.ts";
 import { endpointAsk } from "#crud/mcp/list-tools.ts";
 import { scopes, type Visit } from "#crud/mcp/tool-service.ts";
 import { requireEntry } from "#crud/mcp/call/steps/authorize.ts";

@@ -3,7 +3,7 @@ import { WebStandardStreamableHTTPServerTransport, type AuthInfo, type Server } 
 import { Problem } from "#contract/problem.ts";
 import { startInterval } from "#http/interval.ts";
 import type { Log } from "#telemetry/log.ts";
-import { principalOf } from "#crud/mcp/call/tool-call.ts";
+import { principalOf } from "#crud/tools/tool-call.ts";
 import type { Visit } from "#crud/mcp/tool-service.ts";
 import type { ListChanges } from "./list-changes.ts";
 import type { HeldPlace, SessionShare } from "./session-share.ts";

@@ -2,11 +2,11 @@ import { createConfigWatch } from "#events/config-watch.ts";
 import type { LiveBus } from "#events/live-bus.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { CatalogueKeeper } from "#crud/mcp/catalogue-store.ts";
-import { sha256Of } from "#crud/mcp/digest.ts";
-import type { KillSwitches } from "#crud/mcp/kill-switches.ts";
-import { principalOf } from "#crud/mcp/call/tool-call.ts";
+import { sha256Of } from "#crud/model/digest.ts";
+import type { KillSwitches } from "#crud/tools/kill-switches.ts";
+import { principalOf } from "#crud/tools/tool-call.ts";
 import { listPermitted, type ListParts } from "#crud/mcp/list-tools.ts";
-import { findView } from "#crud/mcp/views.ts";
+import { findView } from "#crud/tools/views.ts";
 import type { Visit } from "#crud/mcp/tool-service.ts";
 
 export interface ListChangesParts extends ListParts {

@@ -4,13 +4,13 @@ import { rpcCodes } from "#contract/json-rpc.ts";
 import type { Problem } from "#contract/problem.ts";
 import { MASKED_META } from "#contract/masked-places.ts";
 import { asProblem } from "#http/problem-body.ts";
-import { leftOutMeta } from "#crud/mcp/catalogue.ts";
-import { listedName } from "#crud/mcp/views.ts";
-import type { ToolReply } from "#crud/mcp/call/tool-call.ts";
+import { leftOutMeta } from "#crud/tools/catalogue.ts";
+import { listedName } from "#crud/tools/views.ts";
+import type { ToolReply } from "#crud/tools/tool-call.ts";
 import { LIST_TTL_MS } from "#crud/mcp/list-tools.ts";
 import { watchRpc, type Watch } from "#crud/mcp/protocol-log.ts";
 import { errorData, isRefusal, messageOf } from "#crud/mcp/rpc-error.ts";
-import type { Tool } from "#crud/mcp/tool.ts";
+import type { Tool } from "#crud/tools/tool.ts";
 import type { ToolService, Visit } from "#crud/mcp/tool-service.ts";
 import { completeIssues } from "./protocol-issues.ts";
 

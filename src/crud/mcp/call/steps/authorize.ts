@@ -4,10 +4,10 @@ import type { Caller } from "#authn/caller.ts";
 import type { EvaluationQuery, PdpClient, RefusalHere } from "#pdp-client/pdp-client.ts";
 import type { InternalContext } from "#pdp-client/internal-context.ts";
 import { dataScopesOf, meetsAt, type ScopeObligation, type Decision } from "#pdp-client/obligations.ts";
-import type { Tool } from "#crud/mcp/tool.ts";
+import type { Tool } from "#crud/tools/tool.ts";
 import type { ValidatedCall } from "./validate-arguments.ts";
-import { showCall } from "#crud/mcp/call/shown-call.ts";
-import type { CallParts } from "#crud/mcp/call/tool-call.ts";
+import { showCall } from "#crud/mcp/call/steps/shown-call.ts";
+import type { CallParts } from "#crud/tools/tool-call.ts";
 
 export interface Permit {
   /** Of the `tools/call` decision. */

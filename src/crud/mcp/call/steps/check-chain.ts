@@ -1,13 +1,13 @@
 import { ask } from "#contract/ask.ts";
-import { asService, type MembershipParts } from "#crud/ask-membership.ts";
+import { asService, type MembershipParts } from "#crud/model/ask-membership.ts";
 import { chainEligibility } from "#contract/membership.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Hop } from "#authn/agent-rule.ts";
-import type { Tool } from "#crud/mcp/tool.ts";
+import type { Tool } from "#crud/tools/tool.ts";
 import { gatherLifted, type PermittedCall } from "./authorize.ts";
 import { membershipError } from "./check-delegation.ts";
-import { gatherRowScope, type RowScope } from "#crud/mcp/call/row-scope.ts";
-import type { CallParts } from "#crud/mcp/call/tool-call.ts";
+import { gatherRowScope, type RowScope } from "#crud/tools/row-scope.ts";
+import type { CallParts } from "#crud/tools/tool-call.ts";
 
 /** A call that may be made. */
 export interface AuthorizedCall extends PermittedCall {

@@ -1,6 +1,6 @@
 import { Problem } from "#contract/problem.ts";
-import type { Killable, KillSwitches } from "#crud/mcp/kill-switches.ts";
-import type { Tool } from "#crud/mcp/tool.ts";
+import type { Killable, KillSwitches } from "#crud/tools/kill-switches.ts";
+import type { Tool } from "#crud/tools/tool.ts";
 
 /** Throws `tool_disabled` or `tool_quarantined` unless the tool may be called at all. */
 export const requireServing = (what: Killable & { readonly tool: Tool }, kills: Pick<KillSwitches, "of">): void => {

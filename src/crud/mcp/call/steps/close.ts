@@ -3,15 +3,13 @@ import { usdText } from "#contract/ids.ts";
 import type { ClosedRecord } from "#contract/tool-call-record.ts";
 import type { AuditOutcome } from "#contract/events.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
-import { keyedDigest } from "#crud/mcp/digest.ts";
+import { keyedDigest } from "#crud/model/digest.ts";
 import { openedEntry } from "#crud/mcp/call/call-record.ts";
 import type { Ending } from "#crud/mcp/call/invoke-call.ts";
 import type { DirectCall, OpenedCall } from "#crud/mcp/call/open-call.ts";
 import type { ReservedCall } from "#crud/mcp/call/reserve-call.ts";
-import type { Settlement } from "#crud/mcp/call/settlements.ts";
-import { settleSurely } from "#crud/mcp/call/settle-surely.ts";
-import type { CallParts } from "#crud/mcp/call/tool-call.ts";
-import type { Charged } from "./reserve-budget.ts";
+import { settleSurely } from "#crud/tools/settle-surely.ts";
+import type { CallParts, Charged, Settlement } from "#crud/tools/tool-call.ts";
 
 type CloseParts = Pick<CallParts, "settlements" | "digestKey" | "log" | "stopping" | "tracing">;
 

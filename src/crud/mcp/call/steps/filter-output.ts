@@ -3,16 +3,16 @@ import { isObject } from "#contract/is-object.ts";
 import { issueOfJson } from "#contract/json-members.ts";
 import { Problem } from "#contract/problem.ts";
 import type { MaskedPlace } from "#contract/masked-places.ts";
-import { sha256Of } from "#crud/mcp/digest.ts";
+import { sha256Of } from "#crud/model/digest.ts";
 import { pointerText, type Pointer } from "#contract/json-pointer.ts";
 import { schemaIssues } from "#parsing/schema-issues.ts";
 import { createYieldingOfLong, yielding } from "#http/yielding.ts";
-import { changeAt, valueAt } from "#crud/mcp/value-at.ts";
-import type { RowRules, Tool, UpstreamAnswer } from "#crud/mcp/tool.ts";
+import { changeAt, valueAt } from "#crud/model/value-at.ts";
+import type { RowRules, Tool, UpstreamAnswer } from "#crud/tools/tool.ts";
 import type { AuthorizedCall } from "./check-chain.ts";
-import type { KeptReply } from "#crud/mcp/call/idempotency.ts";
-import type { RowScope } from "#crud/mcp/call/row-scope.ts";
-import { absentRow } from "#crud/mcp/call/upstream-error.ts";
+import type { KeptReply } from "#crud/mcp/call/steps/idempotency.ts";
+import type { RowScope } from "#crud/tools/row-scope.ts";
+import { absentRow } from "#crud/model/upstream-error.ts";
 
 export interface Shaped {
   readonly value: unknown;

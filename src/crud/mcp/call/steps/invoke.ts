@@ -2,15 +2,15 @@ import { Problem } from "#contract/problem.ts";
 import { celInputs } from "#parsing/cel.ts";
 import { createYieldingOfLong, yielding } from "#http/yielding.ts";
 import { inputsOf } from "#crud/systems/expression.ts";
-import { valueAt } from "#crud/mcp/value-at.ts";
-import type { Invocation, Tool, UpstreamAnswer } from "#crud/mcp/tool.ts";
+import { valueAt } from "#crud/model/value-at.ts";
+import type { Invocation, Tool, UpstreamAnswer } from "#crud/tools/tool.ts";
 import type { AuthorizedCall } from "./check-chain.ts";
-import { createRedact, type Redact } from "#crud/mcp/call/redact.ts";
+import { createRedact, type Redact } from "#crud/tools/redact.ts";
 import type { Held } from "./reserve-budget.ts";
-import { createSecretReader } from "#crud/mcp/call/secret-reader.ts";
+import { createSecretReader } from "#crud/mcp/call/steps/secret-reader.ts";
 import { countKept } from "./filter-output.ts";
-import type { CallParts } from "#crud/mcp/call/tool-call.ts";
-import { absentRow, UpstreamError } from "#crud/mcp/call/upstream-error.ts";
+import type { CallParts } from "#crud/tools/tool-call.ts";
+import { absentRow, UpstreamError } from "#crud/model/upstream-error.ts";
 
 export interface Invoked {
   readonly upstream: UpstreamAnswer;

@@ -1,5 +1,5 @@
 import { ask } from "#contract/ask.ts";
-import { asService, type MembershipParts } from "#crud/ask-membership.ts";
+import { asService, type MembershipParts } from "#crud/model/ask-membership.ts";
 import { release, reserve, reserveRefusals, settle, type Reservation } from "#contract/reservations.ts";
 import { usdFromMicro } from "#contract/ids.ts";
 import { Problem, type Issue } from "#contract/problem.ts";
@@ -7,11 +7,11 @@ import type { Hop } from "#authn/agent-rule.ts";
 import { prepareSchema } from "#parsing/foreign-schema.ts";
 import { schemaIssues } from "#parsing/schema-issues.ts";
 import { wasNeverSent } from "#http/was-never-sent.ts";
-import type { Tool } from "#crud/mcp/tool.ts";
+import type { Tool } from "#crud/tools/tool.ts";
 import type { AuthorizedCall } from "./check-chain.ts";
 import { requireStill } from "./authorize.ts";
-import { settleSurely } from "#crud/mcp/call/settle-surely.ts";
-import type { CallParts } from "#crud/mcp/call/tool-call.ts";
+import { settleSurely } from "#crud/tools/settle-surely.ts";
+import type { CallParts, Charged } from "#crud/tools/tool-call.ts";
 
 /** Steps and money held for one call. Persons, services and built-in tools hold none. */
 export interface Held {
@@ -23,12 +23,6 @@ export interface Held {
   readonly left: Charged["left"];
   /** What the delegation demands of the arguments. */
   readonly argumentSchemas: readonly unknown[];
-}
-
-export interface Charged {
-  readonly steps: number;
-  readonly usd: number;
-  readonly left: { readonly steps: number; readonly usd: number };
 }
 
 const headersOf = (parts: MembershipParts, correlationId: string) => asService(parts, ["membership.budget"], correlationId);

@@ -1,8 +1,8 @@
 import { Problem } from "#contract/problem.ts";
-import { findTool, isFor, type Snapshot } from "#crud/mcp/catalogue.ts";
-import type { Tool } from "#crud/mcp/tool.ts";
-import { findView, type View } from "#crud/mcp/views.ts";
-import type { ResolvedCall, ToolCall } from "#crud/mcp/call/tool-call.ts";
+import { findTool, isFor, type Snapshot } from "#crud/tools/catalogue.ts";
+import type { Tool } from "#crud/tools/tool.ts";
+import { findView, type View } from "#crud/tools/views.ts";
+import type { ResolvedCall, ToolCall } from "#crud/tools/tool-call.ts";
 
 /** The view of a name; one that is not for the caller's tenant does not exist. Throws `unknown_view` (404). */
 export const requireView = (snapshot: Snapshot, name: string, tenant: string): View => {

@@ -2,8 +2,8 @@ import { parseExactJson } from "#contract/exact-numbers.ts";
 import { isObject } from "#contract/is-object.ts";
 import { Problem, type Issue } from "#contract/problem.ts";
 import type { Place } from "#parsing/schema-rules.ts";
-import { keyedDigest } from "#crud/mcp/digest.ts";
-import { principalOf, type CallParts, type ResolvedCall } from "#crud/mcp/call/tool-call.ts";
+import { keyedDigest } from "#crud/model/digest.ts";
+import { principalOf, type CallParts, type ResolvedCall } from "#crud/tools/tool-call.ts";
 
 export interface Arguments {
   /** Frozen whole: what is decided is what is sent. */

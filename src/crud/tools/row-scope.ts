@@ -4,9 +4,9 @@ import { dataScope } from "#contract/membership.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { ScopeObligation } from "#pdp-client/obligations.ts";
-import { withinTenant, type MembershipParts } from "#crud/ask-membership.ts";
-import { valueAt } from "#crud/mcp/value-at.ts";
-import type { RowRules } from "#crud/mcp/tool.ts";
+import { withinTenant, type MembershipParts } from "#crud/model/ask-membership.ts";
+import { valueAt } from "#crud/model/value-at.ts";
+import type { RowRules } from "#crud/tools/tool.ts";
 
 /** Which rows may leave and which of their columns are hidden, for this caller. */
 export interface RowScope {

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { instanceName, providerName, systemName } from "#contract/configs.ts";
 import { underscoreOf, viewPattern } from "./names.ts";
-import { mapNames } from "./external-tools.ts";
+import { mapNames } from "#crud/mcp/external-tools.ts";
 
 const letters = (head: string, tail: string, max: number) =>
   fc

@@ -1,14 +1,14 @@
 import { join } from "node:path";
 import type { Log } from "#telemetry/log.ts";
-import type { CompiledSystem, SystemParts } from "#crud/systems/connector-kind.ts";
-import { compileSystem } from "#crud/systems/connectors.ts";
+import type { CompiledSystem, SystemParts } from "#crud/connectors/connector-kind.ts";
+import { compileSystem } from "#crud/connectors/connectors.ts";
 import type { SystemFile } from "#crud/systems/load-systems.ts";
 import type { McpDocument } from "#crud/systems/system-document.ts";
 import { createChildPlaces } from "#crud/upstream/child-places.ts";
 import { createChildren } from "#crud/upstream/mcp-children.ts";
-import type { Definitions } from "./definitions.ts";
-import { createExternalSystem, type ExternalSystem } from "./external-system.ts";
-import type { Tool } from "./tool.ts";
+import type { Definitions } from "#crud/mcp/definitions.ts";
+import { createExternalSystem, type ExternalSystem } from "#crud/mcp/external-system.ts";
+import type { Tool } from "#crud/tools/tool.ts";
 
 export interface SourcesParts extends SystemParts {
   readonly dataFolder: string;

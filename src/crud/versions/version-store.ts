@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { statement, type Sql } from "#store/database.ts";
-import { canonicalText } from "#crud/mcp/digest.ts";
+import { canonicalText } from "#crud/model/digest.ts";
 import type { References } from "#crud/systems/load-systems.ts";
 
 /** One version of an object as it is kept; it never changes. `text` null: the object was taken away. */

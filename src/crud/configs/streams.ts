@@ -11,14 +11,14 @@ import type { References } from "#events/audit/references.ts";
 import { createConfigWatch, rightKinds } from "#events/config-watch.ts";
 import type { LiveBus } from "#events/live-bus.ts";
 import { streamResponse } from "#events/stream.ts";
-import { watchConfigs } from "./configs/watch-configs.ts";
-import type { ConfigStore } from "./configs/config-store.ts";
+import { watchConfigs } from "./watch-configs.ts";
+import type { ConfigStore } from "./config-store.ts";
 import { correlationIdOf } from "#http/correlation-id.ts";
 import type { Router } from "#http/serve.ts";
 import type { EvaluationQuery, PdpClient } from "#pdp-client/pdp-client.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Database } from "#store/database.ts";
-import type { MembershipParts } from "./ask-membership.ts";
+import type { MembershipParts } from "#crud/model/ask-membership.ts";
 import { readSubject } from "./ui-config.ts";
 
 export interface StreamsParts extends MembershipParts {

@@ -1,9 +1,9 @@
 import { prepareSchema } from "#parsing/foreign-schema.ts";
 import { schemaIssues } from "#parsing/schema-issues.ts";
-import { sha256Of } from "#crud/mcp/digest.ts";
-import { MAX_NAME, underscoreOf } from "#crud/mcp/names.ts";
-import type { CallRules, Connector, Definition, Tool } from "#crud/mcp/tool.ts";
-import type { SystemDocument } from "./system-document.ts";
+import { sha256Of } from "#crud/model/digest.ts";
+import { MAX_NAME, underscoreOf } from "#crud/model/names.ts";
+import type { CallRules, Connector, Definition, Tool } from "#crud/tools/tool.ts";
+import type { SystemDocument } from "#crud/systems/system-document.ts";
 
 /** Makes a tool of a system. Throws an `Error` whose message may be shown if its name or schema cannot be served. */
 export const buildTool = (document: SystemDocument, definition: Definition, rules: CallRules, connector: Connector): Tool => {

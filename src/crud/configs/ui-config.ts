@@ -4,8 +4,8 @@ import { Problem } from "#contract/problem.ts";
 import { uiConfig } from "#contract/tools.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { Router } from "#http/serve.ts";
-import type { UiDocument } from "./documents/ui-document.ts";
-import { asService, type MembershipParts } from "./ask-membership.ts";
+import type { UiDocument } from "#crud/documents/ui-document.ts";
+import { asService, type MembershipParts } from "#crud/model/ask-membership.ts";
 
 /** What the graph says of a subject: its groups, nested ones included, and the name it goes by. */
 export const readSubject = async (

@@ -2,9 +2,9 @@ import { parseExactJson } from "#contract/exact-numbers.ts";
 import { callKey } from "#contract/tools.ts";
 import { Problem } from "#contract/problem.ts";
 import { statement, type Database } from "#store/database.ts";
-import type { UpstreamAnswer } from "#crud/mcp/tool.ts";
-import type { AuthorizedCall } from "./steps/check-chain.ts";
-import { principalOf, type CallParts } from "./tool-call.ts";
+import type { UpstreamAnswer } from "#crud/tools/tool.ts";
+import type { AuthorizedCall } from "./check-chain.ts";
+import { principalOf, type CallParts } from "#crud/tools/tool-call.ts";
 
 /** What the upstream answered, sealed as it came: who may see what of it is decided each time it is shown. */
 export interface KeptReply {

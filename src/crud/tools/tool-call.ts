@@ -1,20 +1,19 @@
 import type { Peer } from "#contract/ask.ts";
 import type { MaskedPlace } from "#contract/masked-places.ts";
 import type { Caller } from "#authn/caller.ts";
-import type { MembershipParts } from "#crud/ask-membership.ts";
+import type { MembershipParts } from "#crud/model/ask-membership.ts";
 import type { SealedCursors } from "#authn/sealed-cursors.ts";
 import type { Sealer } from "#authn/seal.ts";
 import type { PdpClient } from "#pdp-client/pdp-client.ts";
 import type { Recorder } from "#events/audit/entry.ts";
-import type { Database } from "#store/database.ts";
+import type { Database, TransactionSql } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Tracing } from "#telemetry/tracing.ts";
-import type { Snapshot } from "#crud/mcp/catalogue.ts";
-import type { KillSwitches } from "#crud/mcp/kill-switches.ts";
-import type { Tool } from "#crud/mcp/tool.ts";
-import type { Settlements } from "./settlements.ts";
-import type { View } from "#crud/mcp/views.ts";
+import type { Snapshot } from "./catalogue.ts";
+import type { KillSwitches } from "./kill-switches.ts";
+import type { Tool } from "./tool.ts";
+import type { View } from "./views.ts";
 
 export type Dialect = "contract" | "standard" | "execute" | "workflow";
 
@@ -66,6 +65,34 @@ export interface ToolReply {
   readonly isAuditPending: boolean;
   /** Kept from an earlier call with the same idempotency key. */
   readonly isReplay: boolean;
+}
+
+export interface Charged {
+  readonly steps: number;
+  readonly usd: number;
+  readonly left: { readonly steps: number; readonly usd: number };
+}
+
+/** What a call that ended is charged; `released`: it was never sent, and nothing is. */
+export interface Settlement {
+  readonly callId: string;
+  readonly reservationId: string;
+  readonly micro: bigint;
+  readonly steps: number;
+  readonly outcome: "ok" | "failed" | "unknown" | "released";
+  readonly correlationId: string;
+}
+
+/** Charges of calls, durable until membership acknowledges them. */
+export interface Settlements {
+  /** Writes it in a running transaction; `deliverStored` sends it after the commit. */
+  post(sql: TransactionSql, one: Settlement): void;
+  deliverStored(one: Settlement): Promise<void>;
+  /** What is due of all processes; also comes round by itself. */
+  deliverDue(): Promise<void>;
+  /** Sends it now; what cannot be sent is stored and is `pending`. Throws where it cannot be stored either. */
+  settle(one: Settlement): Promise<Charged | "released" | "pending">;
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 /** What the steps of a tool call work with. */

@@ -3,7 +3,7 @@ import { createMetrics } from "#telemetry/metrics.ts";
 import type { DegradedFile } from "#crud/documents/degraded-lines.ts";
 import type { SystemParts } from "./connector-kind.ts";
 import { compileSystem } from "./connectors.ts";
-import { loadSystems } from "./load-systems.ts";
+import { loadSystems } from "#crud/systems/load-systems.ts";
 
 /** Nobody is asked anything while files are looked at. */
 const unasked = (): Promise<never> => Promise.reject(new Problem("not_found"));

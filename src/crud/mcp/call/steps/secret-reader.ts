@@ -1,11 +1,11 @@
 import { ask } from "#contract/ask.ts";
 import { Problem } from "#contract/problem.ts";
 import { readSecretValue } from "#contract/secrets.ts";
-import type { AuthorizedCall } from "./steps/check-chain.ts";
-import { MIN_ANYWHERE } from "./redact.ts";
-import type { Held } from "./steps/reserve-budget.ts";
-import type { CallParts } from "./tool-call.ts";
-import { UpstreamError } from "./upstream-error.ts";
+import type { AuthorizedCall } from "./check-chain.ts";
+import { MIN_ANYWHERE } from "#crud/tools/redact.ts";
+import type { Held } from "./reserve-budget.ts";
+import type { CallParts } from "#crud/tools/tool-call.ts";
+import { UpstreamError } from "#crud/model/upstream-error.ts";
 
 type SecretParts = Pick<CallParts, "secrets" | "secretsAudience" | "identity">;
 

@@ -2,8 +2,8 @@ import { httpConnector } from "./compile-http.ts";
 import { loopbackConnector } from "./compile-loopback.ts";
 import { mcpConnector } from "./compile-mcp.ts";
 import type { CompiledSystem, ConnectorKind, SystemParts } from "./connector-kind.ts";
-import type { SystemFile } from "./load-systems.ts";
-import type { SystemDocument } from "./system-document.ts";
+import type { SystemFile } from "#crud/systems/load-systems.ts";
+import type { SystemDocument } from "#crud/systems/system-document.ts";
 
 type Kind = SystemDocument["kind"];
 

@@ -1,12 +1,12 @@
 import type { Issue } from "#contract/problem.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
-import type { MembershipParts } from "#crud/ask-membership.ts";
-import type { Tool } from "#crud/mcp/tool.ts";
+import type { MembershipParts } from "#crud/model/ask-membership.ts";
+import type { Tool } from "#crud/tools/tool.ts";
 import type { AllowedServers } from "#crud/servers/allowed-servers.ts";
 import type { NetworkCeiling } from "#crud/upstream/network-rules.ts";
-import type { SystemFile } from "./load-systems.ts";
-import type { Placeholders } from "./placeholders.ts";
-import type { McpDocument, SystemDocument } from "./system-document.ts";
+import type { SystemFile } from "#crud/systems/load-systems.ts";
+import type { Placeholders } from "#crud/systems/placeholders.ts";
+import type { McpDocument, SystemDocument } from "#crud/systems/system-document.ts";
 
 export interface CompileParts {
   readonly placeholders: Placeholders;

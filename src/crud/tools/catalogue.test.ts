@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { emptyToolsDocument, type ToolsDocument } from "#crud/documents/tools-document.ts";
-import { isInView } from "./call/steps/resolve-tool.ts";
+import { isInView } from "#crud/mcp/call/steps/resolve-tool.ts";
 import { buildSnapshot, findTool, leftOut, type Snapshot } from "./catalogue.ts";
-import { createHealthTool } from "./health-tool.ts";
+import { createHealthTool } from "#crud/mcp/health-tool.ts";
 import type { Tool } from "./tool.ts";
 import { listedName } from "./views.ts";
 

@@ -1,7 +1,7 @@
 import { microFromUsd } from "#contract/ids.ts";
 import { builtInTools } from "#pdp-client/pairs.ts";
 import type { ToolsDocument } from "#crud/documents/tools-document.ts";
-import { sha256Of } from "./digest.ts";
+import { sha256Of } from "#crud/model/digest.ts";
 import type { Definition, Tool } from "./tool.ts";
 import { buildViews, placesOf, type NamedSystem, type View } from "./views.ts";
 

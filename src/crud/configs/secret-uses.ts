@@ -2,7 +2,7 @@ import { listSecretUses } from "#contract/tools.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { PdpClient } from "#pdp-client/pdp-client.ts";
 import type { Router } from "#http/serve.ts";
-import type { ConfigStore } from "./configs/config-store.ts";
+import type { ConfigStore } from "./config-store.ts";
 
 const SECRET = /^([a-z0-9+]+):\/\/([^\s?]+)/i;
 

@@ -6,7 +6,7 @@ import type { Change } from "#events/change.ts";
 import { followChannel } from "#events/follow-channel.ts";
 import { statement, type Database, type TransactionSql } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
-import { configEntry, type Writer } from "#crud/configs/config-events.ts";
+import { configEntry, type Writer } from "#crud/versions/config-events.ts";
 import type { Tool } from "./tool.ts";
 
 interface Row extends KillSwitch {

@@ -1,10 +1,10 @@
 import { isObject } from "#contract/is-object.ts";
 import { parsePointer } from "#contract/json-pointer.ts";
 import { relaxSchema } from "#crud/mcp/relax-schema.ts";
-import { valueAt } from "#crud/mcp/value-at.ts";
-import type { Definition } from "#crud/mcp/tool.ts";
-import type { HttpDocument, LoopbackDocument } from "./system-document.ts";
-import { cutsAt } from "./tool-rules.ts";
+import { valueAt } from "#crud/model/value-at.ts";
+import type { Definition } from "#crud/tools/tool.ts";
+import type { HttpDocument, LoopbackDocument } from "#crud/systems/system-document.ts";
+import { cutsAt } from "#crud/systems/tool-rules.ts";
 
 type Operation = HttpDocument["operations"][string] | LoopbackDocument["operations"][string];
 

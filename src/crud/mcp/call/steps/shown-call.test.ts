@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { maskValues } from "#contract/masked-values.ts";
-import { placeInSchema } from "./schema-place.ts";
+import { placeInSchema } from "#crud/tools/schema-place.ts";
 
 const CANARY = "canary-51d0";
 const secret = { type: "string", writeOnly: true };

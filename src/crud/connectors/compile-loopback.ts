@@ -1,14 +1,14 @@
 import type { Issue } from "#contract/problem.ts";
-import type { Tool } from "#crud/mcp/tool.ts";
-import type { MembershipParts } from "#crud/ask-membership.ts";
+import type { Tool } from "#crud/tools/tool.ts";
+import type { MembershipParts } from "#crud/model/ask-membership.ts";
 import { createLoopbackConnector, loopbackEndpoints } from "#crud/upstream/loopback-connector.ts";
-import { buildTool } from "./build-tool.ts";
+import { buildTool } from "#crud/mcp/build-tool.ts";
 import { definitionOf } from "./definition-of.ts";
-import { compileRules } from "./tool-rules.ts";
+import { compileRules } from "#crud/systems/tool-rules.ts";
 import type { Compiled, ConnectorKind } from "./connector-kind.ts";
-import type { SystemFile } from "./load-systems.ts";
-import type { LoopbackDocument } from "./system-document.ts";
-import type { TemplateError } from "./template.ts";
+import type { SystemFile } from "#crud/systems/load-systems.ts";
+import type { LoopbackDocument } from "#crud/systems/system-document.ts";
+import type { TemplateError } from "#crud/systems/template.ts";
 
 /** Turns a loopback system into tools: each operation is one read of this deployment's own API. */
 const compileLoopback = (file: SystemFile & { readonly document: LoopbackDocument }, parts: MembershipParts): Compiled => {

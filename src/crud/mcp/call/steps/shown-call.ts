@@ -1,10 +1,10 @@
 import { MAX_SHOWN_BYTES, type ShownCall } from "#contract/access-requests.ts";
 import { usdFromMicro } from "#contract/ids.ts";
 import { maskValues } from "#contract/masked-values.ts";
-import { canonicalText } from "#crud/mcp/digest.ts";
-import type { Tool } from "#crud/mcp/tool.ts";
-import type { Arguments } from "./steps/validate-arguments.ts";
-import { placeInSchema } from "./schema-place.ts";
+import { canonicalText } from "#crud/model/digest.ts";
+import type { Tool } from "#crud/tools/tool.ts";
+import type { Arguments } from "./validate-arguments.ts";
+import { placeInSchema } from "#crud/tools/schema-place.ts";
 
 /**
  * A call as a second person may see it who is asked to approve it: made of the very arguments that are decided and sent, without

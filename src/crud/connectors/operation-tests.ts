@@ -2,10 +2,10 @@ import { isDeepStrictEqual } from "node:util";
 import type { Caller } from "#authn/caller.ts";
 import { Problem } from "#contract/problem.ts";
 import { shapeOutput } from "#crud/mcp/call/steps/filter-output.ts";
-import { UpstreamError } from "#crud/mcp/call/upstream-error.ts";
-import type { Tool, ToolTest } from "#crud/mcp/tool.ts";
+import { UpstreamError } from "#crud/model/upstream-error.ts";
+import type { Tool, ToolTest } from "#crud/tools/tool.ts";
 import { createHttpConnector, type HttpOperation, type HttpSystem } from "#crud/upstream/http-connector.ts";
-import type { HttpDocument } from "./system-document.ts";
+import type { HttpDocument } from "#crud/systems/system-document.ts";
 
 type Written = HttpDocument["operations"][string]["tests"];
 

@@ -1,7 +1,7 @@
 import { TENANT_FOLDER } from "#crud/servers/argument-pattern.ts";
 import type { ConnectorKind } from "./connector-kind.ts";
-import { fillPlaceholders, type Placeholders } from "./placeholders.ts";
-import type { McpDocument } from "./system-document.ts";
+import { fillPlaceholders, type Placeholders } from "#crud/systems/placeholders.ts";
+import type { McpDocument } from "#crud/systems/system-document.ts";
 
 /** Fills the settings of a transport; `${TENANT_FOLDER}` stays for the child. */
 const compileMcp: ConnectorKind<McpDocument>["compile"] = ({ document, yaml }, { placeholders, servers }) => {
