@@ -7,28 +7,28 @@ import { createMetricsReader } from "#authn/metrics-reader.ts";
 import { createSealer } from "#authn/seal.ts";
 import { createSealedCursors } from "#authn/sealed-cursors.ts";
 import { serveBudgetStates } from "./budgets/serve-budgets.ts";
-import { createCedar } from "./cedar.ts";
-import type { DecisionPoint } from "./decision-point.ts";
+import { createCedar } from "./decision/cedar.ts";
+import type { DecisionPoint } from "./engine/decision-point.ts";
 import { createCallRate } from "./endpoints/call-rate.ts";
 import { serveDecisions } from "./endpoints/decisions.ts";
 import { serveEvaluations } from "./endpoints/evaluations.ts";
 import { withFitText } from "./endpoints/fit-text.ts";
 import { serveMetadata } from "./endpoints/metadata.ts";
 import { readMetadataKey } from "./endpoints/metadata-key.ts";
-import type { Pep } from "./endpoints/parse-ask.ts";
+import type { Pep } from "./model/parse-ask.ts";
 import { parsePdpBody } from "./endpoints/parse-body.ts";
 import { servePolicies, servePolicy } from "./endpoints/policies.ts";
-import { createPolicySight } from "./endpoints/policy-sight.ts";
+import { createPolicySight } from "./rights/policy-sight.ts";
 import { serveReplays } from "./endpoints/replays.ts";
 import { withRequestId } from "./endpoints/request-id.ts";
-import { createRequirePair } from "./endpoints/require-pair.ts";
+import { createRequirePair } from "./rights/require-pair.ts";
 import { serveRollouts } from "./endpoints/rollouts.ts";
 import { serveSearches } from "./endpoints/searches.ts";
 import { refuseUnsupported } from "./endpoints/unsupported.ts";
 import { serveWhatIf } from "./endpoints/what-if.ts";
-import type { Version } from "./engines.ts";
+import type { Version } from "./engine/engines.ts";
 import { createPresentFacts } from "./explain/present-facts.ts";
-import { createViewers } from "./explain/viewer.ts";
+import { createViewers } from "./rights/viewer.ts";
 import { createReplays } from "./lifecycle/replay/replays.ts";
 import { createGuard } from "./lifecycle/rollout/guard-administration.ts";
 import { createMatrixComparer } from "./lifecycle/rollout/matrix-difference.ts";
@@ -39,7 +39,7 @@ import { openDeciding, type Deciding, type DecidingParts } from "./bootstrap/ope
 import { createDecisionIds } from "./records/decision-id.ts";
 import type { ListPosition } from "./records/list-calls.ts";
 import { joinRequests } from "./requests/join-requests.ts";
-import type { Vocabulary } from "./vocabulary.ts";
+import type { Vocabulary } from "./engine/vocabulary.ts";
 
 /** What the service is made of. */
 export interface PdpParts extends DecidingParts, ServiceParts {

@@ -14,7 +14,7 @@ import { readPolicyFolder } from "./bundle/policy-files.ts";
 import { importBundle } from "./lifecycle/rollout/import-bundle.ts";
 import { findNewestDraft, readContent } from "./lifecycle/rollout/version-store.ts";
 import { graphWorld } from "#testing/membership.ts";
-import { ConfigurationRefused, parsePdpConfiguration, readPdpConfiguration } from "./configuration-file.ts";
+import { ConfigurationRefused, parsePdpConfiguration, readPdpConfiguration } from "./model/configuration-file.ts";
 
 const folderOf = async (t: TestContext): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), "pdp-"));

@@ -11,7 +11,7 @@ import { factsIf } from "#membership/pip/facts-if.ts";
 import { pdpSettings } from "#pdp/config.ts";
 import type { FactSource } from "#pdp/facts/fact-source.ts";
 
-import type { CandidateSource } from "#pdp/search/candidate-source.ts";
+import type { CandidateSource } from "#pdp/facts/candidate-source.ts";
 import { createExaminer, type Examiner } from "#pdp/lifecycle/examine/examiner.ts";
 import { createPdp, type PdpParts } from "#pdp/service.ts";
 import type { Database } from "#store/database.ts";

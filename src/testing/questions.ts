@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import type { Facts } from "#contract/facts.ts";
 import { pairs } from "#pdp-client/pairs.ts";
-import type { Question } from "#pdp/question.ts";
+import type { Question } from "#pdp/model/question.ts";
 
 const groups = [
   "group:platform-admins",

@@ -8,7 +8,7 @@ import { ceilingOf } from "#crud/config.ts";
 import { openServers } from "#crud/servers/open-servers.ts";
 import { checkSystems } from "#crud/connectors/check-systems.ts";
 import { profileIssues } from "#gateway/service.ts";
-import { readPdpConfiguration } from "#pdp/configuration-file.ts";
+import { readPdpConfiguration } from "#pdp/model/configuration-file.ts";
 import { loadGroupsDocument } from "#membership/sign-ins/groups-document.ts";
 import { checkPdpStart } from "#pdp/bootstrap/check-start.ts";
 import type { Sql } from "#store/database.ts";

@@ -7,7 +7,7 @@ import type { Sql } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import { inspectBundle } from "#pdp/bundle/bundle.ts";
 import type { PdpConfig, pdpSettings } from "#pdp/config.ts";
-import { ConfigurationRefused, readPdpConfiguration, type PdpConfiguration } from "#pdp/configuration-file.ts";
+import { ConfigurationRefused, readPdpConfiguration, type PdpConfiguration } from "#pdp/model/configuration-file.ts";
 import { readFactsFile } from "#pdp/facts/facts-file.ts";
 import { readPoliciesOf } from "#pdp/bundle/policy-files.ts";
 import { createCredential } from "#pdp/remote/credential.ts";

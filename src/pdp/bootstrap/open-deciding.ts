@@ -4,14 +4,14 @@ import type { ServiceIdentity } from "#authn/service-identity.ts";
 import { createSealer, deriveKey } from "#authn/seal.ts";
 import type { ServiceParts } from "#authn/service-parts.ts";
 import type { ResourceRef } from "#events/resource-ref.ts";
-import { createDisabled } from "#pdp/authorization-disabled.ts";
+import { createDisabled } from "#pdp/engine/authorization-disabled.ts";
 import type { Schema } from "#pdp/bundle/schema.ts";
 import { readPoliciesOf } from "#pdp/bundle/policy-files.ts";
-import { createCedar } from "#pdp/cedar.ts";
+import { createCedar } from "#pdp/decision/cedar.ts";
 import type { PdpConfig } from "#pdp/config.ts";
-import type { PdpConfiguration } from "#pdp/configuration-file.ts";
-import { createDecisionCache } from "#pdp/decision-cache.ts";
-import type { DecisionPoint } from "#pdp/decision-point.ts";
+import type { PdpConfiguration } from "#pdp/model/configuration-file.ts";
+import { createDecisionCache } from "#pdp/engine/decision-cache.ts";
+import type { DecisionPoint } from "#pdp/engine/decision-point.ts";
 import { withAnonymous } from "#pdp/facts/anonymous.ts";
 import { createPeerFacts, type FactSource } from "#pdp/facts/fact-source.ts";
 import { readFactsFile } from "#pdp/facts/facts-file.ts";
@@ -19,14 +19,14 @@ import { createExaminer, type Examiner } from "#pdp/lifecycle/examine/examiner.t
 import { followPointer, type Follower, type FollowerParts } from "#pdp/lifecycle/rollout/follow-pointer.ts";
 import { importBundle } from "#pdp/lifecycle/rollout/import-bundle.ts";
 import { auditOfflineActs } from "#pdp/lifecycle/rollout/offline-rollback.ts";
-import type { DecisionFacts } from "#pdp/records/decision-facts.ts";
+import type { DecisionFacts } from "#pdp/model/decision-facts.ts";
 import { createDecisionLog, type DecisionLog } from "#pdp/records/decision-log.ts";
 import { createRecordedDecisions } from "#pdp/records/recorded-decisions.ts";
 import { createRemote } from "#pdp/remote/remote-point.ts";
-import type { Approvals } from "#pdp/requests/approvals.ts";
+import type { Approvals } from "#pdp/decision/approvals.ts";
 import { openApprovals } from "#pdp/requests/join-requests.ts";
-import { createPeerCandidates, type CandidateSource } from "#pdp/search/candidate-source.ts";
-import { builtInVocabulary, vocabularyOf, type Vocabulary } from "#pdp/vocabulary.ts";
+import { createPeerCandidates, type CandidateSource } from "#pdp/facts/candidate-source.ts";
+import { builtInVocabulary, vocabularyOf, type Vocabulary } from "#pdp/engine/vocabulary.ts";
 
 /** What decisions are made of and kept in. */
 export interface DecidingParts extends Omit<ServiceParts, "authenticate"> {

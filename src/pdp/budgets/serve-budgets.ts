@@ -3,7 +3,7 @@ import { budgetSnapshot, effectiveBudgets } from "#contract/budgets.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { Router } from "#http/serve.ts";
-import type { RequirePair } from "#pdp/endpoints/require-pair.ts";
+import type { RequirePair } from "#pdp/rights/require-pair.ts";
 import { asThisService, type PeerFactsParts } from "#pdp/facts/fact-source.ts";
 import { effectiveOf } from "./effective.ts";
 

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
-import { readCases, type PolicyCase } from "#pdp/lifecycle/cases/case.ts";
+import { readCases, type PolicyCase } from "#pdp/bundle/case.ts";
 import { BundleRefused } from "./bundle-refused.ts";
 import { noFindings, type Findings } from "./findings.ts";
 import { lintPolicies } from "./lint.ts";

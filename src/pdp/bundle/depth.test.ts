@@ -9,7 +9,7 @@ import {
   preparseSchema,
   statefulIsAuthorized,
   validate,
-} from "#pdp/cedar-program.ts";
+} from "#pdp/model/cedar-program.ts";
 import { policyFolder } from "#testing/decision-matrix.ts";
 import { inspectBundle } from "./bundle.ts";
 import { findTooDeep, MAX_BRACKETS, MAX_DEPTH } from "./depth.ts";

@@ -1,6 +1,6 @@
 import { isObject } from "#contract/is-object.ts";
 import { mergeMasks, mergeRowFilters, type ColumnMask } from "#contract/data-scope.ts";
-import type { Properties } from "#pdp/ask.ts";
+import type { Properties } from "#pdp/model/ask.ts";
 
 /** Stronger sign-ins come later. */
 const assurances = ["strong", "phishing_resistant"];

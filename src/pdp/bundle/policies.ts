@@ -1,5 +1,5 @@
 import type { PolicyJson } from "@cedar-policy/cedar-wasm/nodejs";
-import { policySetTextToParts, policyToJson } from "#pdp/cedar-program.ts";
+import { policySetTextToParts, policyToJson } from "#pdp/model/cedar-program.ts";
 import { findTooDeep } from "./depth.ts";
 import { readsOf, type Reads } from "./expression.ts";
 import { noFindings, placeWithin, shownFile, walkPlaces, type Findings } from "./findings.ts";

@@ -1,6 +1,6 @@
 import type { DetailedError, SchemaJson } from "@cedar-policy/cedar-wasm/nodejs";
-import { schemaToJsonWithResolvedTypes } from "#pdp/cedar-program.ts";
-import { inPieces } from "#pdp/in-pieces.ts";
+import { schemaToJsonWithResolvedTypes } from "#pdp/model/cedar-program.ts";
+import { inPieces } from "#pdp/model/in-pieces.ts";
 import { findTooDeep } from "./depth.ts";
 import { perText } from "./per-text.ts";
 import { placeInText, shownFile, type Finding } from "./findings.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { ValidationError } from "@cedar-policy/cedar-wasm/nodejs";
-import { validate } from "#pdp/cedar-program.ts";
-import { inPieces } from "#pdp/in-pieces.ts";
+import { validate } from "#pdp/model/cedar-program.ts";
+import { inPieces } from "#pdp/model/in-pieces.ts";
 import { soleActions } from "./expression.ts";
 import { placeWithin, type Findings } from "./findings.ts";
 import type { Policy } from "./policies.ts";

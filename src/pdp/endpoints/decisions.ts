@@ -1,4 +1,4 @@
-import type { Serving } from "./serving.ts";
+import type { Serving } from "#pdp/context/serving.ts";
 import { decisionValues, getDecision, listDecisions, type DecisionRecord } from "#contract/decisions.ts";
 import { isRoleId } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
@@ -8,9 +8,9 @@ import type { Caller } from "#authn/caller.ts";
 import { createPresentFacts } from "#pdp/explain/present-facts.ts";
 import { coarseRecord, explain } from "#pdp/explain/explain.ts";
 import { createLookElsewhere } from "#pdp/explain/opened-elsewhere.ts";
-import type { Question } from "#pdp/question.ts";
+import type { Question } from "#pdp/model/question.ts";
 import type { Recorded } from "#pdp/records/record.ts";
-import type { Approvals } from "#pdp/requests/approvals.ts";
+import type { Approvals } from "#pdp/decision/approvals.ts";
 import type { Shadow } from "#pdp/lifecycle/shadow/shadow.ts";
 import { given } from "./given.ts";
 

@@ -3,9 +3,9 @@ import { Problem, type Issue } from "#contract/problem.ts";
 import { answer, type Call, type Router } from "#http/serve.ts";
 import { createYielding } from "#http/yielding.ts";
 import type { Caller } from "#authn/caller.ts";
-import type { Ask } from "#pdp/ask.ts";
-import type { DecidedBatch, Verdict } from "#pdp/decision-point.ts";
-import { isMetHere } from "#pdp/obligations.ts";
+import type { Ask } from "#pdp/model/ask.ts";
+import type { DecidedBatch, Verdict } from "#pdp/engine/decision-point.ts";
+import { isMetHere } from "#pdp/engine/obligations.ts";
 import { isLast, type Semantic } from "#pdp-client/point-answers.ts";
 import { withDefaults } from "#pdp-client/item-defaults.ts";
 import { pairOf } from "#pdp-client/pairs.ts";
@@ -14,8 +14,8 @@ import { ApprovalTaken } from "#pdp/records/record-taking.ts";
 import type { CallDraft } from "#pdp/records/record.ts";
 import type { MakeOffer } from "#pdp/requests/offer.ts";
 import type { Shadow } from "#pdp/lifecycle/shadow/shadow.ts";
-import type { Serving } from "./serving.ts";
-import { askOfBody, createAskParser, guardSaid, isAsk, type Pep } from "./parse-ask.ts";
+import type { Serving } from "#pdp/context/serving.ts";
+import { askOfBody, createAskParser, guardSaid, isAsk, type Pep } from "#pdp/model/parse-ask.ts";
 
 export interface EvaluationParts extends Pick<Serving, "decisionPoint" | "records" | "nextDecisionId" | "pepOf" | "metrics" | "now"> {
   /** What decides beside, once this has been answered. */

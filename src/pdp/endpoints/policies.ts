@@ -8,10 +8,10 @@ import type { Bundle } from "#pdp/bundle/bundle.ts";
 import { BundleRefused } from "#pdp/bundle/bundle-refused.ts";
 import type { PolicyFiles } from "#pdp/bundle/policy-files.ts";
 import { readBundleApart, type Examiner } from "#pdp/lifecycle/examine/examiner.ts";
-import { policyCase, type PolicyCase } from "#pdp/lifecycle/cases/case.ts";
+import { policyCase, type PolicyCase } from "#pdp/bundle/case.ts";
 import { findNewestDraft } from "#pdp/lifecycle/rollout/version-store.ts";
 import type { Policy } from "#pdp/bundle/policies.ts";
-import type { Serving } from "./serving.ts";
+import type { Serving } from "#pdp/context/serving.ts";
 
 type PolicyEndpoints = Pick<Serving, "guard" | "rollouts" | "examiner" | "engines" | "database" | "sightOf">;
 

@@ -8,8 +8,8 @@ import { differences, outcomeOf } from "#pdp/lifecycle/compare/outcome.ts";
 import { decideAgain } from "#pdp/lifecycle/replay/decide-again.ts";
 import { replayTools as decideToolsAgain } from "#pdp/lifecycle/replay/replay-tools.ts";
 import { given } from "./given.ts";
-import { quietly } from "./policy-sight.ts";
-import type { Serving } from "./serving.ts";
+import { quietly } from "#pdp/rights/policy-sight.ts";
+import type { Serving } from "#pdp/context/serving.ts";
 
 type ReplayEndpoints = Pick<Serving, "guard" | "sightOf" | "rollouts" | "replays" | "records" | "engines" | "viewers" | "pepOf" | "now">;
 

@@ -14,7 +14,7 @@ import type { Caller } from "#authn/caller.ts";
 import { shownFiles } from "#pdp/bundle/policy-files.ts";
 import { epochTag } from "#pdp/lifecycle/rollout/pointer.ts";
 import { shownVersion } from "#pdp/lifecycle/rollout/version-store.ts";
-import type { Serving } from "./serving.ts";
+import type { Serving } from "#pdp/context/serving.ts";
 import { pageOf } from "#authn/sealed-cursors.ts";
 
 type RolloutEndpoints = Pick<Serving, "guard" | "rollouts" | "shadow" | "cursors">;

@@ -4,11 +4,11 @@ import { searchAction, type searchPage, searchResource, searchSubject, type Sear
 import { Problem } from "#contract/problem.ts";
 import type { Router } from "#http/serve.ts";
 import type { Caller } from "#authn/caller.ts";
-import type { Ask } from "#pdp/ask.ts";
+import type { Ask } from "#pdp/model/ask.ts";
 import type { SealedCursors } from "#authn/sealed-cursors.ts";
 import { scanCandidates, type Scan } from "#pdp/search/scan.ts";
-import { createAskParser, guardSaid, isAsk, type Pep } from "./parse-ask.ts";
-import type { Serving } from "./serving.ts";
+import { createAskParser, guardSaid, isAsk, type Pep } from "#pdp/model/parse-ask.ts";
+import type { Serving } from "#pdp/context/serving.ts";
 import type { z } from "zod";
 
 export interface SearchParts extends Pick<Serving, "decisionPoint" | "candidates" | "vocabulary" | "pepOf"> {

@@ -3,11 +3,11 @@ import { Problem } from "#contract/problem.ts";
 import type { Router } from "#http/serve.ts";
 import { isService } from "#authn/actor-kind.ts";
 import { requireScope, type Caller } from "#authn/caller.ts";
-import { rightsToAsk } from "#pdp/lifecycle/what-if/rights-to-ask.ts";
+import { rightsToAsk } from "#pdp/rights/rights-to-ask.ts";
 import { askWhatIf, type WhatIfParts } from "#pdp/lifecycle/what-if/what-if.ts";
-import { createAskRights, type AskRightsParts } from "./ask-rights.ts";
-import { quietly } from "./policy-sight.ts";
-import type { Serving } from "./serving.ts";
+import { createAskRights, type AskRightsParts } from "#pdp/rights/ask-rights.ts";
+import { quietly } from "#pdp/rights/policy-sight.ts";
+import type { Serving } from "#pdp/context/serving.ts";
 
 type WhatIfEndpoint = WhatIfParts &
   AskRightsParts &

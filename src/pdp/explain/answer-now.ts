@@ -1,12 +1,12 @@
 import type { DecisionRecord } from "#contract/decisions.ts";
 import type { Facts } from "#contract/facts.ts";
-import type { Inputs } from "#pdp/ask.ts";
-import type { Engine } from "#pdp/engine.ts";
-import { whyUnplaced } from "#pdp/resolve.ts";
+import type { Inputs } from "#pdp/model/ask.ts";
+import type { Engine } from "#pdp/engine/engine.ts";
+import { whyUnplaced } from "#pdp/decision/resolve.ts";
 import type { Recorded } from "#pdp/records/record.ts";
-import { evaluate, withInputs } from "#pdp/evaluation.ts";
-import type { Vocabulary } from "#pdp/vocabulary.ts";
-import { questionOf, readsNotKept } from "./question-of.ts";
+import { evaluate, withInputs } from "#pdp/engine/evaluation.ts";
+import type { Vocabulary } from "#pdp/engine/vocabulary.ts";
+import { questionOf, readsNotKept } from "#pdp/decision/question-of.ts";
 
 /** The engine that decides now, the facts as they are, and whether an approval is live. */
 export interface Present {

@@ -1,7 +1,7 @@
 import type { Remedy } from "#contract/decisions.ts";
 import type { Facts } from "#contract/facts.ts";
-import type { Engine } from "#pdp/engine.ts";
-import type { Question } from "#pdp/question.ts";
+import type { Engine } from "#pdp/engine/engine.ts";
+import type { Question } from "#pdp/model/question.ts";
 
 type Step = Remedy["changes"][number]["steps"][number];
 

@@ -1,8 +1,8 @@
 import type { Facts } from "#contract/facts.ts";
 import { isRoleId } from "#contract/ids.ts";
-import type { Engine } from "#pdp/engine.ts";
-import { standingOf, type Question } from "#pdp/question.ts";
-import { approversBy } from "#pdp/requests/approvers.ts";
+import type { Engine } from "#pdp/engine/engine.ts";
+import { standingOf, type Question } from "#pdp/model/question.ts";
+import { approversBy } from "#pdp/decision/approvers.ts";
 import { holdersOf, withFacts, type Candidate } from "./candidate.ts";
 import { delegationCandidates } from "./delegation-candidates.ts";
 

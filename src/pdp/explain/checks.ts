@@ -1,8 +1,8 @@
 import type { DecisionRecord } from "#contract/decisions.ts";
 import { usdText } from "#contract/ids.ts";
 import type { Policy } from "#pdp/bundle/policies.ts";
-import { isViaAgent, type Question } from "#pdp/question.ts";
-import { lackingOf } from "#pdp/evaluation.ts";
+import { isViaAgent, type Question } from "#pdp/model/question.ts";
+import { lackingOf } from "#pdp/engine/evaluation.ts";
 import type { Recorded } from "#pdp/records/record.ts";
 import { sourceOf } from "./check-source.ts";
 

@@ -1,7 +1,7 @@
 import type { Facts } from "#contract/facts.ts";
 import { usdText } from "#contract/ids.ts";
-import type { Engine } from "#pdp/engine.ts";
-import type { Question } from "#pdp/question.ts";
+import type { Engine } from "#pdp/engine/engine.ts";
+import type { Question } from "#pdp/model/question.ts";
 import { holdersOf, withFacts, type Candidate } from "./candidate.ts";
 
 /** Enough for this call and many more, as a new delegation would have. */

@@ -2,17 +2,17 @@ import type { DecisionRecord, Remedy, ShadowDecision } from "#contract/decisions
 import type { FactEdge, Facts } from "#contract/facts.ts";
 import { isPersonId, mayBePerson } from "#contract/ids.ts";
 import type { Policy } from "#pdp/bundle/policies.ts";
-import type { Engine } from "#pdp/engine.ts";
-import type { Question } from "#pdp/question.ts";
+import type { Engine } from "#pdp/engine/engine.ts";
+import type { Question } from "#pdp/model/question.ts";
 import type { Recorded } from "#pdp/records/record.ts";
 import { answerNow, type NowParts, type Present } from "./answer-now.ts";
 import { missingGroups } from "./candidates.ts";
 import { checksOf } from "./checks.ts";
-import { questionOf, reachedPolicies, readsNotKept } from "./question-of.ts";
+import { questionOf, reachedPolicies, readsNotKept } from "#pdp/decision/question-of.ts";
 import type { LookElsewhere } from "./opened-elsewhere.ts";
 import { findRemedy } from "./remedy.ts";
 import { sentenceOf } from "./sentence.ts";
-import type { ViewerClass } from "./viewer.ts";
+import type { ViewerClass } from "#pdp/rights/viewer.ts";
 
 export interface Explained extends NowParts {
   readonly recorded: Recorded;

@@ -1,10 +1,10 @@
 import { isRoleId } from "#contract/ids.ts";
-import { createCedar } from "#pdp/cedar.ts";
-import type { Verdict } from "#pdp/decision-point.ts";
-import type { Engine } from "#pdp/engine.ts";
+import { createCedar } from "#pdp/decision/cedar.ts";
+import type { Verdict } from "#pdp/engine/decision-point.ts";
+import type { Engine } from "#pdp/engine/engine.ts";
 import type { FactSource, GraphChange } from "#pdp/facts/fact-source.ts";
 import { pairs, type Pair } from "#pdp-client/pairs.ts";
-import type { Question } from "#pdp/question.ts";
+import type { Question } from "#pdp/model/question.ts";
 import type { WhatIfParts } from "#pdp/lifecycle/what-if/what-if.ts";
 import { askAbout, namedByPolicies } from "#pdp/lifecycle/what-if/ask-about.ts";
 import type { Candidate } from "./candidate.ts";

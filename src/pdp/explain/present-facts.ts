@@ -1,10 +1,10 @@
 import type { Facts } from "#contract/facts.ts";
-import { internalAsk, type Ask } from "#pdp/ask.ts";
+import { internalAsk, type Ask } from "#pdp/model/ask.ts";
 import type { FactSource } from "#pdp/facts/fact-source.ts";
 import { informAsks } from "#pdp/facts/gather.ts";
-import type { DecisionFacts } from "#pdp/records/decision-facts.ts";
+import type { DecisionFacts } from "#pdp/model/decision-facts.ts";
 import type { Recorded } from "#pdp/records/record.ts";
-import type { Vocabulary } from "#pdp/vocabulary.ts";
+import type { Vocabulary } from "#pdp/engine/vocabulary.ts";
 
 /** Puts a recorded question to the graph as it is; `undefined` where its resource cannot be named any more. */
 export const createPresentFacts =

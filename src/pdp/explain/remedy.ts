@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Remedy } from "#contract/decisions.ts";
-import type { Engine } from "#pdp/engine.ts";
+import type { Engine } from "#pdp/engine/engine.ts";
 import { pairs, type Pair } from "#pdp-client/pairs.ts";
-import type { Question } from "#pdp/question.ts";
+import type { Question } from "#pdp/model/question.ts";
 import type { Candidate } from "./candidate.ts";
 import { candidatesFor } from "./candidates.ts";
 import type { LookElsewhere } from "./opened-elsewhere.ts";

@@ -3,7 +3,7 @@ import type { ReplyOf, SentBody } from "#contract/endpoint.ts";
 import { askFacts, askFactsIf, type FactAsk, type Facts } from "#contract/facts.ts";
 import { Problem } from "#contract/problem.ts";
 import type { ServiceIdentity } from "#authn/service-identity.ts";
-import { inPieces } from "#pdp/in-pieces.ts";
+import { inPieces } from "#pdp/model/in-pieces.ts";
 
 export interface Gathered {
   /** Version of the graph that all facts are true at. */

@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { readSchema } from "#pdp/bundle/schema.ts";
-import { ConfigurationRefused } from "#pdp/configuration-file.ts";
+import { ConfigurationRefused } from "#pdp/model/configuration-file.ts";
 import { readFactsFile } from "./facts-file.ts";
-import { vocabularyOf } from "#pdp/vocabulary.ts";
+import { vocabularyOf } from "#pdp/engine/vocabulary.ts";
 
 const text = `entity Group;
 entity User in [Group] { email?: String };

@@ -4,10 +4,10 @@ import type { Facts } from "#contract/facts.ts";
 import { tenantId } from "#contract/ids.ts";
 import type { Issue } from "#contract/problem.ts";
 import type { Schema } from "#pdp/bundle/schema.ts";
-import { ConfigurationRefused, parseYamlFile } from "#pdp/configuration-file.ts";
+import { ConfigurationRefused, parseYamlFile } from "#pdp/model/configuration-file.ts";
 import { bareResource, noFacts } from "./no-facts.ts";
 import type { FactSource } from "./fact-source.ts";
-import type { CandidateSource } from "#pdp/search/candidate-source.ts";
+import type { CandidateSource } from "#pdp/facts/candidate-source.ts";
 
 /** Some hundred thousand rows. */
 const MAX_MEBIBYTES = 64;

@@ -1,10 +1,10 @@
 import { factAsk as factAskSchema, type FactAsk, type Facts } from "#contract/facts.ts";
-import type { Ask } from "#pdp/ask.ts";
+import type { Ask } from "#pdp/model/ask.ts";
 import type { FactSource } from "./fact-source.ts";
 import { bareResource, noFacts } from "./no-facts.ts";
 import { isBuiltInTool, type Pair } from "#pdp-client/pairs.ts";
-import type { DecisionFacts } from "#pdp/records/decision-facts.ts";
-import { builtInVocabulary, type Vocabulary } from "#pdp/vocabulary.ts";
+import type { DecisionFacts } from "#pdp/model/decision-facts.ts";
+import { builtInVocabulary, type Vocabulary } from "#pdp/engine/vocabulary.ts";
 
 /** An ask whose pair is known, with what the graph and the records say about it. */
 export interface Informed {

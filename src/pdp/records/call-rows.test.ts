@@ -4,8 +4,8 @@ import { test } from "node:test";
 import canonicalize from "canonicalize";
 import type { Facts } from "#contract/facts.ts";
 import type { Sealer } from "#authn/seal.ts";
-import type { Ask } from "#pdp/ask.ts";
-import type { Verdict } from "#pdp/decision-point.ts";
+import type { Ask } from "#pdp/model/ask.ts";
+import type { Verdict } from "#pdp/engine/decision-point.ts";
 import { emptyContextOf, rowsInTurns, rowsOf, type CallRows, type RowParts } from "./call-rows.ts";
 import { usesUpApproval, type CallDraft } from "./record.ts";
 

@@ -9,8 +9,8 @@ import { formatDecisionId } from "./decision-id.ts";
 import { noticesOf } from "./notices.ts";
 import type { Facts } from "#contract/facts.ts";
 import type { Sealer } from "#authn/seal.ts";
-import type { Properties } from "#pdp/ask.ts";
-import type { Verdict } from "#pdp/decision-point.ts";
+import type { Properties } from "#pdp/model/ask.ts";
+import type { Verdict } from "#pdp/engine/decision-point.ts";
 import type { Yield } from "#http/yielding.ts";
 import type { CallDraft, CallNames, StoredCall, StoredItem } from "./record.ts";
 

@@ -11,8 +11,8 @@ import { createMetrics } from "#telemetry/metrics.ts";
 import { purgeRecords } from "./record-store.ts";
 import { createDecisionIds } from "./decision-id.ts";
 import { createDecisionLog } from "./decision-log.ts";
-import type { Ask } from "#pdp/ask.ts";
-import type { Verdict } from "#pdp/decision-point.ts";
+import type { Ask } from "#pdp/model/ask.ts";
+import type { Verdict } from "#pdp/engine/decision-point.ts";
 
 const SINGLE = "/access/v1/evaluation";
 const BATCH = "/access/v1/evaluations";

@@ -1,6 +1,6 @@
 import type { EventDraft } from "#events/event-draft.ts";
-import type { Verdict } from "#pdp/decision-point.ts";
-import { isMetHere } from "#pdp/obligations.ts";
+import type { Verdict } from "#pdp/engine/decision-point.ts";
+import { isMetHere } from "#pdp/engine/obligations.ts";
 import { formatDecisionId } from "./decision-id.ts";
 import type { CallDraft } from "./record.ts";
 

@@ -1,7 +1,7 @@
 import { Problem } from "#contract/problem.ts";
 import type { Change } from "#events/change.ts";
-import { takeApproval } from "#pdp/requests/request-store.ts";
-import { tellRequests, type RequestReport } from "#pdp/requests/report-request.ts";
+import { takeApproval } from "#pdp/records/request-store.ts";
+import { tellRequests, type RequestReport } from "#pdp/records/report-request.ts";
 import { instanceActor } from "#pdp/records/act-actor.ts";
 import type { CallRows } from "./call-rows.ts";
 import { writeRows } from "./record-store.ts";

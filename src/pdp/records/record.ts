@@ -1,7 +1,7 @@
 import type { Obligation } from "#contract/authzen.ts";
-import type { Inputs } from "#pdp/ask.ts";
-import type { Verdict } from "#pdp/decision-point.ts";
-import type { ActBinding } from "#pdp/requests/act-binding.ts";
+import type { Inputs } from "#pdp/model/ask.ts";
+import type { Verdict } from "#pdp/engine/decision-point.ts";
+import type { ActBinding } from "#pdp/engine/act-binding.ts";
 
 /** One item of a recorded call, as the row holds it. Wire names. */
 export interface StoredItem {

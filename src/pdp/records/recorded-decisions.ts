@@ -1,7 +1,7 @@
 import { permitsCall } from "#contract/decisions.ts";
 import type { Facts } from "#contract/facts.ts";
 import { bareResource } from "#pdp/facts/no-facts.ts";
-import type { DecisionFacts } from "./decision-facts.ts";
+import type { DecisionFacts } from "#pdp/model/decision-facts.ts";
 import type { DecisionLog } from "./decision-log.ts";
 
 /** What policies may ask of earlier decisions, out of the log. */

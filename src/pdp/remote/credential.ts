@@ -7,8 +7,8 @@ import {
 } from "#authn/client-credentials.ts";
 import { Problem, type Issue } from "#contract/problem.ts";
 import type { PdpConfig } from "#pdp/config.ts";
-import { ConfigurationRefused } from "#pdp/configuration-file.ts";
-import { isSafeAddress, type RemoteDecisionPoint } from "./remote-config.ts";
+import { ConfigurationRefused } from "#pdp/model/configuration-file.ts";
+import { isSafeAddress, type RemoteDecisionPoint } from "#pdp/model/remote-config.ts";
 import { fetchBounded } from "./read-bounded.ts";
 
 /** What Sallyport shows to a decision point outside it. */

@@ -1,6 +1,6 @@
-import type { Ask } from "#pdp/ask.ts";
-import { isViaAgent, standingOf, type Question } from "#pdp/question.ts";
-import type { RemoteDecisionPoint } from "./remote-config.ts";
+import type { Ask } from "#pdp/model/ask.ts";
+import { isViaAgent, standingOf, type Question } from "#pdp/model/question.ts";
+import type { RemoteDecisionPoint } from "#pdp/model/remote-config.ts";
 import type { SubjectProperties } from "./subject-properties.ts";
 
 type Members = Record<string, unknown>;

@@ -1,12 +1,12 @@
 import { reasons, type EvaluationReply, type Obligation, type Reason } from "#contract/authzen.ts";
 import { Problem } from "#contract/problem.ts";
 import { isWellFormed } from "#pdp/bundle/obligation-kinds.ts";
-import type { Ask } from "#pdp/ask.ts";
-import { bareVerdict, type Verdict } from "#pdp/decision-point.ts";
-import { areSupported, dataScopeOf, joinObligations } from "#pdp/obligations.ts";
+import type { Ask } from "#pdp/model/ask.ts";
+import { bareVerdict, type Verdict } from "#pdp/engine/decision-point.ts";
+import { areSupported, dataScopeOf, joinObligations } from "#pdp/engine/obligations.ts";
 import { isBuiltInTool } from "#pdp-client/pairs.ts";
-import { isViaAgent, type Question } from "#pdp/question.ts";
-import { lackingOf } from "#pdp/evaluation.ts";
+import { isViaAgent, type Question } from "#pdp/model/question.ts";
+import { lackingOf } from "#pdp/engine/evaluation.ts";
 
 const MAX_OBLIGATIONS = 16;
 const known: ReadonlySet<string> = new Set(reasons);

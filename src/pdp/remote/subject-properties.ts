@@ -1,7 +1,7 @@
 import type { Issue } from "#contract/problem.ts";
 import { Problem } from "#contract/problem.ts";
 import { ABSENT, celInputs, compileCel, type CelExpression } from "#parsing/cel.ts";
-import { ConfigurationRefused } from "#pdp/configuration-file.ts";
+import { ConfigurationRefused } from "#pdp/model/configuration-file.ts";
 
 export type SubjectProperties = (facts: Readonly<Record<string, unknown>>) => Record<string, unknown>;
 

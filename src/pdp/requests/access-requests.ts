@@ -16,17 +16,17 @@ import { actorKindOf, isService } from "#authn/actor-kind.ts";
 import { tookPart } from "#authn/agent-rule.ts";
 import { requireScope, type Caller } from "#authn/caller.ts";
 import type { Changed } from "#events/change.ts";
-import type { Serving } from "#pdp/endpoints/serving.ts";
+import type { Serving } from "#pdp/context/serving.ts";
 import type { Recorded } from "#pdp/records/record.ts";
-import type { Approvers } from "./approvers.ts";
+import type { Approvers } from "#pdp/decision/approvers.ts";
 import type { KeptCalls } from "./kept-calls.ts";
 import { findEnded } from "./ended-delegations.ts";
-import { endOwnOutdated, isDeciding } from "./outdated-requests.ts";
+import { endOwnOutdated, isDeciding } from "#pdp/records/outdated-requests.ts";
 import { createRequireDenial, type DenialParts } from "./require-denial.ts";
-import * as store from "./request-store.ts";
-import type { RequestRow } from "./request-store.ts";
+import * as store from "#pdp/records/request-store.ts";
+import type { RequestRow } from "#pdp/records/request-store.ts";
 import { replyOf, requestStatus, taskOf, taskProblem, type Rights } from "./task.ts";
-import { tellRequests, type RequestAct, type RequestReport } from "./report-request.ts";
+import { tellRequests, type RequestAct, type RequestReport } from "#pdp/records/report-request.ts";
 import { instanceActor, type ActActor } from "#pdp/records/act-actor.ts";
 
 /** One call of somebody about requests. */

@@ -1,6 +1,6 @@
 import type { FactAsk, Facts } from "#contract/facts.ts";
 import type { FactSource } from "#pdp/facts/fact-source.ts";
-import type { RequestRow } from "./request-store.ts";
+import type { RequestRow } from "#pdp/records/request-store.ts";
 
 /** Asks for the very delegation, whatever others there are. */
 const delegationAsk = (row: RequestRow): FactAsk => ({

@@ -1,4 +1,4 @@
-import type { Serving } from "#pdp/endpoints/serving.ts";
+import type { Serving } from "#pdp/context/serving.ts";
 import type { ServiceParts } from "#authn/service-parts.ts";
 import type { Facts } from "#contract/facts.ts";
 import { createSealer, deriveKey, type InstanceSecrets } from "#authn/seal.ts";
@@ -7,9 +7,9 @@ import type { Router } from "#http/serve.ts";
 import { createDecisionIds } from "#pdp/records/decision-id.ts";
 import type { Recorded } from "#pdp/records/record.ts";
 import { createAccessRequests } from "./access-requests.ts";
-import { createActBinder, type ActBinder } from "./act-binding.ts";
-import { createApprovals, type Approvals } from "./approvals.ts";
-import { createApprovers } from "./approvers.ts";
+import { createActBinder, type ActBinder } from "#pdp/engine/act-binding.ts";
+import { createApprovals, type Approvals } from "#pdp/decision/approvals.ts";
+import { createApprovers } from "#pdp/decision/approvers.ts";
 import { createBindingTokens } from "./binding-token.ts";
 import { createKeptCalls } from "./kept-calls.ts";
 import { createMakeOffer, type MakeOffer } from "./offer.ts";

@@ -1,9 +1,9 @@
 import type { ShownCall } from "#contract/access-requests.ts";
 import type { Sealer } from "#authn/seal.ts";
 import type { Database } from "#store/database.ts";
-import type { ActBinder } from "./act-binding.ts";
+import type { ActBinder } from "#pdp/engine/act-binding.ts";
 import { openShownCall, sealCall } from "./binding-token.ts";
-import { readSealedCall, type RequestRow } from "./request-store.ts";
+import { readSealedCall, type RequestRow } from "#pdp/records/request-store.ts";
 
 /** What was asked for, as it is kept with its request. */
 export interface KeptCall {

@@ -1,6 +1,6 @@
 import type { AccessRequestOffer } from "#contract/access-requests.ts";
 import type { RequestTemplate } from "#pdp/bundle/named-files.ts";
-import type { Verdict } from "#pdp/decision-point.ts";
+import type { Verdict } from "#pdp/engine/decision-point.ts";
 import { actOf } from "#pdp/explain/sentence.ts";
 import type { BindingTokens } from "./binding-token.ts";
 

@@ -1,10 +1,10 @@
 import type { AccessRequestDraft, ShownCall } from "#contract/access-requests.ts";
 import { isService } from "#authn/actor-kind.ts";
 import type { Caller } from "#authn/caller.ts";
-import type { Pep } from "#pdp/endpoints/parse-ask.ts";
-import type { Serving } from "#pdp/endpoints/serving.ts";
+import type { Pep } from "#pdp/model/parse-ask.ts";
+import type { Serving } from "#pdp/context/serving.ts";
 import type { Recorded } from "#pdp/records/record.ts";
-import type { ActBinder } from "./act-binding.ts";
+import type { ActBinder } from "#pdp/engine/act-binding.ts";
 import type { BindingTokens } from "./binding-token.ts";
 import { taskProblem } from "./task.ts";
 

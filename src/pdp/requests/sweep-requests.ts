@@ -2,9 +2,9 @@ import { startInterval } from "#http/interval.ts";
 import type { ServiceParts } from "#authn/service-parts.ts";
 import type { FactSource } from "#pdp/facts/fact-source.ts";
 import { findEnded } from "./ended-delegations.ts";
-import { endOutdated } from "./outdated-requests.ts";
-import { failRequest, listOpenOfAgents, voidApproval, type RequestRow } from "./request-store.ts";
-import { tellRequests, type RequestAct } from "./report-request.ts";
+import { endOutdated } from "#pdp/records/outdated-requests.ts";
+import { failRequest, listOpenOfAgents, voidApproval, type RequestRow } from "#pdp/records/request-store.ts";
+import { tellRequests, type RequestAct } from "#pdp/records/report-request.ts";
 import { instanceActor } from "#pdp/records/act-actor.ts";
 
 export interface RequestSweeper {

@@ -2,7 +2,7 @@ import type { AccessRequestReply, AccessRequestTask, ShownCall } from "#contract
 import { mayBePerson } from "#contract/ids.ts";
 import { Problem, type ProblemCode, type ProblemOptions } from "#contract/problem.ts";
 import { displayOf } from "./offer.ts";
-import type { RequestRow } from "./request-store.ts";
+import type { RequestRow } from "#pdp/records/request-store.ts";
 
 /** The profile names its errors by URN; ours is the code beside it. */
 export const taskProblem = (

@@ -1,5 +1,5 @@
-import type { Ask } from "#pdp/ask.ts";
-import type { DecisionPoint, Verdict } from "#pdp/decision-point.ts";
+import type { Ask } from "#pdp/model/ask.ts";
+import type { DecisionPoint, Verdict } from "#pdp/engine/decision-point.ts";
 
 export interface Scan {
   /** The next candidates behind a position, in byte order; fewer than asked for: there are no more. */

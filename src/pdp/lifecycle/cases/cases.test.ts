@@ -3,9 +3,9 @@ import { test } from "node:test";
 import { policyFolder } from "#testing/decision-matrix.ts";
 import { readBundle } from "#pdp/bundle/bundle.ts";
 import { readPoliciesOf, readPolicyFolder } from "#pdp/bundle/policy-files.ts";
-import { readCases, type PolicyCase } from "./case.ts";
+import { readCases, type PolicyCase } from "#pdp/bundle/case.ts";
 import { runCases } from "./run-cases.ts";
-import { createEngine } from "#pdp/engine.ts";
+import { createEngine } from "#pdp/engine/engine.ts";
 import type { Finding } from "#pdp/bundle/findings.ts";
 
 const bundle = readBundle(await readPolicyFolder(policyFolder));

@@ -2,13 +2,13 @@ import { isDeepStrictEqual } from "node:util";
 import { isObject } from "#contract/is-object.ts";
 import { facts as factsSchema, type Facts } from "#contract/facts.ts";
 import type { CaseResults } from "#contract/policies.ts";
-import { createCedar } from "#pdp/cedar.ts";
-import type { Ask } from "#pdp/ask.ts";
-import type { Verdict } from "#pdp/decision-point.ts";
+import { createCedar } from "#pdp/decision/cedar.ts";
+import type { Ask } from "#pdp/model/ask.ts";
+import type { Verdict } from "#pdp/engine/decision-point.ts";
 import { bareResource, noFacts } from "#pdp/facts/no-facts.ts";
-import type { Engine } from "#pdp/engine.ts";
+import type { Engine } from "#pdp/engine/engine.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
-import type { PolicyCase } from "./case.ts";
+import type { PolicyCase } from "#pdp/bundle/case.ts";
 
 const merge = (base: unknown, over: unknown): unknown =>
   isObject(base) && isObject(over)

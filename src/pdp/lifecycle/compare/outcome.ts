@@ -1,9 +1,9 @@
 import type { Reason } from "#contract/authzen.ts";
-import type { Ask } from "#pdp/ask.ts";
-import type { Engine } from "#pdp/engine.ts";
-import type { Question } from "#pdp/question.ts";
+import type { Ask } from "#pdp/model/ask.ts";
+import type { Engine } from "#pdp/engine/engine.ts";
+import type { Question } from "#pdp/model/question.ts";
 import type { StoredItem } from "#pdp/records/record.ts";
-import { answerOf, evaluate } from "#pdp/evaluation.ts";
+import { answerOf, evaluate } from "#pdp/engine/evaluation.ts";
 
 /** What of a decision two versions may differ in. */
 export interface Outcome {

@@ -3,13 +3,13 @@ import type { CaseResults, PolicyReport } from "#contract/policies.ts";
 import { digestOf } from "#pdp/bundle/bundle.ts";
 import type { Finding } from "#pdp/bundle/findings.ts";
 import type { PolicyFiles } from "#pdp/bundle/policy-files.ts";
-import { createCedar } from "#pdp/cedar.ts";
-import type { PolicyCase } from "#pdp/lifecycle/cases/case.ts";
+import { createCedar } from "#pdp/decision/cedar.ts";
+import type { PolicyCase } from "#pdp/bundle/case.ts";
 import { runCases } from "#pdp/lifecycle/cases/run-cases.ts";
 import { askMatrix, type Matrix } from "#pdp/lifecycle/matrix/matrix.ts";
 import { matrixDecisionFacts, matrixDecisions, openMatrixFacts } from "#pdp/lifecycle/matrix/matrix-facts.ts";
-import { findLockout } from "#pdp/lifecycle/rollout/lockout.ts";
-import { lookAt, makeReport, type Looked } from "#pdp/lifecycle/rollout/report.ts";
+import { findLockout } from "#pdp/lifecycle/examine/lockout.ts";
+import { lookAt, makeReport, type Looked } from "#pdp/lifecycle/examine/report.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { packBundle, type PackedBundle } from "./packed-bundle.ts";
 

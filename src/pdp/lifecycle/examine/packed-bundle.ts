@@ -3,9 +3,9 @@ import { MessageChannel, receiveMessageOnPort, type MessagePort } from "node:wor
 import type { Bundle } from "#pdp/bundle/bundle.ts";
 import type { Policy } from "#pdp/bundle/policies.ts";
 import type { PolicyFiles } from "#pdp/bundle/policy-files.ts";
-import { inPieces } from "#pdp/in-pieces.ts";
+import { inPieces } from "#pdp/model/in-pieces.ts";
 import { schemaOf, type SchemaSource } from "#pdp/bundle/schema.ts";
-import type { PolicyCase } from "#pdp/lifecycle/cases/case.ts";
+import type { PolicyCase } from "#pdp/bundle/case.ts";
 
 /** A bundle on its way from the thread that read it: data alone, the long parts in pieces. */
 export interface PackedBundle {

@@ -4,7 +4,7 @@ import { factDelegation, factResource, factSubject, facts as factsSchema, type F
 import { bareResource } from "#pdp/facts/no-facts.ts";
 import type { FactSource } from "#pdp/facts/fact-source.ts";
 import type { KnownDecisions } from "./matrix.ts";
-import type { DecisionFacts } from "#pdp/records/decision-facts.ts";
+import type { DecisionFacts } from "#pdp/model/decision-facts.ts";
 
 /**
  * The demo world's facts as far as the matrix asks for them, so that any version can be drawn anywhere, whatever the graph of

@@ -7,8 +7,8 @@ import { createMetrics } from "#telemetry/metrics.ts";
 import { drawDemoMatrix, matrixFile, policyFolder, putGlobexAdmin } from "#testing/decision-matrix.ts";
 import { readBundle } from "#pdp/bundle/bundle.ts";
 import { readPolicyFolder } from "#pdp/bundle/policy-files.ts";
-import { createCedar } from "#pdp/cedar.ts";
-import { createEngine } from "#pdp/engine.ts";
+import { createCedar } from "#pdp/decision/cedar.ts";
+import { createEngine } from "#pdp/engine/engine.ts";
 import { askMatrix, columns, drawMatrix, matrixRows, nameOf } from "./matrix.ts";
 import { matrixDecisionFacts, matrixDecisions, matrixFactsFile, openMatrixFacts } from "./matrix-facts.ts";
 

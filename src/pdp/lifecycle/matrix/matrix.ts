@@ -1,5 +1,5 @@
-import { internalAsk, vouchesNothing, type Ask, type Properties } from "#pdp/ask.ts";
-import type { DecisionPoint, Verdict } from "#pdp/decision-point.ts";
+import { internalAsk, vouchesNothing, type Ask, type Properties } from "#pdp/model/ask.ts";
+import type { DecisionPoint, Verdict } from "#pdp/engine/decision-point.ts";
 import { builtInTools, pairs } from "#pdp-client/pairs.ts";
 
 /**

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { deploymentActs } from "#pdp-client/deployment-acts.ts";
-import { internalAsk, vouchesNothing } from "#pdp/ask.ts";
+import { internalAsk, vouchesNothing } from "#pdp/model/ask.ts";
 import { readBundle } from "#pdp/bundle/bundle.ts";
 import { readPolicyFolder } from "#pdp/bundle/policy-files.ts";
-import { createCedar } from "#pdp/cedar.ts";
-import type { Verdict } from "#pdp/decision-point.ts";
-import { createEngine } from "#pdp/engine.ts";
+import { createCedar } from "#pdp/decision/cedar.ts";
+import type { Verdict } from "#pdp/engine/decision-point.ts";
+import { createEngine } from "#pdp/engine/engine.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { testDatabase } from "#testing/database.ts";
 import { policyFolder } from "#testing/decision-matrix.ts";

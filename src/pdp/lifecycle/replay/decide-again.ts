@@ -1,8 +1,8 @@
 import type { Facts } from "#contract/facts.ts";
 import { outcomeBy, outcomeOf, type Outcome } from "#pdp/lifecycle/compare/outcome.ts";
-import type { Engine } from "#pdp/engine.ts";
-import type { Properties } from "#pdp/ask.ts";
-import { questionOf, reachedPolicies, readsNotKept, sentButProperties } from "#pdp/explain/question-of.ts";
+import type { Engine } from "#pdp/engine/engine.ts";
+import type { Properties } from "#pdp/model/ask.ts";
+import { questionOf, reachedPolicies, readsNotKept, sentButProperties } from "#pdp/decision/question-of.ts";
 import type { Recorded } from "#pdp/records/record.ts";
 
 /**

@@ -9,7 +9,7 @@ import { readJson } from "#testing/rollout.ts";
 import { wholeGraph } from "#membership/graph/tenant-scope.ts";
 import { readBundle } from "#pdp/bundle/bundle.ts";
 import { readPolicyFolder } from "#pdp/bundle/policy-files.ts";
-import { createEngine } from "#pdp/engine.ts";
+import { createEngine } from "#pdp/engine/engine.ts";
 import type { Recorded } from "#pdp/records/record.ts";
 import { replayTools as decideToolsAgain } from "./replay-tools.ts";
 

@@ -3,7 +3,7 @@ import type { Facts } from "#contract/facts.ts";
 import { microFromUsd } from "#contract/ids.ts";
 import type { replayTools as endpoint } from "#contract/replay-tools.ts";
 import { createYielding } from "#http/yielding.ts";
-import type { Engine } from "#pdp/engine.ts";
+import type { Engine } from "#pdp/engine/engine.ts";
 import { countIn, newTally } from "#pdp/lifecycle/compare/outcome.ts";
 import type { DecisionLog } from "#pdp/records/decision-log.ts";
 import type { ListPosition } from "#pdp/records/list-calls.ts";

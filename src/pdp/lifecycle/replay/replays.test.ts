@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Change } from "#events/change.ts";
-import type { Engine } from "#pdp/engine.ts";
-import type { Engines } from "#pdp/engines.ts";
+import type { Engine } from "#pdp/engine/engine.ts";
+import type { Engines } from "#pdp/engine/engines.ts";
 import type { DecisionLog } from "#pdp/records/decision-log.ts";
 import { statement } from "#store/database.ts";
 import { silentLog } from "#telemetry/log.ts";

@@ -2,7 +2,7 @@ import type { ServiceParts } from "#authn/service-parts.ts";
 import { randomUUID } from "node:crypto";
 import { Problem } from "#contract/problem.ts";
 import { startInterval } from "#http/interval.ts";
-import type { Engines } from "#pdp/engines.ts";
+import type { Engines } from "#pdp/engine/engines.ts";
 import type { DecisionLog } from "#pdp/records/decision-log.ts";
 import type { Administrator } from "#pdp/lifecycle/rollout/guard-administration.ts";
 import { policyEntry } from "#pdp/lifecycle/rollout/policy-events.ts";

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Facts } from "#contract/facts.ts";
 import { createClasses } from "#pdp/lifecycle/compare/difference-classes.ts";
 import { countIn, outcomeOf, type Outcome } from "#pdp/lifecycle/compare/outcome.ts";
-import type { Engine } from "#pdp/engine.ts";
+import type { Engine } from "#pdp/engine/engine.ts";
 import type { DecisionLog } from "#pdp/records/decision-log.ts";
 import type { Recorded } from "#pdp/records/record.ts";
 import { decideAgain } from "./decide-again.ts";

@@ -2,9 +2,9 @@ import type { ServiceParts } from "#authn/service-parts.ts";
 import { Problem } from "#contract/problem.ts";
 import { followChannel, followPollMs } from "#events/follow-channel.ts";
 import type { Bundle } from "#pdp/bundle/bundle.ts";
-import { sharedEngine, type Engine } from "#pdp/engine.ts";
+import { sharedEngine, type Engine } from "#pdp/engine/engine.ts";
 import { readBundleApart, type Examiner } from "#pdp/lifecycle/examine/examiner.ts";
-import { createEngines, type DecidingVersion, type Engines, type Version } from "#pdp/engines.ts";
+import { createEngines, type DecidingVersion, type Engines, type Version } from "#pdp/engine/engines.ts";
 import { POINTER_CHANNEL, readPointer, type Pointer } from "./pointer.ts";
 import { readContent, readStoredBundle } from "./version-store.ts";
 

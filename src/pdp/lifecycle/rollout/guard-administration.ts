@@ -1,12 +1,12 @@
 import { actorKindOf, isService } from "#authn/actor-kind.ts";
 import { requireScope, type Caller } from "#authn/caller.ts";
 import type { Call } from "#http/serve.ts";
-import type { DecisionPoint } from "#pdp/decision-point.ts";
-import { askOfCaller } from "#pdp/endpoints/ask-of-caller.ts";
-import type { Pep } from "#pdp/endpoints/parse-ask.ts";
-import type { RequirePair } from "#pdp/endpoints/require-pair.ts";
-import type { Version } from "#pdp/engines.ts";
-import type { Viewers } from "#pdp/explain/viewer.ts";
+import type { DecisionPoint } from "#pdp/engine/decision-point.ts";
+import { askOfCaller } from "#pdp/rights/ask-of-caller.ts";
+import type { Pep } from "#pdp/model/parse-ask.ts";
+import type { RequirePair } from "#pdp/rights/require-pair.ts";
+import type { Version } from "#pdp/engine/engines.ts";
+import type { Viewers } from "#pdp/rights/viewer.ts";
 import type { Changer } from "./policy-events.ts";
 
 /** `view`: as far as policies speak of the caller's tenant. */

@@ -5,11 +5,11 @@ import { digestOf } from "#pdp/bundle/bundle.ts";
 import { BundleRefused } from "#pdp/bundle/bundle-refused.ts";
 import type { Finding } from "#pdp/bundle/findings.ts";
 import type { PolicyFiles } from "#pdp/bundle/policy-files.ts";
-import { sharedEngine } from "#pdp/engine.ts";
+import { sharedEngine } from "#pdp/engine/engine.ts";
 import { statement, type Database, type Sql } from "#store/database.ts";
-import { LOCKS_OUT } from "./lockout.ts";
+import { LOCKS_OUT } from "#pdp/lifecycle/examine/lockout.ts";
 import { markImported, movePointer, placePointer, readPointer, lockPointer, type Pointer } from "./pointer.ts";
-import { reportIssues, lookAt, makeReport } from "./report.ts";
+import { reportIssues, lookAt, makeReport } from "#pdp/lifecycle/examine/report.ts";
 import { policyEntry, policyEvents, instanceChanger } from "./policy-events.ts";
 import { findDigest, readStoredBundle, storeDraft } from "./version-store.ts";
 

@@ -1,7 +1,7 @@
 import { Problem } from "#contract/problem.ts";
 import { namesTag } from "#http/entity-tags.ts";
 import { statement, type Sql } from "#store/database.ts";
-import { outdateRequests } from "#pdp/requests/outdated-requests.ts";
+import { outdateRequests } from "#pdp/records/outdated-requests.ts";
 
 /** Which version decides, which one beside it, and how often that changed. */
 export interface Pointer {

@@ -2,7 +2,7 @@ import type { PolicyReport } from "#contract/policies.ts";
 import type { BodyOf } from "#contract/endpoint.ts";
 import type { MatrixDifference, promoteRollout } from "#contract/rollouts.ts";
 import { Problem } from "#contract/problem.ts";
-import type { Version } from "#pdp/engines.ts";
+import type { Version } from "#pdp/engine/engines.ts";
 import type { Administrator } from "./guard-administration.ts";
 import type { Change } from "#events/change.ts";
 import type { Follower } from "./follow-pointer.ts";

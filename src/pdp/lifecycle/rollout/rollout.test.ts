@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { PolicyReport } from "#contract/policies.ts";
 import type { MatrixDifference, Rollout } from "#contract/rollouts.ts";
 import type { ProblemBody } from "#contract/problem.ts";
-import { cedarGeneration } from "#pdp/cedar-program.ts";
+import { cedarGeneration } from "#pdp/model/cedar-program.ts";
 import { pdpWorld, sharedPdpWorld } from "#testing/pdp.ts";
 import { administer, askFor, locksOut, opensOperations, policyText, readJson } from "#testing/rollout.ts";
 

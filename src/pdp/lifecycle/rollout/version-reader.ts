@@ -2,7 +2,7 @@ import type { PolicyReport } from "#contract/policies.ts";
 import type { MatrixDifference, RolloutState } from "#contract/rollouts.ts";
 import { Problem } from "#contract/problem.ts";
 import { changedFiles, MAX_BUNDLE_BYTES, type PolicyFiles } from "#pdp/bundle/policy-files.ts";
-import type { Version } from "#pdp/engines.ts";
+import type { Version } from "#pdp/engine/engines.ts";
 import type { Database } from "#store/database.ts";
 import type { Follower } from "./follow-pointer.ts";
 import type { Examiner, Urgency } from "#pdp/lifecycle/examine/examiner.ts";

@@ -2,8 +2,8 @@ import type { ServiceParts } from "#authn/service-parts.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { createClasses, sideOf, type DifferenceClasses } from "#pdp/lifecycle/compare/difference-classes.ts";
 import { differences, outcomeBy, outcomeOf } from "#pdp/lifecycle/compare/outcome.ts";
-import type { Verdict } from "#pdp/decision-point.ts";
-import type { Engines, Version } from "#pdp/engines.ts";
+import type { Verdict } from "#pdp/engine/decision-point.ts";
+import type { Engines, Version } from "#pdp/engine/engines.ts";
 import { readDecision, type ShadowedDecision } from "./shadow-decisions.ts";
 import { addSeen, readSeen, type ShadowSeen, type ShadowTotals } from "./shadow-store.ts";
 

@@ -1,5 +1,5 @@
-import { internalAsk, vouchesNothing, type Ask } from "#pdp/ask.ts";
-import type { Engine } from "#pdp/engine.ts";
+import { internalAsk, vouchesNothing, type Ask } from "#pdp/model/ask.ts";
+import type { Engine } from "#pdp/engine/engine.ts";
 import type { Pair } from "#pdp-client/pairs.ts";
 
 /** One pair of one thing, or (`*`) of the whole collection. */

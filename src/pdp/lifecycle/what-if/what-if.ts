@@ -1,11 +1,11 @@
 import type { whatIf } from "#contract/what-if.ts";
 import type { BodyOf, ReplyOf } from "#contract/endpoint.ts";
 import { Problem } from "#contract/problem.ts";
-import { createCedar, type CedarParts } from "#pdp/cedar.ts";
+import { createCedar, type CedarParts } from "#pdp/decision/cedar.ts";
 import { outcomeBy, outcomeOf, type Outcome } from "#pdp/lifecycle/compare/outcome.ts";
-import type { Verdict } from "#pdp/decision-point.ts";
-import { inPieces } from "#pdp/in-pieces.ts";
-import type { Version } from "#pdp/engines.ts";
+import type { Verdict } from "#pdp/engine/decision-point.ts";
+import { inPieces } from "#pdp/model/in-pieces.ts";
+import type { Version } from "#pdp/engine/engines.ts";
 import type { FactSource, GatheredIf, GraphChange } from "#pdp/facts/fact-source.ts";
 import { pairs } from "#pdp-client/pairs.ts";
 import { askAbout, namedByPolicies, type Target } from "./ask-about.ts";

@@ -8,7 +8,7 @@ import { Problem, type Issue } from "#contract/problem.ts";
 import { issuesOf } from "#contract/shape-issues.ts";
 import type { Caller } from "#authn/caller.ts";
 import { guardContexts } from "#pdp-client/internal-context.ts";
-import { vouchesNothing, type Ask, type Properties, type Vouched } from "#pdp/ask.ts";
+import { vouchesNothing, type Ask, type Properties, type Vouched } from "#pdp/model/ask.ts";
 
 /** Who asks, as far as reading the request depends on it. */
 export interface Pep {

@@ -1,19 +1,19 @@
 import { isLast } from "#pdp-client/point-answers.ts";
 import { createYielding } from "#http/yielding.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
-import type { Ask } from "./ask.ts";
-import type { DecidedBatch, DecisionPoint, Verdict } from "./decision-point.ts";
-import type { DecisionCache } from "./decision-cache.ts";
-import type { Engine } from "./engine.ts";
-import type { Version } from "./engines.ts";
-import type { FactSource } from "./facts/fact-source.ts";
-import { informAsks, type Informed } from "./facts/gather.ts";
+import type { Ask } from "#pdp/model/ask.ts";
+import type { DecidedBatch, DecisionPoint, Verdict } from "#pdp/engine/decision-point.ts";
+import type { DecisionCache } from "#pdp/engine/decision-cache.ts";
+import type { Engine } from "#pdp/engine/engine.ts";
+import type { Version } from "#pdp/engine/engines.ts";
+import type { FactSource } from "#pdp/facts/fact-source.ts";
+import { informAsks, type Informed } from "#pdp/facts/gather.ts";
 import { createPlacing } from "./resolve.ts";
-import type { Question } from "./question.ts";
-import type { DecisionFacts } from "./records/decision-facts.ts";
-import type { Approvals, CallApprovals } from "./requests/approvals.ts";
-import { answerOf, evaluate, withInputs, type Evaluation } from "./evaluation.ts";
-import { builtInVocabulary, type Vocabulary } from "./vocabulary.ts";
+import type { Question } from "#pdp/model/question.ts";
+import type { DecisionFacts } from "#pdp/model/decision-facts.ts";
+import type { Approvals, CallApprovals } from "./approvals.ts";
+import { answerOf, evaluate, withInputs, type Evaluation } from "#pdp/engine/evaluation.ts";
+import { builtInVocabulary, type Vocabulary } from "#pdp/engine/vocabulary.ts";
 
 export interface CedarParts {
   /** The version that decides now; taken once a call, so that no call sees two. */

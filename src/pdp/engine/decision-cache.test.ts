@@ -5,12 +5,12 @@ import type { EvaluationReply } from "#contract/authzen.ts";
 import { question } from "#testing/questions.ts";
 import { policyFolder } from "#testing/decision-matrix.ts";
 import { pdpWorld } from "#testing/pdp.ts";
-import { readBundle } from "./bundle/bundle.ts";
-import { readPolicyFolder } from "./bundle/policy-files.ts";
+import { readBundle } from "#pdp/bundle/bundle.ts";
+import { readPolicyFolder } from "#pdp/bundle/policy-files.ts";
 import { createDecisionCache } from "./decision-cache.ts";
 import { createEngine, type Engine } from "./engine.ts";
 import { isBuiltInTool, pairs } from "#pdp-client/pairs.ts";
-import type { Question } from "./question.ts";
+import type { Question } from "#pdp/model/question.ts";
 import { evaluate } from "./evaluation.ts";
 
 const engine = createEngine(readBundle(await readPolicyFolder(policyFolder)));

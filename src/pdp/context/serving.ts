@@ -1,23 +1,23 @@
 import type { Caller } from "#authn/caller.ts";
 import type { SealedCursors } from "#authn/sealed-cursors.ts";
 import type { ServiceParts } from "#authn/service-parts.ts";
-import type { DecisionPoint } from "#pdp/decision-point.ts";
-import type { Engines } from "#pdp/engines.ts";
-import type { Viewers } from "#pdp/explain/viewer.ts";
+import type { DecisionPoint } from "#pdp/engine/decision-point.ts";
+import type { Engines } from "#pdp/engine/engines.ts";
+import type { Viewers } from "#pdp/rights/viewer.ts";
 import type { FactSource } from "#pdp/facts/fact-source.ts";
 import type { Examiner } from "#pdp/lifecycle/examine/examiner.ts";
 import type { Replays } from "#pdp/lifecycle/replay/replays.ts";
 import type { GuardAdministration } from "#pdp/lifecycle/rollout/guard-administration.ts";
 import type { Rollouts } from "#pdp/lifecycle/rollout/rollouts.ts";
 import type { Shadow } from "#pdp/lifecycle/shadow/shadow.ts";
-import type { DecisionFacts } from "#pdp/records/decision-facts.ts";
+import type { DecisionFacts } from "#pdp/model/decision-facts.ts";
 import type { DecisionLog } from "#pdp/records/decision-log.ts";
 import type { ListPosition } from "#pdp/records/list-calls.ts";
-import type { CandidateSource } from "#pdp/search/candidate-source.ts";
-import type { Vocabulary } from "#pdp/vocabulary.ts";
-import type { Pep } from "./parse-ask.ts";
-import type { PolicySight } from "./policy-sight.ts";
-import type { RequirePair } from "./require-pair.ts";
+import type { CandidateSource } from "#pdp/facts/candidate-source.ts";
+import type { Vocabulary } from "#pdp/engine/vocabulary.ts";
+import type { Pep } from "#pdp/model/parse-ask.ts";
+import type { PolicySight } from "#pdp/rights/policy-sight.ts";
+import type { RequirePair } from "#pdp/rights/require-pair.ts";
 
 /** What endpoints here are served with: each names what it takes of it. */
 export interface Serving extends Pick<ServiceParts, "database" | "metrics" | "now"> {

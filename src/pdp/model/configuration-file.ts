@@ -4,7 +4,7 @@ import { issueLine } from "#contract/start-issues.ts";
 import type { Issue } from "#contract/problem.ts";
 import { shapeIssues } from "#parsing/shape-issues.ts";
 import { readYaml, type YamlLimits } from "#parsing/yaml-document.ts";
-import { remoteDecisionPoint } from "./remote/remote-config.ts";
+import { remoteDecisionPoint } from "./remote-config.ts";
 
 /** The configuration file of authorization. Everything has a default; an unknown key is a fault. */
 const pdpConfiguration = z.strictObject({

@@ -12,10 +12,10 @@ import { assertAsksFor, signInDemands, type DemandedSignIn } from "#testing/sign
 import { policyFolder } from "#testing/decision-matrix.ts";
 import { pdpWorld, type PdpWorld } from "#testing/pdp.ts";
 import { testAudiences } from "#testing/identity.ts";
-import { BundleRefused } from "./bundle/bundle-refused.ts";
-import { readBundle } from "./bundle/bundle.ts";
-import { readPolicyFolder } from "./bundle/policy-files.ts";
-import { mergeProperties } from "./bundle/merge-properties.ts";
+import { BundleRefused } from "#pdp/bundle/bundle-refused.ts";
+import { readBundle } from "#pdp/bundle/bundle.ts";
+import { readPolicyFolder } from "#pdp/bundle/policy-files.ts";
+import { mergeProperties } from "#pdp/bundle/merge-properties.ts";
 import { areSupported, makeObligations } from "./obligations.ts";
 
 // Ahead of the first test: what waits at the top of a file lets the tests declared before it end, and what they share with them.

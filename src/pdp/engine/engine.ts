@@ -1,13 +1,13 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { EntityUidJson, PolicyJson } from "@cedar-policy/cedar-wasm/nodejs";
 import { Problem } from "#contract/problem.ts";
-import type { Bundle } from "./bundle/bundle.ts";
-import type { Policy } from "./bundle/policies.ts";
-import type { Schema } from "./bundle/schema.ts";
-import { cedarGeneration, preparsePolicySet, preparseSchema, statefulIsAuthorized } from "./cedar-program.ts";
+import type { Bundle } from "#pdp/bundle/bundle.ts";
+import type { Policy } from "#pdp/bundle/policies.ts";
+import type { Schema } from "#pdp/bundle/schema.ts";
+import { cedarGeneration, preparsePolicySet, preparseSchema, statefulIsAuthorized } from "#pdp/model/cedar-program.ts";
 import { requestOf, type CedarRequest, type PolicySlice } from "./cedar-request.ts";
-import { inPieces } from "./in-pieces.ts";
-import type { Question } from "./question.ts";
+import { inPieces } from "#pdp/model/in-pieces.ts";
+import type { Question } from "#pdp/model/question.ts";
 
 /** What the policies say to one question. */
 export interface Judgement {

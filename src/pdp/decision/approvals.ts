@@ -1,10 +1,10 @@
 import type { ServiceParts } from "#authn/service-parts.ts";
-import type { Ask } from "#pdp/ask.ts";
-import type { Question } from "#pdp/question.ts";
+import type { Ask } from "#pdp/model/ask.ts";
+import type { Question } from "#pdp/model/question.ts";
 import type { Recorded, StoredItem } from "#pdp/records/record.ts";
-import type { ActBinder, ActBinding } from "./act-binding.ts";
-import { findLiveApprovals, isLiveApproval, voidApproval, type RequestRow } from "./request-store.ts";
-import { tellRequests } from "./report-request.ts";
+import type { ActBinder, ActBinding } from "#pdp/engine/act-binding.ts";
+import { findLiveApprovals, isLiveApproval, voidApproval, type RequestRow } from "#pdp/records/request-store.ts";
+import { tellRequests } from "#pdp/records/report-request.ts";
 import { instanceActor } from "#pdp/records/act-actor.ts";
 
 export interface Approval {

@@ -1,11 +1,11 @@
 import type { Reason } from "#contract/authzen.ts";
 import { strongSignIn } from "#authn/caller.ts";
-import type { Ask } from "./ask.ts";
-import type { Policy } from "./bundle/policies.ts";
+import type { Ask } from "#pdp/model/ask.ts";
+import type { Policy } from "#pdp/bundle/policies.ts";
 import type { Verdict } from "./decision-point.ts";
 import type { Engine, Judgement } from "./engine.ts";
 import { areSupported, makeObligations } from "./obligations.ts";
-import { isViaAgent, standingOf, type Question } from "./question.ts";
+import { isViaAgent, standingOf, type Question } from "#pdp/model/question.ts";
 
 /** What the policies say, and what a denial is called. */
 export interface Evaluation extends Judgement {

@@ -1,10 +1,10 @@
 import type { CedarValueJson, Context, EntityJson, StatefulAuthorizationCall, TypeAndId } from "@cedar-policy/cedar-wasm/nodejs";
-import type { Properties } from "./ask.ts";
-import type { Policy } from "./bundle/policies.ts";
-import type { Schema, Shape } from "./bundle/schema.ts";
+import type { Properties } from "#pdp/model/ask.ts";
+import type { Policy } from "#pdp/bundle/policies.ts";
+import type { Schema, Shape } from "#pdp/bundle/schema.ts";
 import { isRoleId } from "#contract/ids.ts";
 import { isBuiltInTool } from "#pdp-client/pairs.ts";
-import { isViaAgent, standingOf, type Question } from "./question.ts";
+import { isViaAgent, standingOf, type Question } from "#pdp/model/question.ts";
 
 /** The policies that can apply to one action, and what they read. */
 export interface PolicySlice {

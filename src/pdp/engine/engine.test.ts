@@ -4,13 +4,13 @@ import fc from "fast-check";
 import { Problem } from "#contract/problem.ts";
 import { policyFolder } from "#testing/decision-matrix.ts";
 import { question } from "#testing/questions.ts";
-import { inspectBundle, readBundle } from "./bundle/bundle.ts";
-import { readPolicyFolder } from "./bundle/policy-files.ts";
-import { cedarGeneration, policySetTextToParts } from "./cedar-program.ts";
+import { inspectBundle, readBundle } from "#pdp/bundle/bundle.ts";
+import { readPolicyFolder } from "#pdp/bundle/policy-files.ts";
+import { cedarGeneration, policySetTextToParts } from "#pdp/model/cedar-program.ts";
 import { pathsAbove } from "./cedar-request.ts";
 import { createEngine } from "./engine.ts";
 import { isBuiltInTool, pairs } from "#pdp-client/pairs.ts";
-import type { Question } from "./question.ts";
+import type { Question } from "#pdp/model/question.ts";
 import { evaluate } from "./evaluation.ts";
 
 const files = await readPolicyFolder(policyFolder);

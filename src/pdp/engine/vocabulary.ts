@@ -1,6 +1,6 @@
-import type { Schema } from "./bundle/schema.ts";
+import type { Schema } from "#pdp/bundle/schema.ts";
 import { pairOf, pairs, type Pair } from "#pdp-client/pairs.ts";
-import { principalKinds } from "./question.ts";
+import { principalKinds } from "#pdp/model/question.ts";
 
 /** The words that may be asked, and who may be named as a subject. */
 export interface Vocabulary {

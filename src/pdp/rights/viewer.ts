@@ -1,9 +1,9 @@
 import { isService } from "#authn/actor-kind.ts";
 import type { Caller } from "#authn/caller.ts";
 import { Problem } from "#contract/problem.ts";
-import { createAskRights, type Right, type Standing } from "#pdp/endpoints/ask-rights.ts";
-import type { Pep } from "#pdp/endpoints/parse-ask.ts";
-import { createRequirePair, type RequirePairParts } from "#pdp/endpoints/require-pair.ts";
+import { createAskRights, type Right, type Standing } from "#pdp/rights/ask-rights.ts";
+import type { Pep } from "#pdp/model/parse-ask.ts";
+import { createRequirePair, type RequirePairParts } from "#pdp/rights/require-pair.ts";
 import type { Recorded } from "#pdp/records/record.ts";
 
 /**

@@ -2,9 +2,9 @@ import type { Obligation } from "#contract/authzen.ts";
 import type { Facts } from "#contract/facts.ts";
 import { obligationKinds, type ObligationRow } from "#contract/obligations.ts";
 import { meetsAt } from "#pdp-client/obligations.ts";
-import type { Bundle } from "./bundle/bundle.ts";
-import { mergeProperties } from "./bundle/merge-properties.ts";
-import type { Properties } from "./ask.ts";
+import type { Bundle } from "#pdp/bundle/bundle.ts";
+import { mergeProperties } from "#pdp/bundle/merge-properties.ts";
+import type { Properties } from "#pdp/model/ask.ts";
 
 const kinds: Readonly<Record<string, ObligationRow>> = obligationKinds;
 

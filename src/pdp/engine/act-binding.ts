@@ -2,9 +2,9 @@ import { createHmac } from "node:crypto";
 import { canonicalJson } from "#contract/canonical-json.ts";
 import { MAX_SHOWN_BYTES, type ShownCall } from "#contract/access-requests.ts";
 import { maskValues } from "#contract/masked-values.ts";
-import type { Ask } from "#pdp/ask.ts";
-import type { Engine } from "#pdp/engine.ts";
-import type { Question } from "#pdp/question.ts";
+import type { Ask } from "#pdp/model/ask.ts";
+import type { Engine } from "#pdp/engine/engine.ts";
+import type { Question } from "#pdp/model/question.ts";
 
 /** What an approval holds for. Digests are keyed: nobody finds out by trying which salary or path was behind one. */
 export interface ActBinding {

@@ -1,14 +1,14 @@
 import type { Reason } from "#contract/authzen.ts";
 import type { Facts } from "#contract/facts.ts";
 import { hasSignIn, strongSignIn } from "#authn/caller.ts";
-import type { Ask, Inputs } from "./ask.ts";
-import { bareVerdict, type Verdict } from "./decision-point.ts";
-import type { Informed } from "./facts/gather.ts";
-import { bareResource } from "./facts/no-facts.ts";
+import type { Ask, Inputs } from "#pdp/model/ask.ts";
+import { bareVerdict, type Verdict } from "#pdp/engine/decision-point.ts";
+import type { Informed } from "#pdp/facts/gather.ts";
+import { bareResource } from "#pdp/facts/no-facts.ts";
 import { isBuiltInTool, type Pair } from "#pdp-client/pairs.ts";
-import type { Question } from "./question.ts";
-import type { DecisionFacts } from "./records/decision-facts.ts";
-import type { Vocabulary } from "./vocabulary.ts";
+import type { Question } from "#pdp/model/question.ts";
+import type { DecisionFacts } from "#pdp/model/decision-facts.ts";
+import type { Vocabulary } from "#pdp/engine/vocabulary.ts";
 
 /** An ask with its place in the graph: ready for whatever decides, or refused because it has none. */
 export type Placed = { readonly refused: Verdict } | { readonly ask: Ask; readonly tenant: string; readonly question: Question };

@@ -3,7 +3,7 @@ import { inspectBundle } from "#pdp/bundle/bundle.ts";
 import type { Finding, Findings } from "#pdp/bundle/findings.ts";
 import type { PolicyFiles } from "#pdp/bundle/policy-files.ts";
 import { runCases } from "#pdp/lifecycle/cases/run-cases.ts";
-import { sharedEngine, type Engine } from "#pdp/engine.ts";
+import { sharedEngine, type Engine } from "#pdp/engine/engine.ts";
 import { findLockout } from "./lockout.ts";
 
 /** Files that were looked at. */

@@ -1,8 +1,8 @@
 import type { Finding } from "#pdp/bundle/findings.ts";
 import { noFacts } from "#pdp/facts/no-facts.ts";
-import type { Engine } from "#pdp/engine.ts";
+import type { Engine } from "#pdp/engine/engine.ts";
 import { pairOf } from "#pdp-client/pairs.ts";
-import type { Question } from "#pdp/question.ts";
+import type { Question } from "#pdp/model/question.ts";
 
 /** Code of the finding. */
 export const LOCKS_OUT = "locks_everybody_out";

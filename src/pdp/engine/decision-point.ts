@@ -2,10 +2,10 @@ import type { ShownCall } from "#contract/access-requests.ts";
 import type { Obligation, Reason } from "#contract/authzen.ts";
 import type { Facts } from "#contract/facts.ts";
 import type { Semantic } from "#pdp-client/point-answers.ts";
-import type { Ask, Inputs } from "./ask.ts";
-import type { RequestTemplate } from "./bundle/named-files.ts";
-import type { Question } from "./question.ts";
-import type { ActBinding } from "./requests/act-binding.ts";
+import type { Ask, Inputs } from "#pdp/model/ask.ts";
+import type { RequestTemplate } from "#pdp/bundle/named-files.ts";
+import type { Question } from "#pdp/model/question.ts";
+import type { ActBinding } from "./act-binding.ts";
 
 /** One answer, with all that a record and an explanation need. */
 export interface Verdict {

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { createTtlCache } from "#http/ttl-cache.ts";
 import type { Engine, Judgement } from "./engine.ts";
-import type { Question } from "./question.ts";
+import type { Question } from "#pdp/model/question.ts";
 
 /** What one decision is asked under. */
 export interface CacheMoment {

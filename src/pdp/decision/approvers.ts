@@ -2,8 +2,8 @@ import type { FactAsk, Facts } from "#contract/facts.ts";
 import { isRoleId } from "#contract/ids.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { FactSource } from "#pdp/facts/fact-source.ts";
-import type { CandidateSource } from "#pdp/search/candidate-source.ts";
-import type { RequestRow } from "./request-store.ts";
+import type { CandidateSource } from "#pdp/facts/candidate-source.ts";
+import type { RequestRow } from "#pdp/records/request-store.ts";
 
 /** Who may answer, as the template says: ids of the graph, and the persons that they come to. */
 export interface NamedApprovers {

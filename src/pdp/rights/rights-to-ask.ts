@@ -1,7 +1,7 @@
 import type { whatIf } from "#contract/what-if.ts";
 import type { BodyOf } from "#contract/endpoint.ts";
 import type { Caller } from "#authn/caller.ts";
-import type { createAskRights, Right } from "#pdp/endpoints/ask-rights.ts";
+import type { createAskRights, Right } from "#pdp/rights/ask-rights.ts";
 import type { FactSource } from "#pdp/facts/fact-source.ts";
 
 type Body = BodyOf<typeof whatIf>;

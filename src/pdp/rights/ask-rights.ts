@@ -1,8 +1,8 @@
 import type { Caller } from "#authn/caller.ts";
 import type { Problem } from "#contract/problem.ts";
 import { whyRefused } from "#pdp-client/obligations.ts";
-import type { DecisionPoint, Verdict } from "#pdp/decision-point.ts";
-import { metHere } from "#pdp/obligations.ts";
+import type { DecisionPoint, Verdict } from "#pdp/engine/decision-point.ts";
+import { metHere } from "#pdp/engine/obligations.ts";
 import { askOfCaller } from "./ask-of-caller.ts";
 
 /** A pair of the vocabulary, of one thing or of the whole collection. */

@@ -1,9 +1,9 @@
 import type { Facts } from "#contract/facts.ts";
-import type { Engine } from "#pdp/engine.ts";
+import type { Engine } from "#pdp/engine/engine.ts";
 import { pairOf } from "#pdp-client/pairs.ts";
-import type { Question } from "#pdp/question.ts";
+import type { Question } from "#pdp/model/question.ts";
 import type { Recorded } from "#pdp/records/record.ts";
-import type { Vocabulary } from "#pdp/vocabulary.ts";
+import type { Vocabulary } from "#pdp/engine/vocabulary.ts";
 
 /** The question behind a record, as far as it reached the policies. What was claimed is not kept, only that it was looked at. */
 export const questionOf = (
