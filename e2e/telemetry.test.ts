@@ -1,6 +1,6 @@
 import { toolCallSteps } from "#crud/mcp/call/tool-call-steps.ts";
 import { requestSteps } from "#gateway/model/request-steps.ts";
-import { operationSteps } from "#secrets/operation-steps.ts";
+import { operationSteps } from "#secrets/pipeline/operation-steps.ts";
 import type { PipelineStep } from "#telemetry/pipeline-step.ts";
 import assert from "node:assert/strict";
 import { request } from "node:http";

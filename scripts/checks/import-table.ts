@@ -112,6 +112,7 @@ const folders: Readonly<Record<string, readonly string[]>> = {
     "bootstrap",
     ".",
   ],
+  secrets: ["model", "providers", "providers/yaml", "providers/kvv2", "providers/kinds", "pipeline", "operations", "endpoints", "."],
 };
 
 interface Pattern {

@@ -1,7 +1,7 @@
 import { requestSteps } from "#gateway/model/request-steps.ts";
 import { toolCallSteps } from "#crud/mcp/call/tool-call-steps.ts";
 import { querySteps } from "#membership/pip/query-steps.ts";
-import { operationSteps } from "#secrets/operation-steps.ts";
+import { operationSteps } from "#secrets/pipeline/operation-steps.ts";
 import type { PipelineStep } from "#telemetry/pipeline-step.ts";
 import { table, wrap } from "./markdown.ts";
 
@@ -37,7 +37,7 @@ export const pipelines: readonly Pipeline[] = [
   },
   {
     title: "Secret operation",
-    sources: ["secrets/service.ts", "secrets/pipeline.ts"],
+    sources: ["secrets/service.ts", "secrets/pipeline/pipeline.ts"],
     about: "Each operation of the secrets API. A denial is recorded with its event before it is answered.",
     steps: operationSteps,
   },

@@ -18,7 +18,7 @@ import { httpIssues, httpSettings } from "#http/config.ts";
 import { membershipSettings } from "#membership/config.ts";
 import { pdpIssues, pdpSettings } from "#pdp/config.ts";
 import { readSecretsPolicy, secretsSettings } from "#secrets/config.ts";
-import { providerSettings, readStores } from "#secrets/providers/provider-kinds.ts";
+import { providerSettings, readStores } from "#secrets/providers/kinds/provider-kinds.ts";
 import { storeIssues, storeSettings } from "#store/config.ts";
 import { telemetryIssues, telemetrySettings } from "#telemetry/config.ts";
 

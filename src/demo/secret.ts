@@ -2,11 +2,11 @@ import { randomBytes } from "node:crypto";
 import { Problem } from "#contract/problem.ts";
 import { deriveKey } from "#authn/seal.ts";
 import type { SecretProvider } from "#secrets/providers/secret-provider.ts";
-import { parseSecretUri } from "#secrets/secret-uri.ts";
+import { parseSecretUri } from "#secrets/model/secret-uri.ts";
 import { StartIssues } from "#contract/start-issues.ts";
-import { SecretValue } from "#secrets/secret-value.ts";
-import type { SecretRef } from "#secrets/tenant-guard.ts";
-import { parseSchemeAliases } from "#secrets/uri-schemes.ts";
+import { SecretValue } from "#secrets/model/secret-value.ts";
+import type { SecretRef } from "#secrets/model/tenant-guard.ts";
+import { parseSchemeAliases } from "#secrets/model/uri-schemes.ts";
 
 /** The key that the demo people directory wants. */
 const demoSecretUri = "yaml://secret/people/demo#api_key";

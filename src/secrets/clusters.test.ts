@@ -3,13 +3,13 @@ import assert from "node:assert/strict";
 import { suite, test, type TestContext } from "node:test";
 import type { Problem } from "#contract/problem.ts";
 import { readText, refOf, refusal, write } from "#secrets/providers/secret-provider.contract.ts";
-import { parseSecretPrefix } from "#secrets/secret-uri.ts";
+import { parseSecretPrefix } from "#secrets/model/secret-uri.ts";
 import { kvProvider, kvServer } from "#testing/kv-provider.ts";
 import { startOpenBaoCluster } from "#testing/openbao-cluster.ts";
 import { requireProgram } from "#testing/programs.ts";
 import { testSecrets, type TestSecrets } from "#testing/secrets.ts";
 import { until } from "#testing/until.ts";
-import { parseSchemeAliases } from "./uri-schemes.ts";
+import { parseSchemeAliases } from "./model/uri-schemes.ts";
 
 const scopes = ["read", "write", "delete", "destroy", "rotate", "read_metadata"].map((name) => `secrets.${name}`);
 const ada = { sub: "person:ada", tenant: "tenant:acme", scopes };

@@ -5,11 +5,11 @@ import { PLATFORM } from "#contract/secret-schemes.ts";
 import { secretWeakness } from "#contract/weak-secret.ts";
 import { Problem, type Issue } from "#contract/problem.ts";
 import { createResourceRef, parseTenantSalt, type ResourceRef } from "#events/resource-ref.ts";
-import { parseAllowedMounts, type AllowedMounts } from "./allowed-mounts.ts";
-import { createNarrowPlaces, createTenantGuard, ownerOf, type NarrowPlaces, type TenantGuard } from "./tenant-guard.ts";
-import { parseSecretUri, type SecretPrefix } from "./secret-uri.ts";
+import { parseAllowedMounts, type AllowedMounts } from "./model/allowed-mounts.ts";
+import { createNarrowPlaces, createTenantGuard, ownerOf, type NarrowPlaces, type TenantGuard } from "./model/tenant-guard.ts";
+import { parseSecretUri, type SecretPrefix } from "./model/secret-uri.ts";
 import type { Scheme } from "#contract/secret-schemes.ts";
-import { parseSchemeAliases, type SchemeTable } from "./uri-schemes.ts";
+import { parseSchemeAliases, type SchemeTable } from "./model/uri-schemes.ts";
 
 /** A salt; what is wrong with it is told as of `name`. */
 const readSalt = (text: string, context: z.RefinementCtx, name = ""): Buffer => {

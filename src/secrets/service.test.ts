@@ -6,10 +6,10 @@ import { startKvDouble } from "#testing/kv-double.ts";
 import { kvProvider, kvServer } from "#testing/kv-provider.ts";
 import { testSecrets, type SendMore, type TestSecrets } from "#testing/secrets.ts";
 import { seedDemoSecret, readDemoSecret, demoAllowedMounts } from "#demo/secret.ts";
-import { parseAllowedMounts } from "./allowed-mounts.ts";
+import { parseAllowedMounts } from "./model/allowed-mounts.ts";
 import type { SecretProvider } from "./providers/secret-provider.ts";
 import type { StartIssues } from "#contract/start-issues.ts";
-import { parseSchemeAliases } from "./uri-schemes.ts";
+import { parseSchemeAliases } from "./model/uri-schemes.ts";
 
 const scopes = ["secrets.read", "secrets.write"];
 const ada = { sub: "person:ada", tenant: "tenant:acme", scopes };

@@ -7,7 +7,7 @@ import type { KvMemory } from "#secrets/providers/kvv2/kv-session.ts";
 import { createKvProvider, type FoundMounts } from "#secrets/providers/kvv2/kv-provider.ts";
 import { kvSettings, type KvServer } from "#secrets/providers/kvv2/kv-settings.ts";
 import type { SecretProvider } from "#secrets/providers/secret-provider.ts";
-import type { SecretPrefix } from "#secrets/secret-uri.ts";
+import type { SecretPrefix } from "#secrets/model/secret-uri.ts";
 import type { Scheme } from "#contract/secret-schemes.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { startOpenBao, type OpenBao, type OpenBaoOptions } from "./openbao.ts";

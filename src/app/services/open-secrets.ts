@@ -3,7 +3,7 @@ import { readDemoSecret, seedDemoSecret } from "#demo/secret.ts";
 import { findOperatorTenant } from "#membership/graph/operator-tenant.ts";
 import { readSecretsPolicy } from "#secrets/config.ts";
 import type { SecretProvider } from "#secrets/providers/secret-provider.ts";
-import { providerKinds, readStores } from "#secrets/providers/provider-kinds.ts";
+import { providerKinds, readStores } from "#secrets/providers/kinds/provider-kinds.ts";
 import { createSecrets } from "#secrets/service.ts";
 import type { Opening } from "./opening.ts";
 

@@ -13,7 +13,7 @@ import { openTrustingFetch } from "#http/trusting-fetch.ts";
 import { createPdpClient } from "#pdp-client/pdp-client.ts";
 import type { StartParts } from "#app/start-parts.ts";
 import { secretOwnerOf } from "#secrets/config.ts";
-import { readStores } from "#secrets/providers/provider-kinds.ts";
+import { readStores } from "#secrets/providers/kinds/provider-kinds.ts";
 
 export interface ServicesParts extends StartParts {
   readonly plan: StartPlan;

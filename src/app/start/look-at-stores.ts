@@ -1,6 +1,6 @@
 import { issueLine } from "#contract/start-issues.ts";
 import { readSecretsPolicy } from "#secrets/config.ts";
-import { providerKinds, readStores, type providerSettings } from "#secrets/providers/provider-kinds.ts";
+import { providerKinds, readStores, type providerSettings } from "#secrets/providers/kinds/provider-kinds.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { fault, guarded, ok, warn, type Finding } from "./finding.ts";
 import type { StartPlan } from "./start-plan.ts";

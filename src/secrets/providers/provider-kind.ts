@@ -1,7 +1,7 @@
 import type { Issue } from "#contract/problem.ts";
 import type { Scheme } from "#contract/secret-schemes.ts";
 import type { Environment, SettingTable } from "#contract/setting.ts";
-import type { SecretPrefix } from "#secrets/secret-uri.ts";
+import type { SecretPrefix } from "#secrets/model/secret-uri.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { SecretProvider } from "./secret-provider.ts";

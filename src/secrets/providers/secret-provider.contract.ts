@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { suite, test, type TestContext } from "node:test";
 import { Problem } from "#contract/problem.ts";
 import { parseLosslessJson } from "#contract/exact-numbers.ts";
-import { parseSecretUri } from "#secrets/secret-uri.ts";
-import { isSecretMap, parseSecretData, SecretValue, wireOf, type SecretData } from "#secrets/secret-value.ts";
-import type { SecretRef } from "#secrets/tenant-guard.ts";
+import { parseSecretUri } from "#secrets/model/secret-uri.ts";
+import { isSecretMap, parseSecretData, SecretValue, wireOf, type SecretData } from "#secrets/model/secret-value.ts";
+import type { SecretRef } from "#secrets/model/tenant-guard.ts";
 import { secretStores } from "#contract/secret-schemes.ts";
-import { parseSchemeAliases } from "#secrets/uri-schemes.ts";
+import { parseSchemeAliases } from "#secrets/model/uri-schemes.ts";
 import type { Removal, SecretProvider, WriteExpectation } from "./secret-provider.ts";
 
 const { schemes } = parseSchemeAliases([], "SECRETS_SCHEME_ALIASES");

@@ -2,12 +2,12 @@ import type { z } from "zod";
 import type { ReplyOf } from "#contract/endpoint.ts";
 import type { secretVersion } from "#contract/secret-acts.ts";
 import type { describeSecret } from "#contract/secret-listings.ts";
-import type { LastChange } from "#secrets/changes.ts";
-import type { SharedStore } from "#secrets/store-position.ts";
+import type { LastChange } from "#secrets/model/changes.ts";
+import type { SharedStore } from "#secrets/model/store-position.ts";
 import type { ProviderAbility, Scheme } from "#contract/secret-schemes.ts";
-import type { SecretPrefix, SecretUri } from "#secrets/secret-uri.ts";
-import type { SecretData, SecretMap, SecretValue } from "#secrets/secret-value.ts";
-import type { SecretRef } from "#secrets/tenant-guard.ts";
+import type { SecretPrefix, SecretUri } from "#secrets/model/secret-uri.ts";
+import type { SecretData, SecretMap, SecretValue } from "#secrets/model/secret-value.ts";
+import type { SecretRef } from "#secrets/model/tenant-guard.ts";
 
 /** One thing that is decided: the secret itself, or a map below it. Its id need not parse (a file may hold odd names). */
 export type SecretNode = Pick<SecretUri, "id" | "scheme" | "mount" | "segments" | "key">;

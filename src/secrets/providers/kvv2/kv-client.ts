@@ -6,7 +6,7 @@ import { boundPeer } from "#http/bounded-peer.ts";
 import { createBreaker } from "#http/breaker.ts";
 import { untrustedCode, type Send } from "#http/trusting-fetch.ts";
 import { wasNeverSent } from "#http/was-never-sent.ts";
-import { fartherOf, readPosition, type StorePosition } from "#secrets/store-position.ts";
+import { fartherOf, readPosition, type StorePosition } from "#secrets/model/store-position.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import { createKvSession, type KvMemory } from "./kv-session.ts";
 import { namespaceOf, storeOf, type KvServer } from "./kv-settings.ts";

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { Problem } from "#contract/problem.ts";
 import { readText, refOf, refusal, write } from "#secrets/providers/secret-provider.contract.ts";
-import { readPosition } from "#secrets/store-position.ts";
+import { readPosition } from "#secrets/model/store-position.ts";
 import { startKvDouble, type KvDoubleFaults } from "#testing/kv-double.ts";
 import { kvProvider, kvServer } from "#testing/kv-provider.ts";
 import { startOpenBao } from "#testing/openbao.ts";

@@ -1,5 +1,5 @@
 import { Problem } from "#contract/problem.ts";
-import { formatPrefix, isSegment, type SecretPrefix } from "#secrets/secret-uri.ts";
+import { formatPrefix, isSegment, type SecretPrefix } from "#secrets/model/secret-uri.ts";
 import type { ListedSecret, Listing, SecretNode, SecretProvider } from "#secrets/providers/secret-provider.ts";
 import type { KvClient } from "./kv-client.ts";
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite, test, type TestContext } from "node:test";
 import { Problem } from "#contract/problem.ts";
-import { formatPrefix } from "#secrets/secret-uri.ts";
+import { formatPrefix } from "#secrets/model/secret-uri.ts";
 import type { Scheme } from "#contract/secret-schemes.ts";
 import type { Listing } from "#secrets/providers/secret-provider.ts";
 import { readText, refOf, refusal, remove, testSecretProvider, write } from "#secrets/providers/secret-provider.contract.ts";

@@ -1,8 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isObject } from "#contract/is-object.ts";
 import { Problem } from "#contract/problem.ts";
-import { formatPrefix, type SecretPrefix } from "#secrets/secret-uri.ts";
-import { isSameData, isSecretMap, SecretValue, toSecretData, type SecretData, type SecretMap, wireOf } from "#secrets/secret-value.ts";
+import { formatPrefix, type SecretPrefix } from "#secrets/model/secret-uri.ts";
+import {
+  isSameData,
+  isSecretMap,
+  SecretValue,
+  toSecretData,
+  type SecretData,
+  type SecretMap,
+  wireOf,
+} from "#secrets/model/secret-value.ts";
 import type {
   Intend,
   ReadSecret,
@@ -13,7 +21,7 @@ import type {
   WriteExpectation,
   WrittenSecret,
 } from "#secrets/providers/secret-provider.ts";
-import type { SecretRef } from "#secrets/tenant-guard.ts";
+import type { SecretRef } from "#secrets/model/tenant-guard.ts";
 import { secretStores, type Scheme } from "#contract/secret-schemes.ts";
 import { isRawNumber } from "#contract/exact-numbers.ts";
 import { mayBeDone, type KvClient } from "./kv-client.ts";

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { Problem } from "#contract/problem.ts";
-import type { StorePosition } from "#secrets/store-position.ts";
+import type { StorePosition } from "#secrets/model/store-position.ts";
 import type { KvServer } from "./kv-settings.ts";
 
 /** What signing in and renewing ask the server; `undefined` = it refused. Throws `provider_unavailable`. */

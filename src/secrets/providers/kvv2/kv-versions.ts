@@ -1,7 +1,7 @@
 import { isObject } from "#contract/is-object.ts";
 import { Problem } from "#contract/problem.ts";
 import type { SecretDetail, SecretVersion } from "#secrets/providers/secret-provider.ts";
-import { isSecretMap, toSecretData, type SecretMap } from "#secrets/secret-value.ts";
+import { isSecretMap, toSecretData, type SecretMap } from "#secrets/model/secret-value.ts";
 
 /** The newest version of a path, or the one asked for; `data` is absent when it is deleted or destroyed. */
 export interface KvVersion {

@@ -3,7 +3,7 @@ import type { Scheme } from "#contract/secret-schemes.ts";
 import { StartIssues } from "#contract/start-issues.ts";
 import { readCertificates } from "#http/pem-files.ts";
 import { openTrustingFetch } from "#http/trusting-fetch.ts";
-import { formatPrefix } from "#secrets/secret-uri.ts";
+import { formatPrefix } from "#secrets/model/secret-uri.ts";
 import type { ProviderFinding, ProviderKind, ProviderOpening } from "#secrets/providers/provider-kind.ts";
 import type { SecretProvider } from "#secrets/providers/secret-provider.ts";
 import { createKvClient, type KvClient } from "./kv-client.ts";

@@ -1,8 +1,8 @@
 import { Problem, type ProblemCode } from "#contract/problem.ts";
 import { digitsOf, isRawNumber, keepDigits } from "#contract/exact-numbers.ts";
-import { isSameData, isSecretMap, markOf, type SecretData, type SecretMap } from "#secrets/secret-value.ts";
+import { isSameData, isSecretMap, markOf, type SecretData, type SecretMap } from "#secrets/model/secret-value.ts";
 import type { RemovedSecret, SecretChange, Standing, WriteExpectation, WrittenSecret } from "#secrets/providers/secret-provider.ts";
-import type { SecretRef } from "#secrets/tenant-guard.ts";
+import type { SecretRef } from "#secrets/model/tenant-guard.ts";
 import { parseVault, type Vault } from "./vault-document.ts";
 import { applyChange, printVault, removeAt } from "./vault-edit.ts";
 import { VaultFileError } from "./vault-file-error.ts";

@@ -2,7 +2,7 @@ import { isMap, isScalar, isSeq, LineCounter, parseDocument, Scalar, type Docume
 import { repeatedKeys } from "#parsing/repeated-keys.ts";
 import { refusedTokens } from "#parsing/yaml-tokens.ts";
 import { isJsonNumber, keepDigits } from "#contract/exact-numbers.ts";
-import type { SecretData, SecretMap } from "#secrets/secret-value.ts";
+import type { SecretData, SecretMap } from "#secrets/model/secret-value.ts";
 import { VaultFileError } from "./vault-file-error.ts";
 
 const MAX_DEPTH = 32;

@@ -1,9 +1,9 @@
 import { isMap, Pair, Scalar, YAMLMap, YAMLSeq, type Document, type Node } from "yaml";
 import { Problem } from "#contract/problem.ts";
 import { digitsOf, isRawNumber } from "#contract/exact-numbers.ts";
-import { isSecretMap, type SecretData } from "#secrets/secret-value.ts";
+import { isSecretMap, type SecretData } from "#secrets/model/secret-value.ts";
 import type { SecretChange } from "#secrets/providers/secret-provider.ts";
-import type { SecretRef } from "#secrets/tenant-guard.ts";
+import type { SecretRef } from "#secrets/model/tenant-guard.ts";
 
 /** Keys that other YAML readers could take for something else stand in quotes. */
 const plainKey = /^[A-Za-z_][A-Za-z0-9_.-]*$/;

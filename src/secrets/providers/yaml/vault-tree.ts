@@ -1,8 +1,8 @@
-import { encodeKey } from "#secrets/secret-key.ts";
-import { formatPrefix, isSegment, type SecretPrefix } from "#secrets/secret-uri.ts";
-import { isSecretMap, type SecretData, type SecretMap } from "#secrets/secret-value.ts";
+import { encodeKey } from "#secrets/model/secret-key.ts";
+import { formatPrefix, isSegment, type SecretPrefix } from "#secrets/model/secret-uri.ts";
+import { isSecretMap, type SecretData, type SecretMap } from "#secrets/model/secret-value.ts";
 import type { ListedSecret, SecretChange, SecretNode } from "#secrets/providers/secret-provider.ts";
-import type { SecretRef } from "#secrets/tenant-guard.ts";
+import type { SecretRef } from "#secrets/model/tenant-guard.ts";
 
 /** What lies at a path; `undefined` where a step is missing or no map. */
 export const lookUp = (root: SecretMap, segments: readonly string[]): SecretData | undefined => {

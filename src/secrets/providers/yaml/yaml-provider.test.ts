@@ -12,7 +12,7 @@ import { readText, refOf, refusal, remove, testSecretProvider, write } from "#se
 import type { SecretProvider } from "#secrets/providers/secret-provider.ts";
 import { StartIssues } from "#contract/start-issues.ts";
 import { acquireVaultLock } from "./vault-lock.ts";
-import { SecretValue } from "#secrets/secret-value.ts";
+import { SecretValue } from "#secrets/model/secret-value.ts";
 import { VaultFileError } from "./vault-file-error.ts";
 import { createAlterVault } from "./vault-work.ts";
 import { createYamlProvider, type YamlProviderParts } from "./yaml-provider.ts";

@@ -4,7 +4,7 @@ import { secretStores } from "#contract/secret-schemes.ts";
 import { StartIssues } from "#contract/start-issues.ts";
 import { createTenantTurns } from "#parsing/tenant-turns.ts";
 import type { Intend, RemovedSecret, SecretProvider, WrittenSecret } from "#secrets/providers/secret-provider.ts";
-import { isSecretMap, SecretValue, type SecretMap } from "#secrets/secret-value.ts";
+import { isSecretMap, SecretValue, type SecretMap } from "#secrets/model/secret-value.ts";
 import type { Log } from "#telemetry/log.ts";
 import { valueAt, type VaultDone, type VaultWish } from "./vault-alter.ts";
 import { VaultFileError } from "./vault-file-error.ts";

@@ -9,15 +9,15 @@ import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import { noTracing, type Tracing } from "#telemetry/tracing.ts";
 import type { SecretRequester, createRequesters } from "./requester.ts";
-import type { SecretsPolicy } from "./config.ts";
-import type { Changes, Done } from "./changes.ts";
+import type { SecretsPolicy } from "#secrets/config.ts";
+import type { Changes, Done } from "#secrets/model/changes.ts";
 import type { createSecretDecision, SecretPermit } from "./authorize-secret.ts";
 import type { IntentEnd, Intents } from "./intents.ts";
 import { operationSteps } from "./operation-steps.ts";
-import type { Intend, Intent, SecretChange, SecretProvider, Standing, WrittenSecret } from "./providers/secret-provider.ts";
+import type { Intend, Intent, SecretChange, SecretProvider, Standing, WrittenSecret } from "#secrets/providers/secret-provider.ts";
 import { entryOf, eventOf, eventTypesOf, NOT_DONE, refOf, versionsOf, type RecordedOperation } from "./secret-record.ts";
-import type { SecretUri } from "./secret-uri.ts";
-import type { SecretRef } from "./tenant-guard.ts";
+import type { SecretUri } from "#secrets/model/secret-uri.ts";
+import type { SecretRef } from "#secrets/model/tenant-guard.ts";
 import { isAble, type Scheme } from "#contract/secret-schemes.ts";
 
 export interface OperationPipelineParts {

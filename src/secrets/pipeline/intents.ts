@@ -2,8 +2,8 @@ import { createHmac, randomUUID } from "node:crypto";
 import { canonicalJson } from "#contract/canonical-json.ts";
 import { deriveKey, type InstanceSecrets } from "#authn/seal.ts";
 import { statement, type Database } from "#store/database.ts";
-import type { Intent } from "./providers/secret-provider.ts";
-import { wireOf, type SecretData } from "./secret-value.ts";
+import type { Intent } from "#secrets/providers/secret-provider.ts";
+import { wireOf, type SecretData } from "#secrets/model/secret-value.ts";
 
 /** Whose act it is that a store is touched for. */
 export interface IntentOf {

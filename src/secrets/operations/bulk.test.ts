@@ -3,7 +3,7 @@ import { suite, test, type TestContext } from "node:test";
 import { startKvDouble } from "#testing/kv-double.ts";
 import { kvProvider, kvServer } from "#testing/kv-provider.ts";
 import { testSecrets } from "#testing/secrets.ts";
-import type { SecretProvider } from "./providers/secret-provider.ts";
+import type { SecretProvider } from "#secrets/providers/secret-provider.ts";
 
 const scopes = ["read", "write", "delete", "destroy", "rotate"].map((name) => `secrets.${name}`);
 const ada = { sub: "person:ada", tenant: "tenant:acme", scopes };

@@ -6,12 +6,12 @@ import type { SealedCursors } from "#authn/sealed-cursors.ts";
 import { asProblem } from "#http/problem-body.ts";
 import { createBases, type Bases } from "./bulk-bases.ts";
 import { removeAct, rotateAct, settleAct, writeAct, type Act } from "./acts.ts";
-import { decisionOf, type OperationPipeline, type Who } from "./pipeline.ts";
-import type { RemovedSecret, SecretProvider } from "./providers/secret-provider.ts";
-import { formatPrefix, parseSecretUri } from "./secret-uri.ts";
-import { markOf, SecretValue } from "./secret-value.ts";
-import type { SecretRef } from "./tenant-guard.ts";
-import type { SchemeTable } from "./uri-schemes.ts";
+import { decisionOf, type OperationPipeline, type Who } from "#secrets/pipeline/pipeline.ts";
+import type { RemovedSecret, SecretProvider } from "#secrets/providers/secret-provider.ts";
+import { formatPrefix, parseSecretUri } from "#secrets/model/secret-uri.ts";
+import { markOf, SecretValue } from "#secrets/model/secret-value.ts";
+import type { SecretRef } from "#secrets/model/tenant-guard.ts";
+import type { SchemeTable } from "#secrets/model/uri-schemes.ts";
 
 type Body = BodyOf<typeof bulkSecrets>;
 type Reply = ReplyOf<typeof bulkSecrets>;

@@ -11,15 +11,15 @@ import {
   untilTouched,
   type Carry,
 } from "./copy.ts";
-import { requireDecided } from "./authorize-secret.ts";
+import { requireDecided } from "#secrets/pipeline/authorize-secret.ts";
 import type { Move, MoveJournal } from "./move-journal.ts";
 import { secretOperations } from "#contract/secret-operations.ts";
-import type { OperationPipeline } from "./pipeline.ts";
-import type { ReadSecret, SecretProvider, WrittenSecret } from "./providers/secret-provider.ts";
-import { settledAct, type SettleParts } from "./secret-record.ts";
-import { formatPrefix, parseSecretUri } from "./secret-uri.ts";
-import { isSameData, isSecretMap, SecretValue } from "./secret-value.ts";
-import type { SecretRef } from "./tenant-guard.ts";
+import type { OperationPipeline } from "#secrets/pipeline/pipeline.ts";
+import type { ReadSecret, SecretProvider, WrittenSecret } from "#secrets/providers/secret-provider.ts";
+import { settledAct, type SettleParts } from "#secrets/pipeline/secret-record.ts";
+import { formatPrefix, parseSecretUri } from "#secrets/model/secret-uri.ts";
+import { isSameData, isSecretMap, SecretValue } from "#secrets/model/secret-value.ts";
+import type { SecretRef } from "#secrets/model/tenant-guard.ts";
 
 const GONE: ReadonlySet<string> = new Set(["secret_not_found", "key_not_found", "version_deleted", "version_destroyed"]);
 

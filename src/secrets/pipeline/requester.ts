@@ -4,7 +4,7 @@ import { Problem } from "#contract/problem.ts";
 import { actorKindOf } from "#authn/actor-kind.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { ServiceIdentity } from "#authn/service-identity.ts";
-import type { SecretsPolicy } from "./config.ts";
+import type { SecretsPolicy } from "#secrets/config.ts";
 import type { SecretOperation, Purpose } from "#contract/secret-operations.ts";
 
 /** The tool call that a workload reads for, out of its headers. */

@@ -1,13 +1,20 @@
 import { Problem } from "#contract/problem.ts";
 import { asProblem } from "#http/problem-body.ts";
-import { requireDecided, type SecretPermit } from "./authorize-secret.ts";
+import { requireDecided, type SecretPermit } from "#secrets/pipeline/authorize-secret.ts";
 import { secretStores } from "#contract/secret-schemes.ts";
 import { secretOperations, type SecretOperation } from "#contract/secret-operations.ts";
-import type { OperationPipeline, Performed, Who } from "./pipeline.ts";
-import type { Intend, ReadSecret, SecretChange, SecretProvider, WriteExpectation, WrittenSecret } from "./providers/secret-provider.ts";
-import { formatPrefix, type SecretPrefix, type SecretUri } from "./secret-uri.ts";
-import { isSameData, isSecretMap, SecretValue, type SecretData } from "./secret-value.ts";
-import { isBelow, type SecretRef } from "./tenant-guard.ts";
+import type { OperationPipeline, Performed, Who } from "#secrets/pipeline/pipeline.ts";
+import type {
+  Intend,
+  ReadSecret,
+  SecretChange,
+  SecretProvider,
+  WriteExpectation,
+  WrittenSecret,
+} from "#secrets/providers/secret-provider.ts";
+import { formatPrefix, type SecretPrefix, type SecretUri } from "#secrets/model/secret-uri.ts";
+import { isSameData, isSecretMap, SecretValue, type SecretData } from "#secrets/model/secret-value.ts";
+import { isBelow, type SecretRef } from "#secrets/model/tenant-guard.ts";
 
 /** One secret, or a key of it, to another place. */
 export interface Carry {

@@ -3,11 +3,11 @@ import type { ResourceRef } from "#events/resource-ref.ts";
 import type { EvaluationQuery, PdpClient } from "#pdp-client/pdp-client.ts";
 import { meetsAt, type Decision } from "#pdp-client/obligations.ts";
 import { refuseSecret, type SecretRequester } from "./requester.ts";
-import type { Changes } from "./changes.ts";
+import type { Changes } from "#secrets/model/changes.ts";
 import { actionOf } from "#contract/secret-operations.ts";
-import type { ReadSecret, SecretNode } from "./providers/secret-provider.ts";
-import { formatPrefix } from "./secret-uri.ts";
-import type { SecretRef } from "./tenant-guard.ts";
+import type { ReadSecret, SecretNode } from "#secrets/providers/secret-provider.ts";
+import { formatPrefix } from "#secrets/model/secret-uri.ts";
+import type { SecretRef } from "#secrets/model/tenant-guard.ts";
 
 export interface DecideParts {
   readonly pdpClient: PdpClient;

@@ -23,10 +23,10 @@ import { correlationIdOf } from "#http/correlation-id.ts";
 import type { Router } from "#http/serve.ts";
 import type { PdpClient } from "#pdp-client/pdp-client.ts";
 import type { Database } from "#store/database.ts";
-import type { SecretsPolicy } from "./config.ts";
+import type { SecretsPolicy } from "#secrets/config.ts";
 import { secretOperations, type SecretOperation } from "#contract/secret-operations.ts";
 import { readSecretQuery } from "./secret-request.ts";
-import { formatPrefix, parseSecretPrefix, parseSecretUri } from "./secret-uri.ts";
+import { formatPrefix, parseSecretPrefix, parseSecretUri } from "#secrets/model/secret-uri.ts";
 
 export interface AuditParts {
   readonly router: Router<Caller>;

@@ -4,25 +4,25 @@ import type { PipelineStep } from "#telemetry/pipeline-step.ts";
 export const operationSteps = {
   parse: {
     call: "parseSecretUri",
-    file: "secrets/secret-uri.ts",
+    file: "secrets/model/secret-uri.ts",
     does: "parses the URI, which has one reading",
     refuses: ["uri_syntax", "uri_scheme"],
   },
   provider: {
     call: "requireProvider",
-    file: "secrets/pipeline.ts",
+    file: "secrets/pipeline/pipeline.ts",
     does: "finds a provider of the scheme that is able to do it",
     refuses: ["provider_not_configured", "not_supported"],
   },
   requester: {
     call: "recognise",
-    file: "secrets/requester.ts",
+    file: "secrets/pipeline/requester.ts",
     does: "reads who asks, for which purpose and for which tenant",
   },
   guard: {
     span: "tenant.guard",
     call: "guard",
-    file: "secrets/tenant-guard.ts",
+    file: "secrets/model/tenant-guard.ts",
     does: "checks that the URI belongs to the tenant",
     refuses: ["tenant_mount"],
   },
@@ -34,14 +34,14 @@ export const operationSteps = {
   },
   purpose: {
     call: "requireValueReader",
-    file: "secrets/pipeline.ts",
+    file: "secrets/pipeline/pipeline.ts",
     does: "refuses values to agents and requires a stated purpose of persons",
     refuses: ["agent_value_denied", "purpose_required"],
   },
   authorize: {
     span: "pdp.decide",
     call: "require",
-    file: "secrets/authorize-secret.ts",
+    file: "secrets/pipeline/authorize-secret.ts",
     does: "asks the decision point for each node that the operation touches, in one batch",
     refuses: ["secret_authz_failed"],
   },
@@ -54,7 +54,7 @@ export const operationSteps = {
   },
   act: {
     call: "act",
-    file: "secrets/pipeline.ts",
+    file: "secrets/pipeline/pipeline.ts",
     does: "marks the change, then calls the provider; the span is `provider.<name>`",
     refuses: ["outcome_unknown"],
   },

@@ -1,11 +1,11 @@
 import { Problem } from "#contract/problem.ts";
 import { secretOperations } from "#contract/secret-operations.ts";
-import type { SecretAsk } from "./pipeline.ts";
-import type { RemovedSecret, SecretProvider, WrittenSecret } from "./providers/secret-provider.ts";
-import { parseSecretUri } from "./secret-uri.ts";
-import { isSecretMap, parseSecretData } from "./secret-value.ts";
+import type { SecretAsk } from "#secrets/pipeline/pipeline.ts";
+import type { RemovedSecret, SecretProvider, WrittenSecret } from "#secrets/providers/secret-provider.ts";
+import { parseSecretUri } from "#secrets/model/secret-uri.ts";
+import { isSecretMap, parseSecretData } from "#secrets/model/secret-value.ts";
 import { isAble } from "#contract/secret-schemes.ts";
-import type { SchemeTable } from "./uri-schemes.ts";
+import type { SchemeTable } from "#secrets/model/uri-schemes.ts";
 
 /** What is done, read from a request: everything of the wish but who has it. */
 export type Act<R> = Pick<SecretAsk<R>, "operation" | "uri" | "change" | "cas" | "act">;

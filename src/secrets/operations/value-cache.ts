@@ -3,12 +3,12 @@ import { LRUCache } from "lru-cache";
 import { Problem } from "#contract/problem.ts";
 import { createSealer } from "#authn/seal.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
-import type { Changes } from "./changes.ts";
+import type { Changes } from "#secrets/model/changes.ts";
 import { parseLosslessJson } from "#contract/exact-numbers.ts";
-import type { ReadSecret, SecretProvider } from "./providers/secret-provider.ts";
-import { formatPrefix } from "./secret-uri.ts";
-import { isSecretMap, SecretValue, toSecretData, wireOf } from "./secret-value.ts";
-import type { SecretRef } from "./tenant-guard.ts";
+import type { ReadSecret, SecretProvider } from "#secrets/providers/secret-provider.ts";
+import { formatPrefix } from "#secrets/model/secret-uri.ts";
+import { isSecretMap, SecretValue, toSecretData, wireOf } from "#secrets/model/secret-value.ts";
+import type { SecretRef } from "#secrets/model/tenant-guard.ts";
 
 export interface CachedRead extends ReadSecret {
   readonly cached: boolean;

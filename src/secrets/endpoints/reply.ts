@@ -1,7 +1,7 @@
-import type { Performed } from "./pipeline.ts";
-import type { CachedRead } from "./value-cache.ts";
-import type { ReadSecret, WrittenSecret } from "./providers/secret-provider.ts";
-import { SecretValue, wireOf } from "./secret-value.ts";
+import type { Performed } from "#secrets/pipeline/pipeline.ts";
+import type { CachedRead } from "#secrets/operations/value-cache.ts";
+import type { ReadSecret, WrittenSecret } from "#secrets/providers/secret-provider.ts";
+import { SecretValue, wireOf } from "#secrets/model/secret-value.ts";
 
 /** How long a workload may keep a value, by tenant, URI and version, in memory. */
 const WORKLOAD_KEEP_SECONDS = 30;

@@ -1,13 +1,13 @@
 import { Problem } from "#contract/problem.ts";
-import type { SecretsPolicy } from "./config.ts";
+import type { SecretsPolicy } from "#secrets/config.ts";
 import type { SecretOperation } from "#contract/secret-operations.ts";
-import type { OperationPipeline, Who } from "./pipeline.ts";
-import type { ListedSecret, Listing } from "./providers/secret-provider.ts";
-import type { createSecretDecision } from "./authorize-secret.ts";
+import type { OperationPipeline, Who } from "#secrets/pipeline/pipeline.ts";
+import type { ListedSecret, Listing } from "#secrets/providers/secret-provider.ts";
+import type { createSecretDecision } from "#secrets/pipeline/authorize-secret.ts";
 import type { SealedCursors } from "#authn/sealed-cursors.ts";
-import { formatPrefix, parseSecretPrefix, type SecretPrefix } from "./secret-uri.ts";
-import { isBelow } from "./tenant-guard.ts";
-import { lowerAscii } from "./uri-schemes.ts";
+import { formatPrefix, parseSecretPrefix, type SecretPrefix } from "#secrets/model/secret-uri.ts";
+import { isBelow } from "#secrets/model/tenant-guard.ts";
+import { lowerAscii } from "#secrets/model/uri-schemes.ts";
 
 export interface ListAsk extends Who {
   readonly operation: SecretOperation;

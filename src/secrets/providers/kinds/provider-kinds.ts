@@ -1,8 +1,8 @@
 import type { Scheme } from "#contract/secret-schemes.ts";
 import type { Environment, SettingsOf } from "#contract/setting.ts";
-import { kvv2 } from "./kvv2/kvv2.ts";
-import type { ProviderKind } from "./provider-kind.ts";
-import { yaml } from "./yaml/yaml.ts";
+import { kvv2 } from "#secrets/providers/kvv2/kvv2.ts";
+import type { ProviderKind } from "#secrets/providers/provider-kind.ts";
+import { yaml } from "#secrets/providers/yaml/yaml.ts";
 
 const bySchemes = { yaml, "vaulta+kv2": kvv2, "vaultb+kv2": kvv2 } as const satisfies Record<Scheme, ProviderKind<never>>;
 

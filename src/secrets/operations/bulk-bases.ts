@@ -1,6 +1,6 @@
-import type { RemovedSecret, Standing } from "./providers/secret-provider.ts";
-import { formatPrefix, type SecretPrefix } from "./secret-uri.ts";
-import { isBelow } from "./tenant-guard.ts";
+import type { RemovedSecret, Standing } from "#secrets/providers/secret-provider.ts";
+import { formatPrefix, type SecretPrefix } from "#secrets/model/secret-uri.ts";
+import { isBelow } from "#secrets/model/tenant-guard.ts";
 
 export type Bases = ReturnType<typeof createBases>;
 

@@ -13,16 +13,16 @@ import type { Caller } from "#authn/caller.ts";
 import type { SealedCursors } from "#authn/sealed-cursors.ts";
 import type { PdpClient } from "#pdp-client/pdp-client.ts";
 import type { Router } from "#http/serve.ts";
-import type { Changes } from "./changes.ts";
-import type { SecretsPolicy } from "./config.ts";
-import type { createSecretDecision } from "./authorize-secret.ts";
-import { createListing } from "./listing.ts";
+import type { Changes } from "#secrets/model/changes.ts";
+import type { SecretsPolicy } from "#secrets/config.ts";
+import type { createSecretDecision } from "#secrets/pipeline/authorize-secret.ts";
+import { createListing } from "#secrets/operations/listing.ts";
 import { secretOperations } from "#contract/secret-operations.ts";
-import { whoOf, type OperationPipeline, type From } from "./pipeline.ts";
-import type { SecretDetail, SecretProvider, SecretVersion } from "./providers/secret-provider.ts";
-import { formatPrefix, parseSecretUri, type SecretPrefix } from "./secret-uri.ts";
-import { SecretValue, wireOf } from "./secret-value.ts";
-import type { SecretRef } from "./tenant-guard.ts";
+import { whoOf, type OperationPipeline, type From } from "#secrets/pipeline/pipeline.ts";
+import type { SecretDetail, SecretProvider, SecretVersion } from "#secrets/providers/secret-provider.ts";
+import { formatPrefix, parseSecretUri, type SecretPrefix } from "#secrets/model/secret-uri.ts";
+import { SecretValue, wireOf } from "#secrets/model/secret-value.ts";
+import type { SecretRef } from "#secrets/model/tenant-guard.ts";
 import { isAble } from "#contract/secret-schemes.ts";
 
 export interface ListingParts {

@@ -12,12 +12,12 @@ import { startOpenBao } from "#testing/openbao.ts";
 import { requireProgram } from "#testing/programs.ts";
 import { testSecrets } from "#testing/secrets.ts";
 import { until } from "#testing/until.ts";
-import { createChanges } from "./changes.ts";
+import { createChanges } from "#secrets/model/changes.ts";
 import { createIntents } from "./intents.ts";
-import { isSameData, SecretValue, toSecretData } from "./secret-value.ts";
+import { isSameData, SecretValue, toSecretData } from "#secrets/model/secret-value.ts";
 import { settleIntents } from "./settle-intents.ts";
 import type { Scheme } from "#contract/secret-schemes.ts";
-import { parseSchemeAliases } from "./uri-schemes.ts";
+import { parseSchemeAliases } from "#secrets/model/uri-schemes.ts";
 
 const scopes = ["read", "write", "rotate", "delete", "destroy", "read_metadata"].map((name) => `secrets.${name}`);
 const ada = { sub: "person:ada", tenant: "tenant:acme", scopes };

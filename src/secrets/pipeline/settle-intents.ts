@@ -4,10 +4,10 @@ import type { Metrics } from "#telemetry/metrics.ts";
 import type { IntentEnd, Intents, OpenIntent } from "./intents.ts";
 import { secretOperations } from "#contract/secret-operations.ts";
 import { NOT_DONE, settledAct, type SettleParts } from "./secret-record.ts";
-import type { SecretProvider } from "./providers/secret-provider.ts";
-import { formatPrefix, parseSecretUri, type SecretUri } from "./secret-uri.ts";
-import { SecretValue } from "./secret-value.ts";
-import type { SecretRef } from "./tenant-guard.ts";
+import type { SecretProvider } from "#secrets/providers/secret-provider.ts";
+import { formatPrefix, parseSecretUri, type SecretUri } from "#secrets/model/secret-uri.ts";
+import { SecretValue } from "#secrets/model/secret-value.ts";
+import type { SecretRef } from "#secrets/model/tenant-guard.ts";
 
 export interface SettleIntentParts extends SettleParts {
   readonly intents: Intents;

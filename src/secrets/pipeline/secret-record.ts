@@ -4,12 +4,12 @@ import type { EntryActor, EntryDraft } from "#events/audit/entry.ts";
 import type { ResourceRef } from "#events/resource-ref.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { SecretRequester } from "./requester.ts";
-import type { Changes } from "./changes.ts";
+import type { Changes } from "#secrets/model/changes.ts";
 import type { SecretOperation } from "#contract/secret-operations.ts";
-import type { Intent, SecretProvider } from "./providers/secret-provider.ts";
-import type { SecretPrefix, SecretUri } from "./secret-uri.ts";
+import type { Intent, SecretProvider } from "#secrets/providers/secret-provider.ts";
+import type { SecretPrefix, SecretUri } from "#secrets/model/secret-uri.ts";
 import { secretStores, type Scheme } from "#contract/secret-schemes.ts";
-import type { SchemeTable } from "./uri-schemes.ts";
+import type { SchemeTable } from "#secrets/model/uri-schemes.ts";
 
 /** What one operation is, for its records: no path, no key, no value, no stated purpose. */
 export interface RecordedOperation {

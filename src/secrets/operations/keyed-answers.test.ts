@@ -3,7 +3,7 @@ import { suite, test, type TestContext } from "node:test";
 import { Problem } from "#contract/problem.ts";
 import type { Database } from "#store/database.ts";
 import { testSecrets } from "#testing/secrets.ts";
-import type { SecretProvider } from "./providers/secret-provider.ts";
+import type { SecretProvider } from "#secrets/providers/secret-provider.ts";
 
 const scopes = ["read", "write", "rotate", "delete"].map((name) => `secrets.${name}`);
 const ada = { sub: "person:ada", tenant: "tenant:acme", scopes };

@@ -13,12 +13,12 @@ import { kvProvider, kvServer, sharedOpenBao } from "#testing/kv-provider.ts";
 import { requireProgram } from "#testing/programs.ts";
 import { testSecrets } from "#testing/secrets.ts";
 import { createLog, silentLog } from "#telemetry/log.ts";
-import { createChanges } from "./changes.ts";
+import { createChanges } from "#secrets/model/changes.ts";
 import { createMoveJournal } from "./move-journal.ts";
 import { settleMoves } from "./move.ts";
-import { isSameData, SecretValue, toSecretData } from "./secret-value.ts";
+import { isSameData, SecretValue, toSecretData } from "#secrets/model/secret-value.ts";
 import type { Scheme } from "#contract/secret-schemes.ts";
-import { parseSchemeAliases } from "./uri-schemes.ts";
+import { parseSchemeAliases } from "#secrets/model/uri-schemes.ts";
 
 const openBaoA = sharedOpenBao((t) => requireProgram(t, "bao"), { storage: "memory" });
 const openBaoB = sharedOpenBao((t) => requireProgram(t, "bao"), { storage: "memory" });

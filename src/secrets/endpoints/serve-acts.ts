@@ -15,18 +15,18 @@ import { writeSecret } from "#contract/secrets.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { SealedCursors } from "#authn/sealed-cursors.ts";
 import { answer, type Handler, type Router } from "#http/serve.ts";
-import { removeAct, rotateAct, settleAct, writeAct } from "./acts.ts";
-import { passBulkAgain, performBulk } from "./bulk.ts";
-import type { Changes } from "./changes.ts";
-import type { SecretsPolicy } from "./config.ts";
-import type { KeyedAnswers } from "./keyed-answers.ts";
-import { copySecretTo, lookAtCarry } from "./copy.ts";
-import { lookAtMove, moveSecretTo } from "./move.ts";
-import type { MoveJournal } from "./move-journal.ts";
+import { removeAct, rotateAct, settleAct, writeAct } from "#secrets/operations/acts.ts";
+import { passBulkAgain, performBulk } from "#secrets/operations/bulk.ts";
+import type { Changes } from "#secrets/model/changes.ts";
+import type { SecretsPolicy } from "#secrets/config.ts";
+import type { KeyedAnswers } from "#secrets/operations/keyed-answers.ts";
+import { copySecretTo, lookAtCarry } from "#secrets/operations/copy.ts";
+import { lookAtMove, moveSecretTo } from "#secrets/operations/move.ts";
+import type { MoveJournal } from "#secrets/operations/move-journal.ts";
 import { secretOperations } from "#contract/secret-operations.ts";
-import { whoOf, type OperationPipeline, type From } from "./pipeline.ts";
+import { whoOf, type OperationPipeline, type From } from "#secrets/pipeline/pipeline.ts";
 import { writeReply } from "./reply.ts";
-import { parseSecretUri } from "./secret-uri.ts";
+import { parseSecretUri } from "#secrets/model/secret-uri.ts";
 
 export interface ActParts {
   readonly router: Router<Caller>;

@@ -8,8 +8,8 @@ import { kvProvider, kvServer, sharedOpenBao } from "#testing/kv-provider.ts";
 import { requireProgram } from "#testing/programs.ts";
 import { testSecrets } from "#testing/secrets.ts";
 import { createLog } from "#telemetry/log.ts";
-import type { KvClient } from "./providers/kvv2/kv-client.ts";
-import { createYamlProvider } from "./providers/yaml/yaml-provider.ts";
+import type { KvClient } from "#secrets/providers/kvv2/kv-client.ts";
+import { createYamlProvider } from "#secrets/providers/yaml/yaml-provider.ts";
 
 const openBao = sharedOpenBao((t) => requireProgram(t, "bao"), { storage: "memory" });
 const scopes = ["read", "write", "delete", "destroy", "rotate", "read_metadata"].map((name) => `secrets.${name}`);
