@@ -64,7 +64,7 @@ suite("npm run check", () => {
     ["src/contract/a.ts", "node:fs"],
     ["src/contract/a.ts", "#http/serve.ts"],
     ["src/telemetry/a.ts", "#http/serve.ts"],
-    ["src/store/a.ts", "#events/change.ts"],
+    ["src/store/a.ts", "#events/changes/change.ts"],
     ["src/http/a.ts", "#store/database.ts"],
     ["src/events/a.ts", "#authn/caller.ts"],
     ["src/authn/a.ts", "#pdp/decide.ts"],

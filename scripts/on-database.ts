@@ -1,7 +1,7 @@
 import { settingTables } from "#app/settings.ts";
 import { readSettings } from "#contract/setting.ts";
 import { Problem } from "#contract/problem.ts";
-import { createChange } from "#events/create-change.ts";
+import { createChange } from "#events/changes/create-change.ts";
 import { createWriteGraph, type WriteGraph } from "#membership/graph/write.ts";
 import type { Database } from "#store/database.ts";
 import { DataFolderLocked } from "#store/data-folder-lock.ts";

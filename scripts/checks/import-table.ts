@@ -113,6 +113,7 @@ const folders: Readonly<Record<string, readonly string[]>> = {
     ".",
   ],
   secrets: ["model", "providers", "providers/yaml", "providers/kvv2", "providers/kinds", "pipeline", "operations", "endpoints", "."],
+  events: ["model", "audit", "changes", "streams", "relay", "."],
 };
 
 interface Pattern {

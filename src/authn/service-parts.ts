@@ -1,5 +1,5 @@
 import type { Environment } from "#contract/setting.ts";
-import type { Change } from "#events/change.ts";
+import type { Change } from "#events/changes/change.ts";
 import type { Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";

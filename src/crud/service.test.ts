@@ -9,7 +9,7 @@ import { readSettings } from "#contract/setting.ts";
 import { crudSettings } from "./config.ts";
 import { loadToolsDocument } from "./documents/tools-document.ts";
 import { loadUiDocument } from "./documents/ui-document.ts";
-import type { EventDraft } from "#events/event-draft.ts";
+import type { EventDraft } from "#events/model/event-draft.ts";
 import { agent, crudInstance, peopleTools } from "#testing/crud-instance.ts";
 import { testDatabase } from "#testing/database.ts";
 import { testEvents } from "#testing/events.ts";

@@ -1,4 +1,4 @@
-import type { Change } from "#events/change.ts";
+import type { Change } from "#events/changes/change.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { NewDelegation } from "#membership/delegations/put-delegation.ts";
 import type { DataScopeRule } from "#contract/data-scope-rules.ts";

@@ -2,7 +2,7 @@ import { bodyShareOf, type Caller } from "#authn/caller.ts";
 import { createMetricsReader } from "#authn/metrics-reader.ts";
 import type { ServiceParts } from "#authn/service-parts.ts";
 import type { SettingsOf } from "#contract/setting.ts";
-import type { LiveBus } from "#events/live-bus.ts";
+import type { LiveBus } from "#events/streams/live-bus.ts";
 import { withOwnPages } from "#http/ops-endpoints.ts";
 import { isScimPath } from "#http/scim-refusal.ts";
 import { createRouter } from "#http/serve.ts";

@@ -4,7 +4,7 @@ import { commaList, flag, integer, setting, weakSecret, type Environment, type S
 import { PLATFORM } from "#contract/secret-schemes.ts";
 import { secretWeakness } from "#contract/weak-secret.ts";
 import { Problem, type Issue } from "#contract/problem.ts";
-import { createResourceRef, parseTenantSalt, type ResourceRef } from "#events/resource-ref.ts";
+import { createResourceRef, parseTenantSalt, type ResourceRef } from "#events/model/resource-ref.ts";
 import { parseAllowedMounts, type AllowedMounts } from "./model/allowed-mounts.ts";
 import { createNarrowPlaces, createTenantGuard, ownerOf, type NarrowPlaces, type TenantGuard } from "./model/tenant-guard.ts";
 import { parseSecretUri, type SecretPrefix } from "./model/secret-uri.ts";

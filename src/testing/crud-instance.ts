@@ -17,7 +17,7 @@ import { openServers } from "#crud/servers/open-servers.ts";
 import { createCrud, type CrudParts, type CrudService } from "#crud/service.ts";
 import { createPeopleDirectory, type PeopleDirectory } from "#demo/people-directory.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
-import type { BusFrame, BusSubscribe, StreamEvent } from "#events/live-bus.ts";
+import type { BusFrame, BusSubscribe, StreamEvent } from "#events/streams/live-bus.ts";
 import { listenService, type Listening } from "#http/listen.ts";
 import type { Decision } from "#pdp-client/obligations.ts";
 import type { Principal, EvaluationQuery, PdpClient } from "#pdp-client/pdp-client.ts";

@@ -1,9 +1,9 @@
 import type { TestContext } from "node:test";
 import { readSettings, type SettingsOf } from "#contract/setting.ts";
-import { createChange } from "#events/create-change.ts";
+import { createChange } from "#events/changes/create-change.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
-import type { Change } from "#events/change.ts";
-import type { LiveBus } from "#events/live-bus.ts";
+import type { Change } from "#events/changes/change.ts";
+import type { LiveBus } from "#events/streams/live-bus.ts";
 import type { Service } from "#http/service.ts";
 import { seedDemo } from "#demo/world.ts";
 import { membershipSettings } from "#membership/config.ts";

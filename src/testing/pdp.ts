@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import type { Assurance } from "#authn/assurance.ts";
 import { readSettings, type SettingsOf } from "#contract/setting.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
-import type { Change } from "#events/change.ts";
+import type { Change } from "#events/changes/change.ts";
 import type { Service } from "#http/service.ts";
 import { readCandidates } from "#membership/graph/sql-candidates.ts";
 import { wholeGraph } from "#membership/graph/tenant-scope.ts";

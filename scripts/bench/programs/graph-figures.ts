@@ -24,7 +24,7 @@ import { createMetrics } from "#telemetry/metrics.ts";
 import { createMembership } from "#membership/service.ts";
 import { membershipSettings } from "#membership/config.ts";
 import { readSettings } from "#contract/setting.ts";
-import { createChange } from "#events/create-change.ts";
+import { createChange } from "#events/changes/create-change.ts";
 import { createWriteGraph } from "#membership/graph/write.ts";
 import { testAudiences, testIdentity } from "#testing/identity.ts";
 import type { WrkRequest } from "../kit/wrk.ts";

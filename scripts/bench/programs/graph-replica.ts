@@ -1,5 +1,5 @@
 // One of several replicas on one PostgreSQL: keeps the graph in memory, asks itself about a delegation again and again, and writes when it is told.
-import { createChange } from "#events/create-change.ts";
+import { createChange } from "#events/changes/create-change.ts";
 import { createFeed } from "#membership/graph/index/feed.ts";
 import { createIndexReader } from "#membership/graph/index/index-reader.ts";
 import { recordDelegation } from "#membership/delegations/put-delegation.ts";

@@ -1,6 +1,6 @@
 import type { ConfigObjectKind } from "#contract/configs.ts";
 import { Problem, type Issue } from "#contract/problem.ts";
-import { followChannel } from "#events/follow-channel.ts";
+import { followChannel } from "#events/model/follow-channel.ts";
 import { createYielding } from "#http/yielding.ts";
 import { fileOf, type HeldObject } from "./config-kind.ts";
 import { createMaker } from "./make-write.ts";

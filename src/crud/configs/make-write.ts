@@ -1,6 +1,6 @@
 import { Problem } from "#contract/problem.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
-import type { EventDraft } from "#events/event-draft.ts";
+import type { EventDraft } from "#events/model/event-draft.ts";
 import type { TransactionSql } from "#store/database.ts";
 import { fileOf, keyOf } from "./config-kind.ts";
 import type { OwnFolder, Staged } from "./own-folder.ts";

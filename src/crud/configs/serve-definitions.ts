@@ -9,7 +9,7 @@ import {
 import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { PdpClient } from "#pdp-client/pdp-client.ts";
-import type { Change } from "#events/change.ts";
+import type { Change } from "#events/changes/change.ts";
 import type { Router } from "#http/serve.ts";
 import type { Database } from "#store/database.ts";
 import type { MembershipParts } from "#crud/model/ask-membership.ts";

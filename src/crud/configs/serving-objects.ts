@@ -1,7 +1,7 @@
 import { configObjectKinds, isConfigObjectKind, type ConfigObjectKind } from "#contract/configs.ts";
 import { Problem } from "#contract/problem.ts";
-import type { Change } from "#events/change.ts";
-import type { EventDraft } from "#events/event-draft.ts";
+import type { Change } from "#events/changes/change.ts";
+import type { EventDraft } from "#events/model/event-draft.ts";
 import { createYielding } from "#http/yielding.ts";
 import type { Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";

@@ -1,5 +1,5 @@
 import { isConfigObjectKind } from "#contract/configs.ts";
-import type { EventDraft } from "#events/event-draft.ts";
+import type { EventDraft } from "#events/model/event-draft.ts";
 import { readConfigFolders, type ConfigFile } from "./config-files.ts";
 import { fileOf, isPrepared, keyOf, type Prepared } from "./config-kind.ts";
 import type { OwnFolder } from "./own-folder.ts";

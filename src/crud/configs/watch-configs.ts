@@ -1,5 +1,5 @@
 import { configObjectKinds, type ConfigObjectKind } from "#contract/configs.ts";
-import type { Reported, Watched } from "#events/stream.ts";
+import type { Reported, Watched } from "#events/streams/stream.ts";
 import type { ConfigStore } from "./config-store.ts";
 import { addressOf, type HeldObject } from "./config-kind.ts";
 import { showObject } from "./show-object.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { statement, type Sql } from "#store/database.ts";
-import type { Change } from "#events/change.ts";
-import type { EventDraft } from "#events/event-draft.ts";
+import type { Change } from "#events/changes/change.ts";
+import type { EventDraft } from "#events/model/event-draft.ts";
 import type { Definition, Tool } from "#crud/tools/tool.ts";
 
 type State = "proposed" | "approved" | "drifted" | "rejected";

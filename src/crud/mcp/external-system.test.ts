@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { test, type TestContext } from "node:test";
-import type { Change } from "#events/change.ts";
+import type { Change } from "#events/changes/change.ts";
 import { statement } from "#store/database.ts";
 import { createPostgres } from "#store/postgres.ts";
 import { silentLog } from "#telemetry/log.ts";

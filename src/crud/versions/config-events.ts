@@ -2,7 +2,7 @@ import type { ConfigDiff } from "#contract/configs.ts";
 import { actorKindOf } from "#authn/actor-kind.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
-import type { EventDraft } from "#events/event-draft.ts";
+import type { EventDraft } from "#events/model/event-draft.ts";
 import { etagOf, type StoredVersion } from "./version-store.ts";
 
 /** Who changes configuration: somebody by request, or Sallyport itself. */

@@ -1,5 +1,5 @@
 import type { AuditCategory, AuditOutcome } from "#contract/events.ts";
-import type { EventDraft } from "#events/event-draft.ts";
+import type { EventDraft } from "#events/model/event-draft.ts";
 
 /**
  * What a module says of an act; the recorder turns it into one RFC 8785 text of at most 16 KiB. Any text in `data` or

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { statement, type Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
-import type { StreamHead } from "#events/emit.ts";
+import type { StreamHead } from "#events/model/emit.ts";
 
 export type Integrator = ReturnType<typeof createIntegrator>;
 

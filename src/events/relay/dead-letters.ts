@@ -1,6 +1,6 @@
 import { Problem } from "#contract/problem.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
-import type { Change } from "#events/change.ts";
+import type { Change } from "#events/changes/change.ts";
 import { statement, type Database } from "#store/database.ts";
 
 /** An event that the sink has not taken. */

@@ -7,7 +7,7 @@ import type { z } from "zod";
 import { eventSchemaOf } from "#contract/event-schemas.ts";
 import { eventTypes } from "#contract/event-types.ts";
 import { statement, type Database } from "#store/database.ts";
-import type { EventDraft } from "#events/event-draft.ts";
+import type { EventDraft } from "#events/model/event-draft.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { startChild, type Child } from "#testing/child.ts";
 import { forPostgres, testDatabase } from "#testing/database.ts";

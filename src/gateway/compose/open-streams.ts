@@ -2,7 +2,7 @@ import type { AddressCount } from "#gateway/limits/address-count.ts";
 import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
 import type { SessionChange } from "#gateway/sessions/session-store.ts";
 import { createRawStreams } from "#gateway/streams/raw-streams.ts";
-import { createConfigWatch, rightKinds, type ConfigWatch } from "#events/config-watch.ts";
+import { createConfigWatch, rightKinds, type ConfigWatch } from "#events/streams/config-watch.ts";
 import { createStreamRegistry, type StreamRegistry } from "#gateway/streams/stream-registry.ts";
 
 /** The open streams of this process: those with words of ours, and raw ones; what ends one kind ends the other. */

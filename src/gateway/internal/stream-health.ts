@@ -1,4 +1,4 @@
-import type { LiveBus } from "#events/live-bus.ts";
+import type { LiveBus } from "#events/streams/live-bus.ts";
 import { streamHealth } from "#contract/health.ts";
 import { Problem } from "#contract/problem.ts";
 import { sseFrame } from "#http/sse.ts";
@@ -6,9 +6,9 @@ import { personalSseHeaders } from "#gateway/proxy/cache-control.ts";
 import { reply } from "#gateway/model/reply.ts";
 import type { RouteCall } from "#gateway/steps/route-call.ts";
 import type { SessionRecord } from "#gateway/sessions/session-store.ts";
-import type { ConfigWatch } from "#events/config-watch.ts";
+import type { ConfigWatch } from "#events/streams/config-watch.ts";
 import { watchRight, type RightWatch } from "#gateway/streams/right-watch.ts";
-import type { ByeReason } from "#events/stream.ts";
+import type { ByeReason } from "#events/streams/stream.ts";
 import type { StreamRegistry } from "#gateway/streams/stream-registry.ts";
 import { comeBackMs, RETRY_MS, STREAM_AGE_MS } from "#gateway/streams/stream-times.ts";
 

@@ -6,7 +6,7 @@ import type { ServiceParts } from "#authn/service-parts.ts";
 import type { Peer } from "#contract/ask.ts";
 import type { ServiceName } from "#contract/endpoint.ts";
 import type { Recorder } from "#events/audit/entry.ts";
-import type { LiveBus } from "#events/live-bus.ts";
+import type { LiveBus } from "#events/streams/live-bus.ts";
 import type { Backlog } from "#events/relay/backlog.ts";
 import type { Tls } from "#http/create-server.ts";
 import type { Redis } from "#store/redis.ts";

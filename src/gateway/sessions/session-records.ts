@@ -1,6 +1,6 @@
 import { Problem } from "#contract/problem.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
-import type { Change, Changed } from "#events/change.ts";
+import type { Change, Changed } from "#events/changes/change.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { EndReason, SessionRecord } from "./session-store.ts";
 

@@ -3,7 +3,7 @@ import type { Proxy, ProxyCall } from "#gateway/proxy/proxy.ts";
 import type { Recognised } from "#gateway/steps/recognise.ts";
 import { endableBody } from "./endable-body.ts";
 import { isListening } from "#gateway/model/is-listening.ts";
-import type { ConfigWatch } from "#events/config-watch.ts";
+import type { ConfigWatch } from "#events/streams/config-watch.ts";
 import { watchRight } from "./right-watch.ts";
 import type { StreamOwner, StreamPlace, StreamRegistry } from "./stream-registry.ts";
 

@@ -1,5 +1,5 @@
 import { createSseParser, sseFrame, type SsePart } from "#http/sse.ts";
-import type { ByeReason } from "#events/stream.ts";
+import type { ByeReason } from "#events/streams/stream.ts";
 import type { OpenStream } from "./stream-registry.ts";
 import { comeBackMs, RETRY_MS, STREAM_AGE_MS } from "./stream-times.ts";
 

@@ -1,6 +1,6 @@
 import { Problem } from "#contract/problem.ts";
-import type { ConfigWatch } from "#events/config-watch.ts";
-import type { ByeReason } from "#events/stream.ts";
+import type { ConfigWatch } from "#events/streams/config-watch.ts";
+import type { ByeReason } from "#events/streams/stream.ts";
 
 const RECHECK_MS = 60_000;
 const PAUSE_MS = 1000;

@@ -1,5 +1,5 @@
 import { Problem } from "#contract/problem.ts";
-import type { ByeReason } from "#events/stream.ts";
+import type { ByeReason } from "#events/streams/stream.ts";
 import { noAddressCount, type AddressCount } from "#gateway/limits/address-count.ts";
 import type { EndReason, SessionChange } from "#gateway/sessions/session-store.ts";
 

@@ -5,7 +5,7 @@ import { personalSseHeaders } from "#gateway/proxy/cache-control.ts";
 import { clientHeaders } from "#gateway/proxy/response-headers.ts";
 import type { Proxy, ProxyCall } from "#gateway/proxy/proxy.ts";
 import { relayBody } from "./relayed-body.ts";
-import type { ConfigWatch } from "#events/config-watch.ts";
+import type { ConfigWatch } from "#events/streams/config-watch.ts";
 import { watchRight } from "./right-watch.ts";
 import type { StreamRegistry } from "./stream-registry.ts";
 

@@ -10,7 +10,7 @@ import { microFromUsd, usdText } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { z } from "zod";
-import type { EventDraft } from "#events/event-draft.ts";
+import type { EventDraft } from "#events/model/event-draft.ts";
 import { AMOUNT_ISSUE, microOf } from "#membership/model/amount.ts";
 import { actorOf, doneEntry, type Actor } from "#membership/delegations/acts.ts";
 import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";

@@ -1,6 +1,6 @@
 import type { SettingsOf } from "#contract/setting.ts";
 import type { Caller } from "#authn/caller.ts";
-import type { LiveBus } from "#events/live-bus.ts";
+import type { LiveBus } from "#events/streams/live-bus.ts";
 import type { Router } from "#http/serve.ts";
 import type { PdpClient } from "#pdp-client/pdp-client.ts";
 import type { Database } from "#store/database.ts";

@@ -3,7 +3,7 @@ import { microFromUsd, usdText } from "#contract/ids.ts";
 import { actorKindOf } from "#authn/actor-kind.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { EntryActor, EntryDraft } from "#events/audit/entry.ts";
-import type { EventDraft } from "#events/event-draft.ts";
+import type { EventDraft } from "#events/model/event-draft.ts";
 import { unexpired } from "#membership/graph/sql-parts.ts";
 import { statement, type Sql } from "#store/database.ts";
 import type { TenantScope } from "#membership/graph/tenant-scope.ts";

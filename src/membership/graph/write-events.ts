@@ -1,4 +1,4 @@
-import type { EventDraft } from "#events/event-draft.ts";
+import type { EventDraft } from "#events/model/event-draft.ts";
 import type { GraphOp } from "./graph-op.ts";
 
 /** Ids that one event names; how many there are besides is not told: who wants to know reads the change log. */

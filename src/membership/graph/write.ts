@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { statement, type Sql } from "#store/database.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
-import type { Change } from "#events/change.ts";
-import type { EventDraft } from "#events/event-draft.ts";
+import type { Change } from "#events/changes/change.ts";
+import type { EventDraft } from "#events/model/event-draft.ts";
 import { anybody, readHolders, type SignInWays } from "#membership/graph/remaining-holders.ts";
 import { createRoleWatch, lostKey, type Lost, type RoleRight } from "#membership/graph/role-watch.ts";
 import type { Metrics } from "#telemetry/metrics.ts";

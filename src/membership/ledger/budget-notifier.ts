@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { usdFromMicro } from "#contract/ids.ts";
-import type { Change } from "#events/change.ts";
-import type { EventDraft } from "#events/event-draft.ts";
+import type { Change } from "#events/changes/change.ts";
+import type { EventDraft } from "#events/model/event-draft.ts";
 import { statement, type Sql } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import { eventOf as delegationEvent, listWatchers } from "#membership/delegations/acts.ts";

@@ -3,7 +3,7 @@ import type { Peer } from "#contract/ask.ts";
 import type { ServiceIdentity } from "#authn/service-identity.ts";
 import { createSealer, deriveKey } from "#authn/seal.ts";
 import type { ServiceParts } from "#authn/service-parts.ts";
-import type { ResourceRef } from "#events/resource-ref.ts";
+import type { ResourceRef } from "#events/model/resource-ref.ts";
 import { createDisabled } from "#pdp/engine/authorization-disabled.ts";
 import type { Schema } from "#pdp/bundle/schema.ts";
 import { readPoliciesOf } from "#pdp/bundle/policy-files.ts";

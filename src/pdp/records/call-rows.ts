@@ -1,8 +1,8 @@
 import { createHmac } from "node:crypto";
 import { canonicalJson } from "#contract/canonical-json.ts";
-import type { ResourceRef } from "#events/resource-ref.ts";
+import type { ResourceRef } from "#events/model/resource-ref.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
-import type { EventDraft } from "#events/event-draft.ts";
+import type { EventDraft } from "#events/model/event-draft.ts";
 import { entryOfCall } from "./call-entry.ts";
 import { eventsOf, type DecisionEvents } from "./decision-events.ts";
 import { formatDecisionId } from "./decision-id.ts";

@@ -1,4 +1,4 @@
-import type { EventDraft } from "#events/event-draft.ts";
+import type { EventDraft } from "#events/model/event-draft.ts";
 import { formatDecisionId } from "./decision-id.ts";
 import { isAct, type CallDraft, type StoredItem } from "./record.ts";
 

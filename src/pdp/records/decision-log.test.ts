@@ -5,7 +5,7 @@ import { statement, type Database } from "#store/database.ts";
 import { forEachDatabase } from "#testing/database.ts";
 import { pdpModules, pdpWorld } from "#testing/pdp.ts";
 import { createSealer, deriveKey, type InstanceSecrets } from "#authn/seal.ts";
-import { createResourceRef } from "#events/resource-ref.ts";
+import { createResourceRef } from "#events/model/resource-ref.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { purgeRecords } from "./record-store.ts";

@@ -1,4 +1,4 @@
-import type { EventDraft } from "#events/event-draft.ts";
+import type { EventDraft } from "#events/model/event-draft.ts";
 import type { Verdict } from "#pdp/engine/decision-point.ts";
 import { isMetHere } from "#pdp/engine/obligations.ts";
 import { formatDecisionId } from "./decision-id.ts";

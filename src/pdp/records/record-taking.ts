@@ -1,5 +1,5 @@
 import { Problem } from "#contract/problem.ts";
-import type { Change } from "#events/change.ts";
+import type { Change } from "#events/changes/change.ts";
 import { takeApproval } from "#pdp/records/request-store.ts";
 import { tellRequests, type RequestReport } from "#pdp/records/report-request.ts";
 import { instanceActor } from "#pdp/records/act-actor.ts";

@@ -15,7 +15,7 @@ import { Problem } from "#contract/problem.ts";
 import { actorKindOf, isService } from "#authn/actor-kind.ts";
 import { tookPart } from "#authn/agent-rule.ts";
 import { requireScope, type Caller } from "#authn/caller.ts";
-import type { Changed } from "#events/change.ts";
+import type { Changed } from "#events/changes/change.ts";
 import type { Serving } from "#pdp/context/serving.ts";
 import type { Recorded } from "#pdp/records/record.ts";
 import type { Approvers } from "#pdp/decision/approvers.ts";

@@ -1,5 +1,5 @@
 import { Problem } from "#contract/problem.ts";
-import type { ResourceRef } from "#events/resource-ref.ts";
+import type { ResourceRef } from "#events/model/resource-ref.ts";
 import type { EvaluationQuery, PdpClient } from "#pdp-client/pdp-client.ts";
 import { meetsAt, type Decision } from "#pdp-client/obligations.ts";
 import { refuseSecret, type SecretRequester } from "./requester.ts";

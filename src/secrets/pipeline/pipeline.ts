@@ -1,9 +1,9 @@
 import { Problem } from "#contract/problem.ts";
 import { requireScope, type Caller } from "#authn/caller.ts";
 import { secretOperations, type Purpose, type SecretOperation } from "#contract/secret-operations.ts";
-import type { Change } from "#events/change.ts";
+import type { Change } from "#events/changes/change.ts";
 import type { Recorder } from "#events/audit/entry.ts";
-import type { ResourceRef } from "#events/resource-ref.ts";
+import type { ResourceRef } from "#events/model/resource-ref.ts";
 import { asProblem } from "#http/problem-body.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";

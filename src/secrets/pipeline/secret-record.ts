@@ -1,7 +1,7 @@
-import type { Change } from "#events/change.ts";
-import type { EventDraft } from "#events/event-draft.ts";
+import type { Change } from "#events/changes/change.ts";
+import type { EventDraft } from "#events/model/event-draft.ts";
 import type { EntryActor, EntryDraft } from "#events/audit/entry.ts";
-import type { ResourceRef } from "#events/resource-ref.ts";
+import type { ResourceRef } from "#events/model/resource-ref.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { SecretRequester } from "./requester.ts";
 import type { Changes } from "#secrets/model/changes.ts";

@@ -1,5 +1,5 @@
-import { createConfigWatch } from "#events/config-watch.ts";
-import type { LiveBus } from "#events/live-bus.ts";
+import { createConfigWatch } from "#events/streams/config-watch.ts";
+import type { LiveBus } from "#events/streams/live-bus.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { CatalogueKeeper } from "#crud/mcp/catalogue-store.ts";
 import { sha256Of } from "#crud/model/digest.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Change } from "#events/change.ts";
+import type { Change } from "#events/changes/change.ts";
 import type { Engine } from "#pdp/engine/engine.ts";
 import type { Engines } from "#pdp/engine/engines.ts";
 import type { DecisionLog } from "#pdp/records/decision-log.ts";

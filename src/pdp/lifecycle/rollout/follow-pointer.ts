@@ -1,6 +1,6 @@
 import type { ServiceParts } from "#authn/service-parts.ts";
 import { Problem } from "#contract/problem.ts";
-import { followChannel, followPollMs } from "#events/follow-channel.ts";
+import { followChannel, followPollMs } from "#events/model/follow-channel.ts";
 import type { Bundle } from "#pdp/bundle/bundle.ts";
 import { sharedEngine, type Engine } from "#pdp/engine/engine.ts";
 import { readBundleApart, type Examiner } from "#pdp/lifecycle/examine/examiner.ts";

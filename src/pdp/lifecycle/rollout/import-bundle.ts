@@ -1,6 +1,6 @@
 import type { PolicyReport } from "#contract/policies.ts";
 import { issueLine } from "#contract/start-issues.ts";
-import type { Change } from "#events/change.ts";
+import type { Change } from "#events/changes/change.ts";
 import { digestOf } from "#pdp/bundle/bundle.ts";
 import { BundleRefused } from "#pdp/bundle/bundle-refused.ts";
 import type { Finding } from "#pdp/bundle/findings.ts";

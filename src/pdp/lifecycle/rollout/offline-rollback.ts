@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { Problem } from "#contract/problem.ts";
-import type { Change } from "#events/change.ts";
+import type { Change } from "#events/changes/change.ts";
 import { statement, type Database } from "#store/database.ts";
 import { lockPointer, movePointer } from "./pointer.ts";
 import { policyEntry, policyEvents, instanceChanger } from "./policy-events.ts";

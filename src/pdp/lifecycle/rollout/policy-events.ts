@@ -1,5 +1,5 @@
 import type { EntryDraft } from "#events/audit/entry.ts";
-import type { EventDraft } from "#events/event-draft.ts";
+import type { EventDraft } from "#events/model/event-draft.ts";
 import { entryActor, instanceActor, type ActActor } from "#pdp/records/act-actor.ts";
 import { statement, type Sql } from "#store/database.ts";
 

@@ -4,7 +4,7 @@ import type { MatrixDifference, promoteRollout } from "#contract/rollouts.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Version } from "#pdp/engine/engines.ts";
 import type { Administrator } from "./guard-administration.ts";
-import type { Change } from "#events/change.ts";
+import type { Change } from "#events/changes/change.ts";
 import type { Follower } from "./follow-pointer.ts";
 import { movePointer, type Pointer } from "./pointer.ts";
 import { tellOf, type PolicyAct } from "./policy-events.ts";

@@ -2,7 +2,7 @@ import type { PolicyReport } from "#contract/policies.ts";
 import type { BodyOf } from "#contract/endpoint.ts";
 import type { createRollout } from "#contract/rollouts.ts";
 import { Problem } from "#contract/problem.ts";
-import type { Change } from "#events/change.ts";
+import type { Change } from "#events/changes/change.ts";
 import { digestOf } from "#pdp/bundle/bundle.ts";
 import type { Administrator } from "./guard-administration.ts";
 import { createPromote, createTurn } from "./promote.ts";

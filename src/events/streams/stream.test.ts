@@ -6,9 +6,9 @@ import { silentLog } from "#telemetry/log.ts";
 import { Problem } from "#contract/problem.ts";
 import { forEachDatabase } from "#testing/database.ts";
 import { testEvents } from "#testing/events.ts";
-import type { Change } from "./change.ts";
+import type { Change } from "#events/changes/change.ts";
 import { createConfigWatch, rightKinds } from "./config-watch.ts";
-import type { EventDraft } from "./event-draft.ts";
+import type { EventDraft } from "#events/model/event-draft.ts";
 import type { LiveBus } from "./live-bus.ts";
 import { streamResponse, type StreamOptions } from "./stream.ts";
 

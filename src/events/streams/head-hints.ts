@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
-import type { StreamHead } from "./emit.ts";
+import type { StreamHead } from "#events/model/emit.ts";
 
 const CHANNEL = "sallyport_live";
 const MERGE_MS = 20;

@@ -1,6 +1,6 @@
 import type { TransactionSql } from "#store/database.ts";
-import type { EntryDraft } from "./audit/entry.ts";
-import type { EventDraft } from "./event-draft.ts";
+import type { EntryDraft } from "#events/audit/entry.ts";
+import type { EventDraft } from "#events/model/event-draft.ts";
 
 /** What a change did and what is told of it, all committed together. */
 export interface Changed<T> {

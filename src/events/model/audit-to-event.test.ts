@@ -4,7 +4,7 @@ import { eventSchemaOf } from "#contract/event-schemas.ts";
 import { statement } from "#store/database.ts";
 import { forEachDatabase } from "#testing/database.ts";
 import { kafkaInUse, testEvents } from "#testing/events.ts";
-import type { EntryDraft } from "./audit/entry.ts";
+import type { EntryDraft } from "#events/audit/entry.ts";
 
 const REPORTED = statement<{ type: string; topic: string; key: string; tenant: string; data: Record<string, unknown> }>(
   "test.told_entries",

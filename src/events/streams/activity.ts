@@ -1,6 +1,6 @@
 import { LRUCache } from "lru-cache";
 import type { Database } from "#store/database.ts";
-import type { References } from "./audit/references.ts";
+import type { References } from "#events/audit/references.ts";
 import { streamResponse, type StreamOptions } from "./stream.ts";
 import type { StreamEvent } from "./stream-source.ts";
 

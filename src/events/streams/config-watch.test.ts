@@ -4,7 +4,7 @@ import type { Database } from "#store/database.ts";
 import { forEachDatabase } from "#testing/database.ts";
 import { testEvents } from "#testing/events.ts";
 import { until } from "#testing/until.ts";
-import type { EventDraft } from "./event-draft.ts";
+import type { EventDraft } from "#events/model/event-draft.ts";
 import { createConfigWatch } from "./config-watch.ts";
 
 const event = (kind: string, tenant = "tenant:acme"): EventDraft => ({

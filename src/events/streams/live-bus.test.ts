@@ -6,10 +6,10 @@ import { createMetrics } from "#telemetry/metrics.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { forEachDatabase } from "#testing/database.ts";
 import { testEvents } from "#testing/events.ts";
-import type { Change } from "./change.ts";
-import type { EventDraft } from "./event-draft.ts";
+import type { Change } from "#events/changes/change.ts";
+import type { EventDraft } from "#events/model/event-draft.ts";
 import { createLiveBus, type BusFrame, type BusSubscribe, type LiveBus } from "./live-bus.ts";
-import { createRetention } from "./outbox-retention.ts";
+import { createRetention } from "#events/changes/outbox-retention.ts";
 
 const event = (n: number, more: Partial<EventDraft> = {}): EventDraft => ({
   type: "thing.changed",

@@ -5,7 +5,7 @@ import { statement } from "#store/database.ts";
 import { forEachDatabase } from "#testing/database.ts";
 import { testEvents } from "#testing/events.ts";
 import { activityResponse, type ActivityOptions } from "./activity.ts";
-import type { EntryDraft } from "./audit/entry.ts";
+import type { EntryDraft } from "#events/audit/entry.ts";
 
 type Row = Record<string, unknown> & { readonly act_id: string; readonly actor: Record<string, unknown> };
 

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import type { Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
-import type { StreamHead } from "./emit.ts";
+import type { StreamHead } from "#events/model/emit.ts";
 import { createHeadHints } from "./head-hints.ts";
 import type { SubscribeOptions, Subscription } from "./bus-frame.ts";
 import { createStreamHub, type StreamHub } from "./stream-hub.ts";

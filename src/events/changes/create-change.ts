@@ -1,12 +1,12 @@
 import { Problem } from "#contract/problem.ts";
 import type { Database, Sql } from "#store/database.ts";
-import type { AuditRecorder } from "./audit/recorder.ts";
-import type { Numbered } from "./audit/appender.ts";
-import { logOf } from "./audit/leaf.ts";
+import type { AuditRecorder } from "#events/audit/recorder.ts";
+import type { Numbered } from "#events/audit/appender.ts";
+import { logOf } from "#events/audit/leaf.ts";
 import type { Change } from "./change.ts";
-import type { EventDraft } from "./event-draft.ts";
-import { emit, type SinkInUse, type StreamHead } from "./emit.ts";
-import { createUuids } from "./uuid.ts";
+import type { EventDraft } from "#events/model/event-draft.ts";
+import { emit, type SinkInUse, type StreamHead } from "#events/model/emit.ts";
+import { createUuids } from "#events/model/uuid.ts";
 
 export interface ChangeParts {
   readonly database: Database;

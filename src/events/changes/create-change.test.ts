@@ -5,8 +5,8 @@ import { forEachDatabase } from "#testing/database.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { kafkaInUse, testEvents } from "#testing/events.ts";
-import type { EntryDraft } from "./audit/entry.ts";
-import type { EventDraft } from "./event-draft.ts";
+import type { EntryDraft } from "#events/audit/entry.ts";
+import type { EventDraft } from "#events/model/event-draft.ts";
 import { createRetention } from "./outbox-retention.ts";
 
 const event = (tenant: string, more: Partial<EventDraft> = {}): EventDraft => ({

@@ -1,6 +1,6 @@
 import { activityMembers } from "#contract/tool-call-record.ts";
 import { statement, type Database } from "#store/database.ts";
-import type { StreamHead } from "./emit.ts";
+import type { StreamHead } from "#events/model/emit.ts";
 
 /** One event of a live stream, as it stands in the table. */
 export interface StreamEvent {
