@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { Agents } from "#contract/endpoint.ts";
-import { portOffsets } from "#app/addresses.ts";
+import { portOffsets } from "#app/model/addresses.ts";
 import { requestOf } from "#testing/probes/probe.ts";
 import { probedEndpoints } from "#testing/probes/probes.ts";
 import { startTestInstance, type TestInstance } from "./test-instance.ts";

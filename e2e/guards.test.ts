@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
 import { endpointTable, type EndpointRow } from "#contract/endpoints.ts";
-import { portOffsets } from "#app/addresses.ts";
+import { portOffsets } from "#app/model/addresses.ts";
 import { sharedInstance } from "./shared-instance.ts";
 import type { TestInstance } from "./test-instance.ts";
 import { fetchToken } from "./tokens.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { endpointTable, type EndpointRow } from "#contract/endpoints.ts";
-import { portOffsets } from "#app/addresses.ts";
+import { portOffsets } from "#app/model/addresses.ts";
 import { placesOf, put, sampleOf, samples, schemaOf, type Json, type Schema } from "#testing/contract-samples.ts";
 import { sharedInFile } from "#testing/shared.ts";
 import { signInPerson } from "./sign-in.ts";

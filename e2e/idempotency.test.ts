@@ -3,7 +3,7 @@ import { describe, test, type TestContext } from "node:test";
 import type { EvaluationReply } from "#contract/authzen.ts";
 import { canonicalJson } from "#contract/canonical-json.ts";
 import type { ServiceName } from "#contract/endpoint.ts";
-import { portOffsets } from "#app/addresses.ts";
+import { portOffsets } from "#app/model/addresses.ts";
 import type { Json } from "#testing/contract-samples.ts";
 import { testDatabase } from "#testing/database.ts";
 import { startKvDouble } from "#testing/kv-double.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
 import type { EvaluationReply } from "#contract/authzen.ts";
-import { portOffsets } from "#app/addresses.ts";
+import { portOffsets } from "#app/model/addresses.ts";
 import { sampleOf, samples, schemaOf } from "#testing/contract-samples.ts";
 import { requestOf } from "#testing/probes/probe.ts";
 import { probedEndpoints } from "#testing/probes/probes.ts";

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { migratedModules } from "#app/store.ts";
+import { migratedModules } from "#app/store/store.ts";
 import { layDatabase } from "#testing/database.ts";
 import { findFreePorts } from "#testing/free-port.ts";
 import { startCommand } from "./run-script.ts";

@@ -2,8 +2,8 @@
 import { randomUUID } from "node:crypto";
 import { userInfo } from "node:os";
 import { parseArgs } from "node:util";
-import { settingTables } from "#app/settings.ts";
-import { migratedModules } from "#app/store.ts";
+import { settingTables } from "#app/model/settings.ts";
+import { migratedModules } from "#app/store/store.ts";
 import { readSettings } from "#contract/setting.ts";
 import { seedBuiltIns } from "#membership/seed/built-in-nodes.ts";
 import { appointFirst, otherIssuer, readFirstAdministrator } from "#membership/sign-ins/first-administrator.ts";

@@ -77,6 +77,13 @@ suite("npm run check", () => {
     ["src/secrets/a.ts", "../crud/service.ts"],
     ["src/secrets/a.ts", "#testing/secrets.ts"],
     ["src/demo/a.ts", "#pdp/service.ts"],
+    ["src/app/model/a.ts", "#testing/secrets.ts"],
+    ["src/app/model/a.ts", "#app/start/start-plan.ts"],
+    ["src/crud/tools/a.ts", "#crud/mcp/call/call-tool.ts"],
+    ["src/crud/mcp/call/steps/a.ts", "#crud/service.ts"],
+    ["src/events/model/a.ts", "#events/changes/change.ts"],
+    ["src/pdp/engine/a.ts", "#pdp/decision/cedar.ts"],
+    ["src/secrets/providers/a.ts", "./kinds/provider-kinds.ts"],
     ["web/src/a.ts", "#http/serve.ts"],
   ];
   test("fails on each import that the table of modules forbids", async (t) => {

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite, test, type TestContext } from "node:test";
-import { parseCommandLine } from "#app/command-line.ts";
+import { parseCommandLine } from "#app/model/command-line.ts";
 import { examineStart } from "#app/start/examine-start.ts";
 import type { Finding } from "#app/start/finding.ts";
 import { holdDataFolder } from "#store/data-folder-lock.ts";

@@ -1,6 +1,6 @@
 // `npm run doctor`: would a start succeed? Takes the options of `npm start`, changes nothing, exits 1 if something must be mended.
-import { helpText, parseCommandLine, UsageError, type CommandLine } from "#app/command-line.ts";
-import { npmStartEnvironment } from "#app/settings.ts";
+import { helpText, parseCommandLine, UsageError, type CommandLine } from "#app/model/command-line.ts";
+import { npmStartEnvironment } from "#app/model/settings.ts";
 import { silentLog } from "#telemetry/log.ts";
 
 const readOptions = (): CommandLine => {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { personScopes } from "#authn/scopes.ts";
 import type { ServiceName } from "#contract/endpoint.ts";
 import { endpointTable, type EndpointRow } from "#contract/endpoints.ts";
-import { portOffsets } from "#app/addresses.ts";
+import { portOffsets } from "#app/model/addresses.ts";
 import { signInPerson } from "../e2e/sign-in.ts";
 import { startTestInstance } from "../e2e/test-instance.ts";
 import { fuzzDocument, type FuzzRun } from "./fuzz/fuzz-document.ts";

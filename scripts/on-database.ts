@@ -1,4 +1,4 @@
-import { settingTables } from "#app/settings.ts";
+import { settingTables } from "#app/model/settings.ts";
 import { readSettings } from "#contract/setting.ts";
 import { Problem } from "#contract/problem.ts";
 import { createChange } from "#events/changes/create-change.ts";

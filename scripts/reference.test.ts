@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SettingTable } from "#contract/setting.ts";
-import { settingTables } from "#app/settings.ts";
+import { settingTables } from "#app/model/settings.ts";
 import { configurationFiles } from "./reference/configuration.ts";
 
 const manual = configurationFiles().get("configuration.md") ?? "";

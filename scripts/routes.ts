@@ -7,8 +7,8 @@ import { explanation, routesReloaded, type ExplainRequest } from "#contract/rout
 import type { Issue } from "#contract/problem.ts";
 import { issueLine } from "#contract/start-issues.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
-import { parseCommandLine } from "#app/command-line.ts";
-import { readInstanceSettings } from "#app/settings.ts";
+import { parseCommandLine } from "#app/model/command-line.ts";
+import { readInstanceSettings } from "#app/model/settings.ts";
 import { checkRoutes } from "#app/start/check-routes.ts";
 import { planStart } from "#app/start/start-plan.ts";
 import { askInstance } from "./ask-instance.ts";

@@ -1,12 +1,12 @@
 // `npm start`: a development instance, for which the web client is built if it changed.
-import type { CommandLine } from "#app/command-line.ts";
+import type { CommandLine } from "#app/model/command-line.ts";
 import { hideEnvironment } from "#app/hide-environment.ts";
 
 hideEnvironment();
 const { isAlive } = await import("#store/is-alive.ts");
-const { parseCommandLine } = await import("#app/command-line.ts");
+const { parseCommandLine } = await import("#app/model/command-line.ts");
 const { runInstance } = await import("#app/run-instance.ts");
-const { npmStartEnvironment } = await import("#app/settings.ts");
+const { npmStartEnvironment } = await import("#app/model/settings.ts");
 const { buildWebIfNeeded } = await import("./build-web.ts");
 
 const POLL_MS = 500;

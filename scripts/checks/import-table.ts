@@ -17,8 +17,9 @@ const modules: Readonly<Record<string, readonly string[]>> = {
   secrets: foundations,
   issuer: foundations,
   demo: [...foundations, "membership", "issuer", "secrets"],
+  app: [...foundations, "pdp", "gateway", "crud", "membership", "secrets", "issuer", "demo"],
 };
-const above = ["app", "testing"];
+const above = ["testing"];
 
 /**
  * Folders of each module from the lowest to the highest: each may import those before it, and itself. A folder that is not named is
@@ -114,6 +115,7 @@ const folders: Readonly<Record<string, readonly string[]>> = {
   ],
   secrets: ["model", "providers", "providers/yaml", "providers/kvv2", "providers/kinds", "pipeline", "operations", "endpoints", "."],
   events: ["model", "audit", "changes", "streams", "relay", "."],
+  app: ["model", "store", "start", "callers", "services", "."],
 };
 
 interface Pattern {
@@ -149,7 +151,7 @@ export const moduleRules: OxlintOverride[] = [
   },
   ...Object.keys(modules).map((module) => ({ files: [`src/${module}/**/*.ts`], rules: restrict(patternOf(module)) })),
   {
-    files: ["src/app/**/*.ts", "src/main.ts"],
+    files: ["src/main.ts"],
     rules: restrict({ group: inside(["testing"]), message: `What tests share is no product ${PAGE}.` }),
   },
   {

@@ -1,5 +1,5 @@
 import type { Setting } from "#contract/setting.ts";
-import { settingTables } from "#app/settings.ts";
+import { settingTables } from "#app/model/settings.ts";
 import { jsonSchemaOf } from "./json-schema.ts";
 import { table, wrap } from "./markdown.ts";
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { bannerLines } from "./banner.ts";
-import { parseCommandLine } from "./command-line.ts";
-import { addressesOf } from "./addresses.ts";
-import { readInstanceSettings } from "./settings.ts";
+import { parseCommandLine } from "./model/command-line.ts";
+import { addressesOf } from "./model/addresses.ts";
+import { readInstanceSettings } from "./model/settings.ts";
 
 const bannerOf = (argv: readonly string[], environment: Readonly<Record<string, string>> = {}): string => {
   const commandLine = parseCommandLine(argv);

@@ -1,6 +1,6 @@
-import type { CommandLine, PartName } from "./command-line.ts";
+import type { CommandLine, PartName } from "./model/command-line.ts";
 import { demoAgent } from "#demo/sign-ins.ts";
-import type { ServiceAddresses } from "./addresses.ts";
+import type { ServiceAddresses } from "./model/addresses.ts";
 
 /** What a newcomer reads when Sallyport is ready: where to go and how to sign in. */
 export const bannerLines = (parts: {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SettingTable } from "#contract/setting.ts";
 import { staysVisible } from "./hide-environment.ts";
-import { settingTables } from "./settings.ts";
+import { settingTables } from "./model/settings.ts";
 
 test("no setting stays where other programs read what this one was started with", () => {
   const settings = Object.values<SettingTable>(settingTables).flatMap((table) => Object.values(table));

@@ -8,16 +8,16 @@ import { createLog, silentLog, type Log } from "#telemetry/log.ts";
 import { createMetrics, type Metrics } from "#telemetry/metrics.ts";
 import { openTelemetry } from "#telemetry/open-telemetry.ts";
 import { bannerLines } from "./banner.ts";
-import type { CommandLine } from "./command-line.ts";
-import { createServiceCallers } from "./callers.ts";
-import { openProvider } from "./provider.ts";
+import type { CommandLine } from "./model/command-line.ts";
+import { createServiceCallers } from "./callers/callers.ts";
+import { openProvider } from "./callers/provider.ts";
 import { openServices, type Served } from "./services/open-services.ts";
-import { openStore } from "./store.ts";
+import { openStore } from "./store/store.ts";
 import { examineStart, refusalOf } from "./start/examine-start.ts";
 import type { StartPlan } from "./start/start-plan.ts";
-import { StartRefused } from "./start-refused.ts";
-import { tellOfProvider } from "./report-provider.ts";
-import type { StartParts } from "./start-parts.ts";
+import { StartRefused } from "./model/start-refused.ts";
+import { tellOfProvider } from "./callers/report-provider.ts";
+import type { StartParts } from "./model/start-parts.ts";
 
 /** A running instance: it stops accepting, finishes what is under way and closes everything, last opened first. */
 export interface Instance {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { test } from "node:test";
 import { issueLine } from "#contract/start-issues.ts";
-import { readInstanceSettings } from "./settings.ts";
+import { readInstanceSettings } from "./model/settings.ts";
 
 const random = (): string => randomBytes(32).toString("base64");
 const key = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");

@@ -1,7 +1,7 @@
 import { constants } from "node:os";
-import { helpText, parseCommandLine, UsageError, type CommandLine } from "./command-line.ts";
+import { helpText, parseCommandLine, UsageError, type CommandLine } from "./model/command-line.ts";
 import type { Instance, StartOptions } from "./instance.ts";
-import { StartRefused } from "./start-refused.ts";
+import { StartRefused } from "./model/start-refused.ts";
 
 /** As in sysexits.h; a refused start brings its own: 69 a port is taken or a service is away, 73 the data folder, 78 configuration. */
 const exitCodes = { usage: 64, internal: 70 } as const;

@@ -1,17 +1,17 @@
 import { demoAllowedMounts, demoTenantSalt } from "#demo/secret.ts";
 import { CLI_CLIENT } from "#issuer/clients.ts";
 import { createNetworks } from "#gateway/config.ts";
-import type { ServiceCallers, ServiceKey } from "#app/callers.ts";
-import { createPeers } from "#app/peers.ts";
-import type { ProviderConnection } from "#app/provider.ts";
-import type { OpenedStore } from "#app/store.ts";
+import type { ServiceCallers, ServiceKey } from "#app/callers/callers.ts";
+import { createPeers } from "#app/callers/peers.ts";
+import type { ProviderConnection } from "#app/callers/provider.ts";
+import type { OpenedStore } from "#app/store/store.ts";
 import type { StartPlan } from "#app/start/start-plan.ts";
 import { listenService } from "#http/listen.ts";
 import type { Service } from "#http/service.ts";
 import type { ServiceTls } from "#http/tls-files.ts";
 import { openTrustingFetch } from "#http/trusting-fetch.ts";
 import { createPdpClient } from "#pdp-client/pdp-client.ts";
-import type { StartParts } from "#app/start-parts.ts";
+import type { StartParts } from "#app/model/start-parts.ts";
 import { secretOwnerOf } from "#secrets/config.ts";
 import { readStores } from "#secrets/providers/kinds/provider-kinds.ts";
 

@@ -1,8 +1,8 @@
 import { folderHolder } from "#store/data-folder-lock.ts";
 import type { Database } from "#store/database.ts";
 import { issueLine } from "#contract/start-issues.ts";
-import type { CommandLine } from "#app/command-line.ts";
-import { readInstanceSettings } from "#app/settings.ts";
+import type { CommandLine } from "#app/model/command-line.ts";
+import { readInstanceSettings } from "#app/model/settings.ts";
 import type { Log } from "#telemetry/log.ts";
 import { fault, thrownIssues, guarded, ok, warn, type Finding } from "./finding.ts";
 import { lookAtConfig, lookAtParts } from "./look-at-config.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Problem } from "#contract/problem.ts";
-import { readInstanceSettings } from "#app/settings.ts";
+import { readInstanceSettings } from "#app/model/settings.ts";
 import { ok } from "./finding.ts";
 import { guardedStore } from "./look-at-database.ts";
 

@@ -6,7 +6,7 @@ import type { DataFolderLocked } from "#store/data-folder-lock.ts";
 import { folderIssue } from "#store/make-folder.ts";
 import { openRedis, RedisError } from "#store/redis.ts";
 import { silentLog } from "#telemetry/log.ts";
-import { readKafkaOptions } from "#app/open-relay.ts";
+import { readKafkaOptions } from "#app/store/open-relay.ts";
 import { fault, note, ok, type Finding } from "./finding.ts";
 import type { StartPlan } from "./start-plan.ts";
 

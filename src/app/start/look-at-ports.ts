@@ -1,5 +1,5 @@
 import { createServer } from "node:net";
-import { partNames } from "#app/command-line.ts";
+import { partNames } from "#app/model/command-line.ts";
 import { fault, note, ok, type Finding } from "./finding.ts";
 import type { StartPlan } from "./start-plan.ts";
 

@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo } from "node:net";
 import { test, type TestContext } from "node:test";
-import { readInstanceSettings } from "#app/settings.ts";
+import { readInstanceSettings } from "#app/model/settings.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { startKvDouble } from "#testing/kv-double.ts";
 import { sharedOpenBao } from "#testing/kv-provider.ts";
 import { requireProgram } from "#testing/programs.ts";
-import { parseCommandLine, type PartName } from "#app/command-line.ts";
+import { parseCommandLine, type PartName } from "#app/model/command-line.ts";
 import { lookAtMounts, lookAtStores } from "./look-at-stores.ts";
 import { planStart } from "./start-plan.ts";
 

@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { partNames, type CommandLine } from "#app/command-line.ts";
-import { addressesOf, type ServiceAddresses } from "#app/addresses.ts";
-import type { InstanceSettings } from "#app/settings.ts";
+import { partNames, type CommandLine } from "#app/model/command-line.ts";
+import { addressesOf, type ServiceAddresses } from "#app/model/addresses.ts";
+import type { InstanceSettings } from "#app/model/settings.ts";
 import type { PdpConfig } from "#pdp/config.ts";
 import { anonymousTenantOf } from "#secrets/config.ts";
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { test } from "node:test";
-import { readInstanceSettings } from "#app/settings.ts";
+import { readInstanceSettings } from "#app/model/settings.ts";
 import { ceilingOf } from "#crud/config.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { crudInstance } from "#testing/crud-instance.ts";

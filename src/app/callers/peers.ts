@@ -5,7 +5,7 @@ import type { Send } from "#http/trusting-fetch.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Tracing } from "#telemetry/tracing.ts";
 import type { Service } from "#http/service.ts";
-import type { ServiceAddresses } from "./addresses.ts";
+import type { ServiceAddresses } from "#app/model/addresses.ts";
 import type { ServiceKey } from "./callers.ts";
 
 /** What a connection issue of a remote service is called towards its callers. */

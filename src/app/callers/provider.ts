@@ -4,7 +4,7 @@ import { remoteIssuer } from "#authn/issuer-keys.ts";
 import type { InstanceSecrets } from "#authn/seal.ts";
 import type { ServiceTls } from "#http/tls-files.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
-import type { StartPlan } from "./start/start-plan.ts";
+import type { StartPlan } from "#app/start/start-plan.ts";
 
 export type ProviderConnection = Awaited<ReturnType<typeof openProvider>>;
 

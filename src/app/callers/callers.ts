@@ -14,10 +14,10 @@ import { createLivingDelegations } from "#membership/graph/living-delegations.ts
 import { createFindClient } from "#membership/credentials/credentials.ts";
 import { createPersonOf } from "#membership/sign-ins/links.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
-import type { ServiceAddresses } from "./addresses.ts";
+import type { ServiceAddresses } from "#app/model/addresses.ts";
 import type { ProviderConnection } from "./provider.ts";
-import type { OpenedStore } from "./store.ts";
-import type { InstanceSettings } from "./settings.ts";
+import type { OpenedStore } from "#app/store/store.ts";
+import type { InstanceSettings } from "#app/model/settings.ts";
 
 export type ServiceKey = keyof ServiceAddresses["services"];
 

@@ -13,9 +13,9 @@ import { migrate } from "#store/migrate.ts";
 import { createPglite } from "#store/pglite.ts";
 import { openRedis, RedisError, type Redis } from "#store/redis.ts";
 import { openRelay } from "./open-relay.ts";
-import type { InstanceSettings } from "./settings.ts";
-import { StartRefused } from "./start-refused.ts";
-import type { StartParts } from "./start-parts.ts";
+import type { InstanceSettings } from "#app/model/settings.ts";
+import { StartRefused } from "#app/model/start-refused.ts";
+import type { StartParts } from "#app/model/start-parts.ts";
 
 export type OpenedStore = Awaited<ReturnType<typeof openStore>>;
 
@@ -33,7 +33,7 @@ export interface OpenStoreParts extends StartParts {
 /** Modules that keep tables of their own, in the order in which theirs are made. */
 export const migratedModules = ["events", "authn", "pdp", "gateway", "membership", "crud", "secrets"].map((module) => ({
   module,
-  folder: new URL(`../${module}/migrations/`, import.meta.url),
+  folder: new URL(`../../${module}/migrations/`, import.meta.url),
 }));
 
 const createNew = async ({ dataFolder, log, say }: OpenStoreParts): Promise<Database> => {

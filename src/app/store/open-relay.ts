@@ -5,8 +5,8 @@ import type { KafkaOptions } from "#events/relay/kafka-sink.ts";
 import { createRelay } from "#events/relay/relay.ts";
 import { readCertificates } from "#http/pem-files.ts";
 import type { Database } from "#store/database.ts";
-import type { InstanceSettings } from "./settings.ts";
-import type { StartParts } from "./start-parts.ts";
+import type { InstanceSettings } from "#app/model/settings.ts";
+import type { StartParts } from "#app/model/start-parts.ts";
 
 /** How Kafka is reached, its files read; undefined where none is configured. Throws `StartIssues` for files that cannot be read. */
 export const readKafkaOptions = async ({ events, instance }: InstanceSettings): Promise<KafkaOptions | undefined> => {
