@@ -118,6 +118,30 @@ const folders: Readonly<Record<string, readonly string[]>> = {
   app: ["model", "store", "start", "callers", "services", "."],
 };
 
+/** Folders of `web/src` from the lowest to the highest. */
+const webFolders: readonly string[] = [
+  "strings",
+  "theme",
+  "model",
+  "decisions",
+  "session",
+  "live",
+  "ui",
+  "api",
+  "shell",
+  "pages/requests",
+  "pages/tools",
+  "pages/systems",
+  "pages/definitions",
+  "pages/imports",
+  "pages/policies",
+  "pages/secrets",
+  "pages/home",
+  "pages/why",
+  "pages/delegations",
+  "pages/denied",
+];
+
 interface Pattern {
   readonly group: string[];
   readonly message: string;
@@ -139,6 +163,13 @@ const patternOf = (module: string): Pattern => {
   return { group: inside(others), message: `${module} may import ${["contract", ...allowed].join(", ")} only ${PAGE}.` };
 };
 
+const restrictWeb = (...patterns: readonly Pattern[]): OxlintOverride["rules"] => ({
+  "no-restricted-imports": [
+    "error",
+    { patterns: [{ group: inside([...Object.keys(modules), ...above]), message: "web may import contract only." }, ...patterns] },
+  ],
+});
+
 export const moduleRules: OxlintOverride[] = [
   {
     files: ["src/contract/**/*.ts"],
@@ -154,15 +185,15 @@ export const moduleRules: OxlintOverride[] = [
     files: ["src/main.ts"],
     rules: restrict({ group: inside(["testing"]), message: `What tests share is no product ${PAGE}.` }),
   },
-  {
-    files: ["web/**/*.ts", "web/**/*.tsx"],
-    rules: {
-      "no-restricted-imports": [
-        "error",
-        { patterns: [{ group: inside([...Object.keys(modules), ...above]), message: "web may import contract only." }] },
-      ],
-    },
-  },
+  { files: ["web/**/*.ts", "web/**/*.tsx"], rules: restrictWeb() },
+  ...webFolders.map((folder, at) => ({
+    files: [`web/src/${folder}/*.ts`, `web/src/${folder}/*.tsx`],
+    rules: restrictWeb({
+      group: webFolders.slice(at + 1).map((name) => `**/${name.replace("pages/", "")}/*`),
+      message: `web/src/${folder} lies below ${webFolders.slice(at + 1).join(", ")} ${PAGE}.`,
+    }),
+  })),
+  { files: ["web/**/*.test.ts"], rules: restrictWeb() },
 ];
 
 /** The files of a folder, as those of another folder of its module name them. */

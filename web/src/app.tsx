@@ -10,7 +10,7 @@ import { LiveProvider } from "./live/live-provider.tsx";
 import { router } from "./routes.tsx";
 import { SessionStoreProvider, useSessionState } from "./session/session-context.ts";
 import type { SessionHolder } from "./session/session-store.ts";
-import { onSignOutElsewhere } from "./session/sign-out.ts";
+import { onSignOutElsewhere } from "./shell/sign-out.ts";
 import { Ended, OpeningPage, SessionUnknown, SignedOut } from "./shell/doorstep.tsx";
 import { cssVariables, theme } from "./theme/theme.ts";
 import { Boundary } from "./ui/panel.tsx";

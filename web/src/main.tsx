@@ -1,4 +1,4 @@
-import { styleNonce } from "./harden.ts";
+import { styleNonce } from "./model/harden.ts";
 import "./theme/mantine.css";
 import "./theme/app.css";
 import { QueryClient } from "@tanstack/react-query";

@@ -1,9 +1,9 @@
 import { createRootRoute, createRoute, createRouter, type RouteComponent } from "@tanstack/react-router";
 import type { ComponentType, ReactElement } from "react";
 import { pages, type PagePath, type PageRow } from "#contract/screens.ts";
-import { StepUpProvider } from "./session/step-up-provider.tsx";
+import { StepUpProvider } from "./ui/step-up-provider.tsx";
 import { lazyPage } from "./shell/lazy-page.tsx";
-import { NotFound, ScreenGate } from "./shell/screen-gate.tsx";
+import { NotFound, ScreenGate } from "./pages/denied/screen-gate.tsx";
 import { screens, type Screen } from "./shell/screens.ts";
 import { parseSearch, searchReader, stringifySearch } from "./shell/search.ts";
 import { Shell } from "./shell/shell.tsx";

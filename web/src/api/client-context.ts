@@ -1,4 +1,4 @@
-import { requiredContext } from "../required-context.ts";
+import { requiredContext } from "../model/required-context.ts";
 import type { Client } from "./client.ts";
 
 export const [ClientProvider, useClient] = requiredContext<Client>("client");

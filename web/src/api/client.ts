@@ -1,7 +1,7 @@
 import { askAnswer, type Answered, type AskOptions, type Peer } from "#contract/ask.ts";
 import type { Endpoint, ReplyOf } from "#contract/endpoint.ts";
 import { Problem } from "#contract/problem.ts";
-import { GatewayError } from "./gateway-error.ts";
+import { GatewayError } from "../model/gateway-error.ts";
 import { throughGateway } from "./gateway-paths.ts";
 
 /** Typed calls of Sallyport through the gateway. Every failure is a `GatewayError`, but for what the page itself gave up. */

@@ -4,7 +4,7 @@ import { evaluateMany, type Reason } from "#contract/authzen.ts";
 import { decisionValues, getDecision, listDecisions, type DecisionSort } from "#contract/decisions.ts";
 import type { Client } from "./client.ts";
 import type { Suggestions } from "../ui/suggest-input.tsx";
-import { hasCode } from "./gateway-error.ts";
+import { hasCode } from "../model/gateway-error.ts";
 import { pagesQuery, replyQuery } from "./queries.ts";
 
 /** What of a decision can be looked for with suggestions. */

@@ -6,7 +6,7 @@ import { describeSecret, listSecretKeys, listSecretMetadata, listSecretMounts, s
 import { readSecretValue } from "#contract/secrets.ts";
 import { listSecretUses } from "#contract/tools.ts";
 import type { Client } from "./client.ts";
-import { GatewayError } from "./gateway-error.ts";
+import { GatewayError } from "../model/gateway-error.ts";
 import { pagesQuery } from "./queries.ts";
 
 /** Root of every query about secrets. No value is ever in one. */

@@ -1,4 +1,4 @@
-import { requiredContext } from "../required-context.ts";
+import { requiredContext } from "../model/required-context.ts";
 import type { Ask } from "./ask.ts";
 
 /** A clean answer, and under which id it is on record where it said so. */

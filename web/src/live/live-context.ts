@@ -1,5 +1,5 @@
 import { useSyncExternalStore } from "react";
-import { requiredContext } from "../required-context.ts";
+import { requiredContext } from "../model/required-context.ts";
 import type { LiveMeter, LiveMeters } from "./live-meters.ts";
 import type { StreamState } from "./stream.ts";
 

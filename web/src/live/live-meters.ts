@@ -1,4 +1,4 @@
-import { createListeners } from "../listeners.ts";
+import { createListeners } from "../model/listeners.ts";
 
 /** What the stream last said of each delegation's budget: the only values shown straight from an event. */
 export interface LiveMeter {

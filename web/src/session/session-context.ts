@@ -1,5 +1,5 @@
 import { useSyncExternalStore } from "react";
-import { requiredContext } from "../required-context.ts";
+import { requiredContext } from "../model/required-context.ts";
 import type { SessionState, SessionHolder, SignedIn } from "./session-store.ts";
 
 export const [SessionStoreProvider, useSessionStore] = requiredContext<SessionHolder>("session");

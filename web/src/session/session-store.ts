@@ -1,5 +1,5 @@
 import type { SessionView } from "#contract/session.ts";
-import { createListeners } from "../listeners.ts";
+import { createListeners } from "../model/listeners.ts";
 
 /** What the page knows of who is signed in. `ended`: it was signed in and is no more, so the person's place is kept. */
 export type SessionState =

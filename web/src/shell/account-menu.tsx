@@ -3,7 +3,7 @@ import { notifications } from "@mantine/notifications";
 import type { ReactElement } from "react";
 import { useClient } from "../api/client-context.ts";
 import { useSession } from "../session/session-context.ts";
-import { signOut } from "../session/sign-out.ts";
+import { signOut } from "./sign-out.ts";
 import { words } from "../strings/en.ts";
 import { visibleText } from "../strings/format.ts";
 import { Icon, type IconName } from "../ui/icon.tsx";

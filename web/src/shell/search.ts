@@ -1,5 +1,5 @@
 import type { Allowed } from "#contract/page-search.ts";
-import { createListeners } from "../listeners.ts";
+import { createListeners } from "../model/listeners.ts";
 
 /** The part of the address after `?`: plain text values, each checked; what is not understood is dropped and told. */
 

@@ -1,7 +1,7 @@
 import { Button, Modal } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import type { FormEvent, ReactElement, ReactNode } from "react";
-import { hasCode } from "../api/gateway-error.ts";
+import { hasCode } from "../model/gateway-error.ts";
 import { words } from "../strings/en.ts";
 import { ActButton } from "./act-button.tsx";
 import { Failure } from "./failure.tsx";

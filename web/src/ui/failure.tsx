@@ -1,9 +1,9 @@
 import { Button } from "@mantine/core";
 import type { ReactElement } from "react";
 import type { Issue } from "#contract/problem.ts";
-import { GatewayError, memberOf } from "../api/gateway-error.ts";
+import { GatewayError, memberOf } from "../model/gateway-error.ts";
 import { readStepUp, type StepUp } from "../session/step-up.ts";
-import { useStepUp } from "../session/step-up-provider.tsx";
+import { useStepUp } from "./step-up-provider.tsx";
 import { words } from "../strings/en.ts";
 import { CopyButton } from "./copy-button.tsx";
 import { Fact, FactList, TextFact } from "./fact-list.tsx";

@@ -1,7 +1,7 @@
 import { Button, Skeleton } from "@mantine/core";
 import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactElement, ReactNode } from "react";
-import { GatewayError } from "../api/gateway-error.ts";
+import { GatewayError } from "../model/gateway-error.ts";
 import { words } from "../strings/en.ts";
 import { Failure } from "./failure.tsx";
 import { useDelayed } from "./timers.ts";

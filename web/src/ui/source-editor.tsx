@@ -4,7 +4,7 @@ import { EditorState, StateEffect, StateField, type Extension } from "@codemirro
 import { Decoration, EditorView, highlightActiveLine, keymap, lineNumbers, type DecorationSet } from "@codemirror/view";
 import { classHighlighter } from "@lezer/highlight";
 import { useEffect, useRef, type ReactElement } from "react";
-import { styleNonce } from "../harden.ts";
+import { styleNonce } from "../model/harden.ts";
 import { languageOf } from "./cedar-language.ts";
 
 export interface Mark {

@@ -11,7 +11,7 @@ import { Foreign } from "../../ui/foreign.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
 import { ChangeList } from "../systems/effects-view.tsx";
-import { ReasonedDialog } from "../systems/reasoned-dialog.tsx";
+import { ReasonedDialog } from "../tools/reasoned-dialog.tsx";
 
 const text = definitionWords;
 const written = (definition: unknown): string => (definition === null ? "" : JSON.stringify(definition, null, 2));

@@ -6,7 +6,7 @@ import { approveAllOf, type WaitingSystem } from "../../api/systems.ts";
 import { definitionWords } from "../../strings/definitions.ts";
 import { Foreign } from "../../ui/foreign.tsx";
 import { NameList } from "../systems/effects-view.tsx";
-import { ReasonedDialog } from "../systems/reasoned-dialog.tsx";
+import { ReasonedDialog } from "../tools/reasoned-dialog.tsx";
 
 const text = definitionWords;
 

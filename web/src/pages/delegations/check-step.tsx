@@ -4,7 +4,7 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import { useRef, useState, type ReactElement } from "react";
 import { useClient } from "../../api/client-context.ts";
 import { askWhatIf, create } from "../../api/delegations.ts";
-import { hasCode } from "../../api/gateway-error.ts";
+import { hasCode } from "../../model/gateway-error.ts";
 import { words } from "../../strings/en.ts";
 import { grantWords } from "../../strings/grant.ts";
 import { formatMoney, formatMoment, visibleText } from "../../strings/format.ts";

@@ -6,7 +6,7 @@ import type { ReplyOf } from "#contract/endpoint.ts";
 import type { PolicyReport } from "#contract/policies.ts";
 import type { readRollout } from "#contract/rollouts.ts";
 import { useClient } from "../../api/client-context.ts";
-import { hasCode } from "../../api/gateway-error.ts";
+import { hasCode } from "../../model/gateway-error.ts";
 import { activeVersionQuery, POLICIES, saveDraft, versionQuery } from "../../api/policies.ts";
 import { useDraft } from "../../session/use-draft.ts";
 import { policyWords } from "../../strings/policies.ts";

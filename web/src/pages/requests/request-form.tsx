@@ -4,7 +4,7 @@ import { Link } from "@tanstack/react-router";
 import { useState, type FormEvent, type ReactElement } from "react";
 import { request, REQUESTS, type Requestable } from "../../api/access-requests.ts";
 import { useClient } from "../../api/client-context.ts";
-import { GatewayError, memberOf } from "../../api/gateway-error.ts";
+import { GatewayError, memberOf } from "../../model/gateway-error.ts";
 import { requestWords } from "../../strings/requests.ts";
 import { ActButton } from "../../ui/act-button.tsx";
 import { Failure } from "../../ui/failure.tsx";

@@ -5,7 +5,7 @@ import type { ReactElement } from "react";
 import { secretOperationLabels } from "#contract/secret-operations.ts";
 import { useClient } from "../../api/client-context.ts";
 import { actsQuery, usesQuery, type SecretAct, type SecretStory } from "../../api/secrets.ts";
-import { hasCode } from "../../api/gateway-error.ts";
+import { hasCode } from "../../model/gateway-error.ts";
 import { words } from "../../strings/en.ts";
 import { secretWords } from "../../strings/secrets.ts";
 import { formatMoment, formatRelative, visibleText } from "../../strings/format.ts";

@@ -2,7 +2,7 @@ import type { ReactElement } from "react";
 import type { ConfigWritten } from "#contract/configs.ts";
 import { systemWords } from "../../strings/systems.ts";
 import { EffectsView } from "./effects-view.tsx";
-import { ReasonedDialog } from "./reasoned-dialog.tsx";
+import { ReasonedDialog } from "../tools/reasoned-dialog.tsx";
 import type { Tried } from "./try-report.tsx";
 
 const text = systemWords.one;

@@ -5,7 +5,7 @@ import { useState, type ReactElement } from "react";
 import type { ConfigWritten } from "#contract/configs.ts";
 import { isObject } from "#contract/is-object.ts";
 import { useClient } from "../../api/client-context.ts";
-import { hasCode } from "../../api/gateway-error.ts";
+import { hasCode } from "../../model/gateway-error.ts";
 import {
   publishOver,
   removalQuery,
@@ -34,12 +34,12 @@ import { EffectsView, NameList } from "./effects-view.tsx";
 import { isShared } from "./is-shared.ts";
 import { PublishAgain } from "./publish-again.tsx";
 import { PublishDialog } from "./publish-dialog.tsx";
-import { ReasonedDialog } from "./reasoned-dialog.tsx";
+import { ReasonedDialog } from "../tools/reasoned-dialog.tsx";
 import { RestoredNotice } from "./restored-notice.tsx";
 import { SaidNotice, useSay } from "./said.tsx";
 import { StateChip } from "./state-chip.tsx";
 import { draftShape, emptyDraft, isOverOlder, withText } from "./system-draft.ts";
-import { SwitchActs } from "./switch-acts.tsx";
+import { SwitchActs } from "../tools/switch-acts.tsx";
 import { SystemGate } from "./system-gate.tsx";
 import { SystemEditor } from "./system-editor.tsx";
 import { toolsOf } from "./tools-of.ts";

@@ -17,7 +17,7 @@ import { Moment, type Column } from "../../ui/rows.tsx";
 import { SourceEditor } from "../../ui/source-editor.tsx";
 import { ConfigIssues } from "./config-issues.tsx";
 import { EffectsView } from "./effects-view.tsx";
-import { ReasonedDialog } from "./reasoned-dialog.tsx";
+import { ReasonedDialog } from "../tools/reasoned-dialog.tsx";
 import { useSay } from "./said.tsx";
 import { SystemGate } from "./system-gate.tsx";
 

@@ -7,7 +7,7 @@ import { useSession } from "../../session/session-context.ts";
 import { standingWords } from "../../strings/tool-standing.ts";
 import { toolWords } from "../../strings/tools.ts";
 import { SuggestInput } from "../../ui/suggest-input.tsx";
-import { ReasonedDialog } from "../systems/reasoned-dialog.tsx";
+import { ReasonedDialog } from "./reasoned-dialog.tsx";
 
 const text = standingWords;
 

@@ -12,7 +12,7 @@ import { toolWords } from "../../strings/tools.ts";
 import { ActDialog } from "../../ui/act-dialog.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
-import { ReasonedDialog } from "../systems/reasoned-dialog.tsx";
+import { ReasonedDialog } from "./reasoned-dialog.tsx";
 
 const text = toolWords.steps;
 

@@ -18,7 +18,7 @@ import { Panel } from "../../ui/panel.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
 import { useClock } from "../../ui/timers.ts";
 import { OffBy } from "../../ui/switched-off.tsx";
-import { SwitchActs } from "../systems/switch-acts.tsx";
+import { SwitchActs } from "./switch-acts.tsx";
 
 const GrantDialog = lazyRouteComponent(async () => await import("./grant-dialog.tsx"), "GrantDialog");
 

@@ -7,7 +7,7 @@ import { useClient } from "../../api/client-context.ts";
 import { callTool, explain, type Called } from "../../api/tools.ts";
 import { Gate } from "../../decisions/use-can.ts";
 import { readStepUp } from "../../session/step-up.ts";
-import { useStepUp } from "../../session/step-up-provider.tsx";
+import { useStepUp } from "../../ui/step-up-provider.tsx";
 import { useDraft } from "../../session/use-draft.ts";
 import { grantWords } from "../../strings/grant.ts";
 import { toolWords } from "../../strings/tools.ts";

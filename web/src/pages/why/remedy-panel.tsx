@@ -4,7 +4,7 @@ import type { ReactElement } from "react";
 import type { DecisionRecord, Remedy } from "#contract/decisions.ts";
 import { useCan } from "../../decisions/use-can.ts";
 import { useSession } from "../../session/session-context.ts";
-import { useStepUp } from "../../session/step-up-provider.tsx";
+import { useStepUp } from "../../ui/step-up-provider.tsx";
 import { useScreens } from "../../shell/use-screen.ts";
 import { words } from "../../strings/en.ts";
 import { whyWords } from "../../strings/why.ts";

@@ -1,6 +1,6 @@
 import { logout } from "#contract/session.ts";
 import type { Client } from "../api/client.ts";
-import { forgetDrafts } from "./drafts.ts";
+import { forgetDrafts } from "../session/drafts.ts";
 
 const CHANNEL = "sallyport";
 

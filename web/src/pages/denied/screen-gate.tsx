@@ -2,14 +2,14 @@ import { Button } from "@mantine/core";
 import { useLocation } from "@tanstack/react-router";
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, type ReactElement, type ReactNode } from "react";
-import { AUTHZ } from "../decisions/use-can.ts";
-import { words } from "../strings/en.ts";
-import { Page } from "../ui/page.tsx";
-import { Waiting } from "../ui/query-view.tsx";
+import { AUTHZ } from "../../decisions/use-can.ts";
+import { words } from "../../strings/en.ts";
+import { Page } from "../../ui/page.tsx";
+import { Waiting } from "../../ui/query-view.tsx";
 import { DeniedPage, HomeLink } from "./denied-page.tsx";
-import { forgetRefusal, refusedByGateway } from "./refused-page.ts";
-import type { Screen } from "./screens.ts";
-import { useScreenStanding } from "./use-screen.ts";
+import { forgetRefusal, refusedByGateway } from "../../shell/refused-page.ts";
+import type { Screen } from "../../shell/screens.ts";
+import { useScreenStanding } from "../../shell/use-screen.ts";
 
 /** Not there, or not for you: one page for both. */
 export const NotFound = (): ReactElement => (

@@ -1,8 +1,8 @@
 import { Button, Modal } from "@mantine/core";
 import type { ReactElement } from "react";
 import { words } from "../strings/en.ts";
-import { Icon } from "../ui/icon.tsx";
-import { signInPath, type StepUp } from "./step-up.ts";
+import { Icon } from "./icon.tsx";
+import { signInPath, type StepUp } from "../session/step-up.ts";
 
 export const StepUpDialog = ({ asked, onClose }: { readonly asked: StepUp; readonly onClose: () => void }): ReactElement => (
   <Modal opened onClose={onClose} title={words.stepUp.title}>

@@ -1,18 +1,18 @@
 import { lazyRouteComponent, Link } from "@tanstack/react-router";
 import { useQuery } from "@tanstack/react-query";
 import { type ReactElement } from "react";
-import { useClient } from "../api/client-context.ts";
-import { outcomeQuery } from "../api/decisions.ts";
-import { isAskedForHere } from "../pages/requests/asked-for-here.ts";
-import { useSession } from "../session/session-context.ts";
-import { words } from "../strings/en.ts";
-import { Foreign } from "../ui/foreign.tsx";
-import { DecisionLink } from "../ui/links.tsx";
-import { Page } from "../ui/page.tsx";
-import { AskSomebody } from "./ask-somebody.tsx";
-import { Late } from "../ui/late.tsx";
+import { useClient } from "../../api/client-context.ts";
+import { outcomeQuery } from "../../api/decisions.ts";
+import { isAskedForHere } from "../requests/asked-for-here.ts";
+import { useSession } from "../../session/session-context.ts";
+import { words } from "../../strings/en.ts";
+import { Foreign } from "../../ui/foreign.tsx";
+import { DecisionLink } from "../../ui/links.tsx";
+import { Page } from "../../ui/page.tsx";
+import { AskSomebody } from "../../shell/ask-somebody.tsx";
+import { Late } from "../../ui/late.tsx";
 
-const AskAgainPanel = lazyRouteComponent(async () => await import("../pages/requests/ask-again-panel.tsx"), "AskAgainPanel");
+const AskAgainPanel = lazyRouteComponent(async () => await import("../requests/ask-again-panel.tsx"), "AskAgainPanel");
 
 export const HomeLink = (): ReactElement => (
   <Link className="sp-link" to="/">

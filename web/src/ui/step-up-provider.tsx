@@ -1,7 +1,7 @@
 import { lazyRouteComponent } from "@tanstack/react-router";
 import { createContext, useCallback, useContext, useState, type ReactElement, type ReactNode } from "react";
-import type { StepUp } from "./step-up.ts";
-import { Late } from "../ui/late.tsx";
+import type { StepUp } from "../session/step-up.ts";
+import { Late } from "./late.tsx";
 
 const StepUpDialog = lazyRouteComponent(async () => await import("./step-up-dialog.tsx"), "StepUpDialog");
 
