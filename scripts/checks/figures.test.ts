@@ -38,9 +38,10 @@ test("a file gives its names, comments, messages, imports, types and long parame
 test("two folders that import each other are found, among siblings and with their module's root", () => {
   const source = (path: string, ...imports: string[]): Source => ({ ...({} as Source), path, imports });
   const found = mutualFolders([
-    source("src/crud/mcp/a.ts", "src/crud/systems/b.ts", "src/crud/config.ts", "src/store/c.ts"),
+    source("src/crud/mcp/a.ts", "src/crud/systems/b.ts", "src/crud/service.ts", "src/crud/config.ts"),
     source("src/crud/systems/b.ts", "src/crud/mcp/deep/a.ts", "src/crud/systems/c.ts"),
-    source("src/crud/config.ts", "src/crud/mcp/a.ts", "src/crud/systems/b.ts"),
+    source("src/crud/service.ts", "src/crud/mcp/a.ts", "src/crud/systems/b.ts", "src/crud/upstream/d.ts"),
+    source("src/crud/upstream/d.ts", "src/crud/config.ts"),
     source("src/store/c.ts", "src/crud/mcp/a.ts"),
   ]);
   assert.deepEqual(found, { siblings: ["src/crud mcp systems"], roots: ["src/crud . mcp"] });

@@ -65,6 +65,7 @@ const texts = { identifiers: "names", comments: "comments", messages: "messages"
 /** Files that have the word of a figure, or folders that import each other. */
 const placesOf = (figure: string): readonly string[] => {
   if (figure.startsWith("sibling")) return siblings;
+  if (figure.startsWith("folders and")) return roots;
   const [noun = "", place = ""] = figure.split(" in ");
   if (!(place in texts)) return [];
   const member = texts[place as keyof typeof texts];

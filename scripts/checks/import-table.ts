@@ -25,7 +25,7 @@ const above = ["testing"];
  * Folders of each module from the lowest to the highest: each may import those before it, and itself. A folder that is not named is
  * bound by the table of modules alone. `.` is the module's root, whose `config.ts` all may import.
  */
-const folders: Readonly<Record<string, readonly string[]>> = {
+export const folders: Readonly<Record<string, readonly string[]>> = {
   membership: [
     "model",
     "graph",
@@ -119,7 +119,7 @@ const folders: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Folders of `web/src` from the lowest to the highest. */
-const webFolders: readonly string[] = [
+export const webFolders: readonly string[] = [
   "strings",
   "theme",
   "model",

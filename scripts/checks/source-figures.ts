@@ -98,14 +98,18 @@ export const countWords = (texts: readonly string[]): ReadonlyMap<string, number
 export const countExtremes = (names: readonly string[]): number =>
   names.filter((name) => /^[A-Z][A-Z_]+$/.test(name) && extremes.test(name.split("_", 1)[0]?.toLowerCase() ?? "")).length;
 
+/** Settings of a module, which all its folders may import. */
+const CONFIG = /^src\/[^/]+\/config\.ts$/;
+
 /**
  * Pairs of folders that import each other: siblings at any depth, and the files at a module's root with one of its folders.
- * Tests are left out.
+ * Tests are left out, and imports of a module's `config.ts`.
  */
 export const mutualFolders = (sources: readonly Source[]): { readonly siblings: readonly string[]; readonly roots: readonly string[] } => {
   const edges = new Set<string>();
   for (const { path, imports } of sources)
     for (const target of imports) {
+      if (CONFIG.test(target)) continue;
       const from = path.split("/");
       const to = target.split("/");
       let depth = 0;
