@@ -5,7 +5,7 @@ import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { parse, stringify } from "yaml";
-import { deriveClientSecret } from "#authn/client-secret.ts";
+import { deriveClientSecret } from "#authn/sealing/client-secret.ts";
 import { recordOf, type SessionRow } from "#gateway/sessions/session-row.ts";
 import { createSessionKeys } from "#gateway/sessions/session-keys.ts";
 import { statement, type Database } from "#store/database.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { openIssuerFetch } from "#authn/issuer-fetch.ts";
+import { openIssuerFetch } from "#authn/provider/issuer-fetch.ts";
 import { testCertificates } from "#testing/certificates.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { formBrowser } from "#testing/form-browser.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test, type TestContext } from "node:test";
 import type { Browser, BrowserContext, Page } from "playwright-core";
-import { openIssuerFetch } from "#authn/issuer-fetch.ts";
+import { openIssuerFetch } from "#authn/provider/issuer-fetch.ts";
 import { testCertificates } from "#testing/certificates.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { findFreePorts } from "#testing/free-port.ts";

@@ -66,7 +66,7 @@ suite("npm run check", () => {
     ["src/telemetry/a.ts", "#http/serve.ts"],
     ["src/store/a.ts", "#events/changes/change.ts"],
     ["src/http/a.ts", "#store/database.ts"],
-    ["src/events/a.ts", "#authn/caller.ts"],
+    ["src/events/a.ts", "#authn/model/caller.ts"],
     ["src/authn/a.ts", "#pdp/decide.ts"],
     ["src/pdp/a.ts", "#membership/service.ts"],
     ["src/gateway/a.ts", "#crud/service.ts"],

@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { Secret, TOTP } from "otpauth";
-import { deriveClientSecret } from "#authn/client-secret.ts";
-import { parseSecret, readInstanceSecrets } from "#authn/instance-secret.ts";
+import { deriveClientSecret } from "#authn/sealing/client-secret.ts";
+import { parseSecret, readInstanceSecrets } from "#authn/sealing/instance-secret.ts";
 import type { Send } from "#http/trusting-fetch.ts";
 import { CLI_CLIENT, DEMO_GRANT } from "#issuer/clients.ts";
 import { demoPassword, demoSignIns, demoTotpSecret } from "#demo/sign-ins.ts";

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { personScopes } from "#authn/scopes.ts";
+import { personScopes } from "#authn/model/scopes.ts";
 import type { ServiceName } from "#contract/endpoint.ts";
 import { endpointTable, type EndpointRow } from "#contract/endpoints.ts";
 import { portOffsets } from "#app/model/addresses.ts";

@@ -9,7 +9,7 @@ import { decodeJwt } from "jose";
 import { testDatabase } from "#testing/database.ts";
 import { testIssuer } from "#testing/issuer.ts";
 import { demoCode } from "#testing/sign-in.ts";
-import { readInstanceSecrets } from "#authn/instance-secret.ts";
+import { readInstanceSecrets } from "#authn/sealing/instance-secret.ts";
 import { runScript } from "../e2e/run-script.ts";
 
 const run = (...given: readonly string[]) => runScript("token.ts", given);

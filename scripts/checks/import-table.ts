@@ -116,6 +116,7 @@ export const folders: Readonly<Record<string, readonly string[]>> = {
   secrets: ["model", "providers", "providers/yaml", "providers/kvv2", "providers/kinds", "pipeline", "operations", "endpoints", "."],
   events: ["model", "audit", "changes", "streams", "relay", "."],
   app: ["model", "store", "start", "callers", "services", "."],
+  authn: ["model", "sealing", "keys", "exchange", "provider", "callers", "."],
 };
 
 /** Folders of `web/src` from the lowest to the highest. */

@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { CLI_CLIENT } from "#issuer/clients.ts";
-import { personScopes } from "#authn/scopes.ts";
+import { personScopes } from "#authn/model/scopes.ts";
 
 /** An OpenID provider on loopback whose tokens say whatever the fuzz needs: services' scopes too, which no demo client has all of. */
 export interface FuzzIssuer extends AsyncDisposable {

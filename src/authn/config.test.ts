@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { test } from "node:test";
 import { readSettings } from "#contract/setting.ts";
-import { assuranceOf } from "./assurance.ts";
+import { assuranceOf } from "./model/assurance.ts";
 import { authnIssues, authnSettings, identityMappingOf } from "./config.ts";
 
 const secret = randomBytes(32).toString("base64");

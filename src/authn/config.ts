@@ -4,10 +4,10 @@ import { isTlsOrLoopback } from "#contract/loopback.ts";
 import type { Issue } from "#contract/problem.ts";
 import { commaList, flag, setting, weakSecret, type SettingsOf, type SettingTable } from "#contract/setting.ts";
 import { keyWeakness, secretWeakness } from "#contract/weak-secret.ts";
-import { agentClientsText } from "./agent-clients.ts";
-import { assuranceMapText, defaultAssuranceMap, type AssuranceMap } from "./assurance.ts";
-import type { IdentityMapping } from "./claims.ts";
-import { parseSecret } from "./instance-secret.ts";
+import { agentClientsText } from "./exchange/agent-clients.ts";
+import { assuranceMapText, defaultAssuranceMap, type AssuranceMap } from "./model/assurance.ts";
+import type { IdentityMapping } from "./model/claims.ts";
+import { parseSecret } from "./sealing/instance-secret.ts";
 
 const issuerUrl = z.url({ protocol: /^https?$/, error: "must be an http or https URL" }).refine((text) => {
   const url = URL.parse(text);

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { Problem } from "#contract/problem.ts";
-import { deriveKey } from "#authn/seal.ts";
+import { deriveKey } from "#authn/sealing/seal.ts";
 import type { SecretProvider } from "#secrets/providers/secret-provider.ts";
 import { parseSecretUri } from "#secrets/model/secret-uri.ts";
 import { StartIssues } from "#contract/start-issues.ts";

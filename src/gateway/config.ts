@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { LRUCache } from "lru-cache";
 import { z } from "zod";
-import { personScopes } from "#authn/scopes.ts";
+import { personScopes } from "#authn/model/scopes.ts";
 import { isLoopbackHost } from "#contract/loopback.ts";
 import type { Issue } from "#contract/problem.ts";
 import { commaList, flag, integer, originList, setting, weakSecret, type SettingsOf, type SettingTable } from "#contract/setting.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { defaultAssuranceMap } from "#authn/assurance.ts";
-import { createBearerVerifier } from "#authn/bearer.ts";
-import { createIntrospector } from "#authn/introspection.ts";
+import { defaultAssuranceMap } from "#authn/model/assurance.ts";
+import { createBearerVerifier } from "#authn/callers/bearer.ts";
+import { createIntrospector } from "#authn/provider/introspection.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { recordingPeer, sharedDatabase, testGateway } from "#testing/gateway.ts";
 import { testIdentity } from "#testing/identity.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { decodeJwt } from "jose";
-import type { SignedIn } from "#authn/oidc-client.ts";
+import type { SignedIn } from "#authn/provider/oidc-client.ts";
 import { serverUpstream } from "#testing/http-upstream.ts";
 import { absentProvider, recordingPeer, sharedDatabase, testGateway } from "#testing/gateway.ts";
 

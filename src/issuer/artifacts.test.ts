@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { createSealer } from "#authn/seal.ts";
+import { createSealer } from "#authn/sealing/seal.ts";
 import { statement, type Database } from "#store/database.ts";
 import { forEachDatabase } from "#testing/database.ts";
 import { createArtifacts, sweepExpired } from "./artifacts.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Adapter, AdapterFactory, AdapterPayload } from "oidc-provider";
 import { statement, type Database } from "#store/database.ts";
-import type { Sealer } from "#authn/seal.ts";
+import type { Sealer } from "#authn/sealing/seal.ts";
 
 interface Stored {
   readonly id_hash: Uint8Array;

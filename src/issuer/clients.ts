@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
 import type { ClientMetadata } from "oidc-provider";
-import { deriveClientSecret } from "#authn/client-secret.ts";
-import { EXCHANGE_GRANT } from "#authn/delegated-token.ts";
-import { CLIENT_GRANT } from "#authn/own-token.ts";
-import { agentScopes, personScopes } from "#authn/scopes.ts";
-import type { FindClient, RegisteredClient } from "#authn/registered-clients.ts";
-import type { InstanceSecrets } from "#authn/seal.ts";
+import { deriveClientSecret } from "#authn/sealing/client-secret.ts";
+import { EXCHANGE_GRANT } from "#authn/exchange/delegated-token.ts";
+import { CLIENT_GRANT } from "#authn/exchange/own-token.ts";
+import { agentScopes, personScopes } from "#authn/model/scopes.ts";
+import type { FindClient, RegisteredClient } from "#authn/exchange/registered-clients.ts";
+import type { InstanceSecrets } from "#authn/sealing/seal.ts";
 import type { SignIns } from "./sign-ins.ts";
 
 /** Only the development sign-in for the command line; see demo-grant.ts. */

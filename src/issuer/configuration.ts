@@ -1,7 +1,7 @@
 import type { Configuration, errors as ProviderErrors, interactionPolicy, KoaContextWithOIDC } from "oidc-provider";
 import type { JWK } from "jose";
-import { isInternalAudience } from "#authn/resource-indicator.ts";
-import { identityScopes } from "#authn/scopes.ts";
+import { isInternalAudience } from "#authn/model/resource-indicator.ts";
+import { identityScopes } from "#authn/model/scopes.ts";
 import { logoutUrlOf, type KnownClients, type WebClient } from "./clients.ts";
 import type { Factors } from "./factors.ts";
 import { signInPolicy } from "./sign-in-policy.ts";

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from "node:http";
 import type { UnknownObject } from "oidc-provider";
 import { isLoopbackAddress } from "#http/addresses.ts";
-import { OAuthError } from "#authn/oauth-error.ts";
-import { isInternalAudience } from "#authn/resource-indicator.ts";
-import { agentScopes } from "#authn/scopes.ts";
+import { OAuthError } from "#authn/model/oauth-error.ts";
+import { isInternalAudience } from "#authn/model/resource-indicator.ts";
+import { agentScopes } from "#authn/model/scopes.ts";
 import type { Factors } from "./factors.ts";
 import type { IssueToken } from "./grant-tokens.ts";
 import { valueOf, valuesOf, type GrantContext } from "./grant-context.ts";

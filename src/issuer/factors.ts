@@ -1,6 +1,6 @@
 import { Secret, TOTP } from "otpauth";
 import { statement, type Database } from "#store/database.ts";
-import { isPassword } from "#authn/password.ts";
+import { isPassword } from "#authn/sealing/password.ts";
 import type { Person, SignIns } from "./sign-ins.ts";
 
 /** What a sign-in page needs to know of an attempt. */

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type Provider from "oidc-provider";
 import type { UnknownObject } from "oidc-provider";
-import { OAuthError } from "#authn/oauth-error.ts";
+import { OAuthError } from "#authn/model/oauth-error.ts";
 import type { TokenClaims } from "./token-claims.ts";
 
 /** A token for a person, through a client. */

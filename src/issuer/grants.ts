@@ -1,6 +1,6 @@
 import type Provider from "oidc-provider";
 import type { errors as ProviderErrors } from "oidc-provider";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import {
   ACCESS_TOKEN_TYPE,
   delegate,
@@ -9,8 +9,8 @@ import {
   parseExchange,
   parseSubjectToken,
   passOn,
-} from "#authn/delegated-token.ts";
-import { OAuthError } from "#authn/oauth-error.ts";
+} from "#authn/exchange/delegated-token.ts";
+import { OAuthError } from "#authn/model/oauth-error.ts";
 import { DEMO_GRANT, type KnownClients } from "./clients.ts";
 import { createDemoGrant, demoGrantParameters } from "./demo-grant.ts";
 import type { Factors } from "./factors.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import * as openid from "openid-client";
-import { EXCHANGE_GRANT } from "#authn/delegated-token.ts";
-import { deriveClientSecret } from "#authn/client-secret.ts";
+import { EXCHANGE_GRANT } from "#authn/exchange/delegated-token.ts";
+import { deriveClientSecret } from "#authn/sealing/client-secret.ts";
 import { demoPassword } from "#demo/sign-ins.ts";
 import { testDatabase } from "#testing/database.ts";
 import { formBrowser } from "#testing/form-browser.ts";

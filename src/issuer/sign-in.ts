@@ -3,7 +3,7 @@ import type Provider from "oidc-provider";
 import type { Interaction, InteractionResults } from "oidc-provider";
 import { Problem } from "#contract/problem.ts";
 import type { Log } from "#telemetry/log.ts";
-import type { Sealer } from "#authn/seal.ts";
+import type { Sealer } from "#authn/sealing/seal.ts";
 import type { Checked, Factors } from "./factors.ts";
 import { codePage, messagePage, passwordPage, sendPage } from "./page.ts";
 import { asksStrong } from "./sign-in-policy.ts";

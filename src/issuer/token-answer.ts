@@ -1,5 +1,5 @@
 import type { KoaContextWithOIDC } from "oidc-provider";
-import { identityScopes } from "#authn/scopes.ts";
+import { identityScopes } from "#authn/model/scopes.ts";
 
 const isIdentityScope = (scope: string): boolean => (identityScopes as readonly string[]).includes(scope);
 

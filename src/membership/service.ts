@@ -1,6 +1,6 @@
-import { bodyShareOf, type Caller } from "#authn/caller.ts";
-import { createMetricsReader } from "#authn/metrics-reader.ts";
-import type { ServiceParts } from "#authn/service-parts.ts";
+import { bodyShareOf, type Caller } from "#authn/model/caller.ts";
+import { createMetricsReader } from "#authn/callers/metrics-reader.ts";
+import type { ServiceParts } from "#authn/callers/service-parts.ts";
 import type { SettingsOf } from "#contract/setting.ts";
 import type { LiveBus } from "#events/streams/live-bus.ts";
 import { withOwnPages } from "#http/ops-endpoints.ts";
@@ -10,7 +10,7 @@ import type { Service } from "#http/service.ts";
 import type { PdpClient } from "#pdp-client/pdp-client.ts";
 import { noTracing } from "#telemetry/tracing.ts";
 import type { membershipSettings } from "./config.ts";
-import { createSealedCursors } from "#authn/sealed-cursors.ts";
+import { createSealedCursors } from "#authn/sealing/sealed-cursors.ts";
 import { serveCredentials } from "./credentials/serve-credentials.ts";
 import { serveBudgets } from "./budgets/serve-budgets.ts";
 import { serveDataScopeRules } from "./data-scope/serve-data-scope-rules.ts";

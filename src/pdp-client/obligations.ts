@@ -5,7 +5,7 @@ import type { ColumnMask } from "#contract/data-scope.ts";
 import { obligationKinds, type EnforcedAt, type EnforcementPoint, type Meetable, type ObligationRow } from "#contract/obligations.ts";
 import { Problem } from "#contract/problem.ts";
 import type { StepUp } from "#contract/step-up.ts";
-import { hasSignIn, strongSignIn, type Caller, type SignInDemand } from "#authn/caller.ts";
+import { hasSignIn, strongSignIn, type Caller, type SignInDemand } from "#authn/model/caller.ts";
 
 /** What the decision point said to one question. */
 export interface Decision {

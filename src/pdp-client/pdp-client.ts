@@ -1,4 +1,4 @@
-import { agentsAmong } from "#authn/actor-kind.ts";
+import { agentsAmong } from "#authn/model/actor-kind.ts";
 import { Problem } from "#contract/problem.ts";
 import { evaluate, evaluateMany, type EvaluationReply } from "#contract/authzen.ts";
 import type { ReplyOf, SentBody } from "#contract/endpoint.ts";
@@ -6,8 +6,8 @@ import type { Meetable } from "#contract/obligations.ts";
 import { replayTools } from "#contract/replay-tools.ts";
 import { whatIf } from "#contract/what-if.ts";
 import { ask, type Peer } from "#contract/ask.ts";
-import type { Caller } from "#authn/caller.ts";
-import type { ServiceIdentity } from "#authn/service-identity.ts";
+import type { Caller } from "#authn/model/caller.ts";
+import type { ServiceIdentity } from "#authn/keys/service-identity.ts";
 import { boundDecisionPoint } from "./bounded-decision-point.ts";
 import type { InternalContext } from "./internal-context.ts";
 import { whyRefused, type Decision, type RefusalParts } from "./obligations.ts";

@@ -1,11 +1,11 @@
 import { withOwnPages } from "#http/ops-endpoints.ts";
 import { createRouter, type Router } from "#http/serve.ts";
 import type { Service } from "#http/service.ts";
-import type { ServiceParts } from "#authn/service-parts.ts";
-import { bodyShareOf, type Caller } from "#authn/caller.ts";
-import { createMetricsReader } from "#authn/metrics-reader.ts";
-import { createSealer } from "#authn/seal.ts";
-import { createSealedCursors } from "#authn/sealed-cursors.ts";
+import type { ServiceParts } from "#authn/callers/service-parts.ts";
+import { bodyShareOf, type Caller } from "#authn/model/caller.ts";
+import { createMetricsReader } from "#authn/callers/metrics-reader.ts";
+import { createSealer } from "#authn/sealing/seal.ts";
+import { createSealedCursors } from "#authn/sealing/sealed-cursors.ts";
 import { serveBudgetStates } from "./budgets/serve-budgets.ts";
 import { createCedar } from "./decision/cedar.ts";
 import type { DecisionPoint } from "./engine/decision-point.ts";

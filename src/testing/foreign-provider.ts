@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import type { TestContext } from "node:test";
 import { exportJWK, generateKeyPair, jwtVerify } from "jose";
 import type Provider from "oidc-provider";
-import { EXCHANGE_GRANT, exchangeParameters } from "#authn/delegated-token.ts";
+import { EXCHANGE_GRANT, exchangeParameters } from "#authn/exchange/delegated-token.ts";
 import { loadProviderLibrary } from "#issuer/provider-library.ts";
 import { cleanUp } from "./clean-up.ts";
 

@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import type { OidcClient } from "#authn/oidc-client.ts";
+import type { OidcClient } from "#authn/provider/oidc-client.ts";
 import type { Peer } from "#contract/ask.ts";
 import type { ServiceName } from "#contract/endpoint.ts";
 import type { Obligation } from "#contract/authzen.ts";

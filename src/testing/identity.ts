@@ -2,14 +2,14 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { createLocalJWKSet, exportJWK, generateKeyPair, SignJWT, type CryptoKey, type JWK } from "jose";
 import type { ServiceName } from "#contract/endpoint.ts";
 import { createMetrics, type Metrics } from "#telemetry/metrics.ts";
-import type { LivingDelegations } from "#authn/agent-rule.ts";
-import { createAuthenticate, type Authenticate } from "#authn/authenticate.ts";
-import { defaultAssuranceMap, type Assurance } from "#authn/assurance.ts";
-import { createBearerVerifier } from "#authn/bearer.ts";
-import type { ServiceIdentity, VerifyBearer } from "#authn/service-identity.ts";
-import type { ServiceKeyRow, ServiceKeyStore } from "#authn/service-key-store.ts";
-import { createServiceKeys, type ServiceKeys } from "#authn/service-keys.ts";
-import type { InstanceSecrets } from "#authn/seal.ts";
+import type { LivingDelegations } from "#authn/model/agent-rule.ts";
+import { createAuthenticate, type Authenticate } from "#authn/callers/authenticate.ts";
+import { defaultAssuranceMap, type Assurance } from "#authn/model/assurance.ts";
+import { createBearerVerifier } from "#authn/callers/bearer.ts";
+import type { ServiceIdentity, VerifyBearer } from "#authn/keys/service-identity.ts";
+import type { ServiceKeyRow, ServiceKeyStore } from "#authn/keys/service-key-store.ts";
+import { createServiceKeys, type ServiceKeys } from "#authn/keys/service-keys.ts";
+import type { InstanceSecrets } from "#authn/sealing/seal.ts";
 
 /** Audience of each service as in the all-in-one instance. */
 export const testAudiences = {

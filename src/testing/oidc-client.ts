@@ -1,6 +1,6 @@
-import { defaultAssuranceMap } from "#authn/assurance.ts";
-import { createOidcClient, type OidcClientParts } from "#authn/oidc.ts";
-import type { OidcClient } from "#authn/oidc-client.ts";
+import { defaultAssuranceMap } from "#authn/model/assurance.ts";
+import { createOidcClient, type OidcClientParts } from "#authn/provider/oidc.ts";
+import type { OidcClient } from "#authn/provider/oidc-client.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import type { TestIssuer } from "./issuer.ts";
 

@@ -1,6 +1,6 @@
 import type { TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
-import type { Assurance } from "#authn/assurance.ts";
+import type { Assurance } from "#authn/model/assurance.ts";
 import { readSettings, type SettingsOf } from "#contract/setting.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
 import type { Change } from "#events/changes/change.ts";

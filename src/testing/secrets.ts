@@ -6,7 +6,7 @@ import type { TestContext } from "node:test";
 import { getDecision, type DecisionRecord } from "#contract/decisions.ts";
 import { Problem } from "#contract/problem.ts";
 import { readSettings } from "#contract/setting.ts";
-import { bodyShareOf, type Caller } from "#authn/caller.ts";
+import { bodyShareOf, type Caller } from "#authn/model/caller.ts";
 import { createLiveBus } from "#events/streams/live-bus.ts";
 import type { Recorder } from "#events/audit/entry.ts";
 import { createRecorder } from "#events/audit/recorder.ts";

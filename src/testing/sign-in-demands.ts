@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Obligation } from "#contract/authzen.ts";
-import type { Assurance } from "#authn/assurance.ts";
+import type { Assurance } from "#authn/model/assurance.ts";
 
 export interface DemandedSignIn {
   readonly acr: Assurance;

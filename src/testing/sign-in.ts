@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { Secret, TOTP } from "otpauth";
-import type { BeginSignIn, FinishSignIn, OidcClient, SignedIn, SignInChecks } from "#authn/oidc-client.ts";
+import type { BeginSignIn, FinishSignIn, OidcClient, SignedIn, SignInChecks } from "#authn/provider/oidc-client.ts";
 import { demoPassword, demoTotpSecret } from "#demo/sign-ins.ts";
 import { formBrowser, type FormBrowser, type Visited } from "./form-browser.ts";
 import type { TestIssuer } from "./issuer.ts";

@@ -9,7 +9,7 @@ import { createSessionKeys } from "#gateway/sessions/session-keys.ts";
 import type { SessionRecord } from "#gateway/sessions/session-store.ts";
 import { createPostgres } from "#store/postgres.ts";
 import { silentLog } from "#telemetry/log.ts";
-import { parseSecret } from "#authn/instance-secret.ts";
+import { parseSecret } from "#authn/sealing/instance-secret.ts";
 import { routePatterns } from "./route-table.ts";
 
 /** What a reference program is told by its environment. */

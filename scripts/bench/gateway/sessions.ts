@@ -1,6 +1,6 @@
 import { createSessionKeys } from "#gateway/sessions/session-keys.ts";
 import { createDatabaseSessionStore } from "#gateway/sessions/database-session-store.ts";
-import type { InstanceSecrets } from "#authn/seal.ts";
+import type { InstanceSecrets } from "#authn/sealing/seal.ts";
 import { createPostgres } from "#store/postgres.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { makeSession } from "#testing/session.ts";

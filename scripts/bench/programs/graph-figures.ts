@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import pg from "pg";
-import { bodyShareOf } from "#authn/caller.ts";
+import { bodyShareOf } from "#authn/model/caller.ts";
 import type { FactAsk } from "#contract/facts.ts";
 import { stepUp } from "#contract/membership.ts";
 import { listenService } from "#http/listen.ts";

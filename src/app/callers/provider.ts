@@ -1,7 +1,7 @@
-import { webClientOf } from "#authn/client-secret.ts";
-import { openIssuerFetch } from "#authn/issuer-fetch.ts";
-import { remoteIssuer } from "#authn/issuer-keys.ts";
-import type { InstanceSecrets } from "#authn/seal.ts";
+import { webClientOf } from "#authn/sealing/client-secret.ts";
+import { openIssuerFetch } from "#authn/provider/issuer-fetch.ts";
+import { remoteIssuer } from "#authn/provider/issuer-keys.ts";
+import type { InstanceSecrets } from "#authn/sealing/seal.ts";
 import type { ServiceTls } from "#http/tls-files.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { StartPlan } from "#app/start/start-plan.ts";

@@ -1,4 +1,4 @@
-import type { SettlePerson } from "#authn/oidc-sign-in.ts";
+import type { SettlePerson } from "#authn/provider/oidc-sign-in.ts";
 import { ask } from "#contract/ask.ts";
 import { settleSignIn } from "#contract/sign-ins.ts";
 import type { Opening } from "./opening.ts";

@@ -1,7 +1,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { readTls } from "#http/tls-files.ts";
-import { openIssuerFetch } from "#authn/issuer-fetch.ts";
+import { openIssuerFetch } from "#authn/provider/issuer-fetch.ts";
 import type { DataFolderLocked } from "#store/data-folder-lock.ts";
 import { folderIssue } from "#store/make-folder.ts";
 import { openRedis, RedisError } from "#store/redis.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { hasServiceKeys, openServiceKeys, resealServiceKeys } from "#authn/service-key-store.ts";
-import { foreignSecret, readInstanceSecrets } from "#authn/instance-secret.ts";
+import { hasServiceKeys, openServiceKeys, resealServiceKeys } from "#authn/keys/service-key-store.ts";
+import { foreignSecret, readInstanceSecrets } from "#authn/sealing/instance-secret.ts";
 import { createIntegrator } from "#events/audit/integrator.ts";
 import { foreignAuditKey, keyEncryptionKey } from "#events/audit/key-encryption-key.ts";
 import { createRecorder } from "#events/audit/recorder.ts";

@@ -1,5 +1,5 @@
-import type { SealedCursors } from "#authn/sealed-cursors.ts";
-import { strongSignIn } from "#authn/caller.ts";
+import type { SealedCursors } from "#authn/sealing/sealed-cursors.ts";
+import { strongSignIn } from "#authn/model/caller.ts";
 import { configKinds, configObjectKinds, type ConfigObjectKind, type ConfigWritten } from "#contract/configs.ts";
 import { Problem } from "#contract/problem.ts";
 import type { PdpClient } from "#pdp-client/pdp-client.ts";

@@ -1,5 +1,5 @@
 import { listSecretUses } from "#contract/tools.ts";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import type { PdpClient } from "#pdp-client/pdp-client.ts";
 import type { Router } from "#http/serve.ts";
 import type { ConfigStore } from "./config-store.ts";

@@ -1,7 +1,7 @@
 import { basename, posix } from "node:path";
 import { configObjectKinds, exportConfig, importConfig, MAX_ARCHIVE_BYTES, type ConfigObjectKind } from "#contract/configs.ts";
 import { MAX_ISSUES, Problem, type Issue } from "#contract/problem.ts";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import { namesTag, tagsOf } from "#http/entity-tags.ts";
 import { createYielding } from "#http/yielding.ts";
 import { readBytes } from "#http/read-bytes.ts";

@@ -1,8 +1,8 @@
 import { configKinds, configObjectKinds, MAX_CONFIG_BYTES, reloadConfig, testSystem, type ConfigObjectKind } from "#contract/configs.ts";
 import type { BodyOf, QueryOf, ReplyOf } from "#contract/endpoint.ts";
 import { Problem } from "#contract/problem.ts";
-import type { Caller } from "#authn/caller.ts";
-import { pageOf } from "#authn/sealed-cursors.ts";
+import type { Caller } from "#authn/model/caller.ts";
+import { pageOf } from "#authn/sealing/sealed-cursors.ts";
 import { tagsOf } from "#http/entity-tags.ts";
 import { readBytes } from "#http/read-bytes.ts";
 import { answer, type Router } from "#http/serve.ts";

@@ -7,7 +7,7 @@ import {
   type DefinitionRow,
 } from "#contract/definitions.ts";
 import { Problem } from "#contract/problem.ts";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import type { PdpClient } from "#pdp-client/pdp-client.ts";
 import type { Change } from "#events/changes/change.ts";
 import type { Router } from "#http/serve.ts";

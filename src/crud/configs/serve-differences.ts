@@ -1,6 +1,6 @@
 import { configKinds, configObjectKinds, MAX_DIFFERENCES, type ConfigObjectKind } from "#contract/configs.ts";
 import { Problem } from "#contract/problem.ts";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import type { Router } from "#http/serve.ts";
 import { documentChanges, type DocumentChange } from "./document-changes.ts";
 import { nameIn } from "./config-kind.ts";

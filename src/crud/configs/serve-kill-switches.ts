@@ -1,6 +1,6 @@
 import { deleteKillSwitch, killScope, listKillSwitches, putKillSwitch, readKillSwitch } from "#contract/kill-switches.ts";
 import { Problem } from "#contract/problem.ts";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import type { PdpClient } from "#pdp-client/pdp-client.ts";
 import type { Router } from "#http/serve.ts";
 import type { KillSwitches } from "#crud/tools/kill-switches.ts";

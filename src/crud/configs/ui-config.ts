@@ -2,7 +2,7 @@ import { ask } from "#contract/ask.ts";
 import { askFacts } from "#contract/facts.ts";
 import { Problem } from "#contract/problem.ts";
 import { uiConfig } from "#contract/tools.ts";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import type { Router } from "#http/serve.ts";
 import type { UiDocument } from "#crud/documents/ui-document.ts";
 import { asService, type MembershipParts } from "#crud/model/ask-membership.ts";

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import { Problem } from "#contract/problem.ts";
 import { shapeOutput } from "#crud/mcp/call/steps/filter-output.ts";
 import { UpstreamError } from "#crud/model/upstream-error.ts";

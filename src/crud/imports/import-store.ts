@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import type { ImportedOperation } from "#contract/imports.ts";
-import { pageOf } from "#authn/sealed-cursors.ts";
+import { pageOf } from "#authn/sealing/sealed-cursors.ts";
 import { statement, type Database } from "#store/database.ts";
 import type { Looked } from "./import-document.ts";
 

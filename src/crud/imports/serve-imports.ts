@@ -3,7 +3,7 @@ import { Problem } from "#contract/problem.ts";
 import { createWorkThread, type WorkEnd } from "#parsing/work-thread.ts";
 import { readBytes } from "#http/read-bytes.ts";
 import { answer, type Router } from "#http/serve.ts";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import type { Database } from "#store/database.ts";
 import type { ConfigWrite } from "#crud/configs/plan-write.ts";
 import type { ConfigPublisher } from "#crud/configs/publish-config.ts";

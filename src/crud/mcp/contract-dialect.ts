@@ -4,7 +4,7 @@ import { rpcCodes, type RpcResponse } from "#contract/json-rpc.ts";
 import { Problem } from "#contract/problem.ts";
 import { MASKED_META } from "#contract/masked-places.ts";
 import { listTools, listViewTools, toolRpc, viewToolRpc, type ToolDescriptor } from "#contract/tools.ts";
-import { requireScope, type Caller } from "#authn/caller.ts";
+import { requireScope, type Caller } from "#authn/model/caller.ts";
 import { asProblem } from "#http/problem-body.ts";
 import { readBytes } from "#http/read-bytes.ts";
 import type { Router } from "#http/serve.ts";

@@ -2,7 +2,7 @@ import type { ToolExplanation } from "#contract/tools.ts";
 import { usdFromMicro } from "#contract/ids.ts";
 import type { KillSwitch } from "#contract/kill-switches.ts";
 import { Problem } from "#contract/problem.ts";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import { asProblem } from "#http/problem-body.ts";
 import { toolRules } from "#crud/systems/tool-rules.ts";
 import { secretStandings, type SecretStanding } from "#crud/model/secret-standing.ts";

@@ -1,4 +1,4 @@
-import { requireScope } from "#authn/caller.ts";
+import { requireScope } from "#authn/model/caller.ts";
 import { builtInTools } from "#pdp-client/pairs.ts";
 import { requireView } from "./call/steps/resolve-tool.ts";
 import type { CatalogueKeeper } from "./catalogue-store.ts";

@@ -1,9 +1,9 @@
 import { ask } from "#contract/ask.ts";
 import { asService, type MembershipParts } from "#crud/model/ask-membership.ts";
 import { capabilities } from "#contract/membership.ts";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import type { CallParts } from "#crud/tools/tool-call.ts";
-import type { Hop } from "#authn/agent-rule.ts";
+import type { Hop } from "#authn/model/agent-rule.ts";
 import { membershipError, parseHops } from "./call/steps/check-delegation.ts";
 
 export interface Reach {

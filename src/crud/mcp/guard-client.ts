@@ -1,5 +1,5 @@
 import { Problem } from "#contract/problem.ts";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 
 /**
  * Who uses the tool protocol is an agent, a service of Sallyport, or a client of the first party; a token that some other

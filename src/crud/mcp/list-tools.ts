@@ -1,5 +1,5 @@
 import { Problem } from "#contract/problem.ts";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import type { EvaluationQuery } from "#pdp-client/pdp-client.ts";
 import { builtInTools } from "#pdp-client/pairs.ts";
 import type { Decision } from "#pdp-client/obligations.ts";
@@ -9,7 +9,7 @@ import { principalOf, type CallParts } from "#crud/tools/tool-call.ts";
 import { isInView } from "./call/steps/resolve-tool.ts";
 import type { Snapshot } from "#crud/tools/catalogue.ts";
 import { gatherReach } from "./gather-reach.ts";
-import { pageOf, type SealedCursors } from "#authn/sealed-cursors.ts";
+import { pageOf, type SealedCursors } from "#authn/sealing/sealed-cursors.ts";
 import type { Tool } from "#crud/tools/tool.ts";
 import type { View } from "#crud/tools/views.ts";
 

@@ -3,7 +3,7 @@ import { asService, type MembershipParts } from "#crud/model/ask-membership.ts";
 import { askFacts, type Facts } from "#contract/facts.ts";
 import type { KillSwitch } from "#contract/kill-switches.ts";
 import type { MissingStep } from "#contract/tools.ts";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import { secretOf, type SecretStanding } from "#crud/model/secret-standing.ts";
 import { membershipError } from "./call/steps/check-delegation.ts";
 import { allowNetwork } from "#crud/upstream/network-rules.ts";

@@ -1,6 +1,6 @@
 import { Problem } from "#contract/problem.ts";
 import { asProblem } from "#http/problem-body.ts";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Dialect } from "#crud/tools/tool-call.ts";

@@ -2,7 +2,7 @@ import { usdFromMicro } from "#contract/ids.ts";
 import { isObject } from "#contract/is-object.ts";
 import { Problem } from "#contract/problem.ts";
 import { execute, type ExecuteAsk } from "#contract/tools.ts";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import { asProblem } from "#http/problem-body.ts";
 import type { Router } from "#http/serve.ts";
 import { FailedCall } from "#crud/model/upstream-error.ts";

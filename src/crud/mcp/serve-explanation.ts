@@ -1,5 +1,5 @@
 import { explainTool } from "#contract/tools.ts";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import type { Router } from "#http/serve.ts";
 import { requireView } from "./call/steps/resolve-tool.ts";
 import type { CatalogueKeeper } from "./catalogue-store.ts";

@@ -1,4 +1,4 @@
-import { pageOf } from "#authn/sealed-cursors.ts";
+import { pageOf } from "#authn/sealing/sealed-cursors.ts";
 import { isObject } from "#contract/is-object.ts";
 import { principalOf } from "#crud/tools/tool-call.ts";
 import { findTool, type Snapshot } from "#crud/tools/catalogue.ts";

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { requireScope, type Caller } from "#authn/caller.ts";
+import { requireScope, type Caller } from "#authn/model/caller.ts";
 import { callTool } from "./call/call-tool.ts";
 import { parseIdempotencyKey } from "./call/steps/idempotency.ts";
 import type { CallParts, Dialect, ToolCall, ToolReply } from "#crud/tools/tool-call.ts";
@@ -8,7 +8,7 @@ import { createCallLimits } from "./call-limits.ts";
 import type { CatalogueKeeper } from "./catalogue-store.ts";
 import type { Snapshot } from "#crud/tools/catalogue.ts";
 import { guardClient } from "./guard-client.ts";
-import type { SealedCursors } from "#authn/sealed-cursors.ts";
+import type { SealedCursors } from "#authn/sealing/sealed-cursors.ts";
 import { listPermitted, type ListAsk, type ListedTools, type ListParts } from "./list-tools.ts";
 import { listRouters, resolveRouted } from "./tool-router.ts";
 import { watchList, type Watch } from "./protocol-log.ts";

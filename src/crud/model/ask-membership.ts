@@ -1,6 +1,6 @@
 import type { Peer } from "#contract/ask.ts";
-import type { Caller } from "#authn/caller.ts";
-import type { ServiceIdentity, OnBehalfOf } from "#authn/service-identity.ts";
+import type { Caller } from "#authn/model/caller.ts";
+import type { ServiceIdentity, OnBehalfOf } from "#authn/keys/service-identity.ts";
 
 /** What it takes to ask membership something. */
 export interface MembershipParts {

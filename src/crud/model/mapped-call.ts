@@ -1,4 +1,4 @@
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import type { EvaluationQuery } from "#pdp-client/pdp-client.ts";
 
 /** A mapping of a call to questions for the decision point. */

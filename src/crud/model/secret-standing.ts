@@ -2,8 +2,8 @@ import { ask, type Peer } from "#contract/ask.ts";
 import { Problem } from "#contract/problem.ts";
 import { PLATFORM } from "#contract/secret-schemes.ts";
 import { listSecretKeys } from "#contract/secret-listings.ts";
-import type { Caller } from "#authn/caller.ts";
-import type { ServiceIdentity } from "#authn/service-identity.ts";
+import type { Caller } from "#authn/model/caller.ts";
+import type { ServiceIdentity } from "#authn/keys/service-identity.ts";
 import type { PdpClient } from "#pdp-client/pdp-client.ts";
 
 export interface SecretStandingParts {

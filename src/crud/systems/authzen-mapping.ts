@@ -1,4 +1,4 @@
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import type { EvaluationQuery } from "#pdp-client/pdp-client.ts";
 import type { AskMapping } from "#crud/model/mapped-call.ts";
 import { requireKnownPair } from "./authz-mapping.ts";

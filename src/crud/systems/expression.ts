@@ -1,6 +1,6 @@
 import { compileCel, type CelInputs } from "#parsing/cel.ts";
 import { Problem } from "#contract/problem.ts";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 
 /** What an expression may name. `call` before the upstream was asked, `response` after; `mapping` the words of AuthZEN's profile for MCP. */
 export type Names = "call" | "response" | "mapping";

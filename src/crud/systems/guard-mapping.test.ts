@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Problem } from "#contract/problem.ts";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import type { AskMapping } from "#crud/model/mapped-call.ts";
 import { compileAuthz } from "./authz-mapping.ts";
 import { compileAuthzenMapping } from "./authzen-mapping.ts";

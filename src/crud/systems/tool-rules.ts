@@ -3,7 +3,7 @@ import type { MaskKind } from "#contract/data-scope.ts";
 import { microFromUsd, usdFromMicro } from "#contract/ids.ts";
 import { isObject } from "#contract/is-object.ts";
 import { parsePointer, pointerText, type Pointer } from "#contract/json-pointer.ts";
-import type { SignInDemand } from "#authn/caller.ts";
+import type { SignInDemand } from "#authn/model/caller.ts";
 import { prepareSchema, type SchemaCheck } from "#parsing/foreign-schema.ts";
 import { sha256Of } from "#crud/model/digest.ts";
 import type { AskMapping } from "#crud/model/mapped-call.ts";

@@ -2,7 +2,7 @@ import { ask } from "#contract/ask.ts";
 import { keepsRow, mergeMasks, parseRowFilter, type MaskKind, type RowFilter } from "#contract/data-scope.ts";
 import { dataScope } from "#contract/membership.ts";
 import { Problem } from "#contract/problem.ts";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import type { ScopeObligation } from "#pdp-client/obligations.ts";
 import { withinTenant, type MembershipParts } from "#crud/model/ask-membership.ts";
 import { valueAt } from "#crud/model/value-at.ts";

@@ -1,9 +1,9 @@
 import type { Peer } from "#contract/ask.ts";
 import type { MaskedPlace } from "#contract/masked-places.ts";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import type { MembershipParts } from "#crud/model/ask-membership.ts";
-import type { SealedCursors } from "#authn/sealed-cursors.ts";
-import type { Sealer } from "#authn/seal.ts";
+import type { SealedCursors } from "#authn/sealing/sealed-cursors.ts";
+import type { Sealer } from "#authn/sealing/seal.ts";
 import type { PdpClient } from "#pdp-client/pdp-client.ts";
 import type { Recorder } from "#events/audit/entry.ts";
 import type { Database, TransactionSql } from "#store/database.ts";

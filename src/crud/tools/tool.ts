@@ -1,4 +1,4 @@
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import type { RowsOf, RulesOf } from "#crud/systems/tool-rules.ts";
 import type { Issue } from "#contract/problem.ts";
 import type { SchemaCaller } from "#parsing/schema-issues.ts";

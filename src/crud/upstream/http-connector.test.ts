@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { loadSystems } from "#crud/systems/load-systems.ts";
 import { compileHttp } from "#crud/connectors/compile-http.ts";

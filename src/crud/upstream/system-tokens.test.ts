@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { serverUpstream } from "#testing/http-upstream.ts";

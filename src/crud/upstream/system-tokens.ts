@@ -6,7 +6,7 @@ import {
   MAX_TOKEN_BYTES,
   readForeignToken,
   type ForeignToken,
-} from "#authn/client-credentials.ts";
+} from "#authn/exchange/client-credentials.ts";
 import { Problem } from "#contract/problem.ts";
 import { UpstreamError } from "#crud/model/upstream-error.ts";
 import type { Invocation } from "#crud/tools/tool.ts";

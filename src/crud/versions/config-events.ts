@@ -1,6 +1,6 @@
 import type { ConfigDiff } from "#contract/configs.ts";
-import { actorKindOf } from "#authn/actor-kind.ts";
-import type { Caller } from "#authn/caller.ts";
+import { actorKindOf } from "#authn/model/actor-kind.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
 import type { EventDraft } from "#events/model/event-draft.ts";
 import { etagOf, type StoredVersion } from "./version-store.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { RefreshOutcome } from "#authn/oidc-client.ts";
+import type { RefreshOutcome } from "#authn/provider/oidc-client.ts";
 import { Problem } from "#contract/problem.ts";
 import { attackWorld, rawGet, rawJson, send } from "#testing/attack-world.ts";
 import { absentProvider, sharedDatabase, type SignedInBrowser } from "#testing/gateway.ts";

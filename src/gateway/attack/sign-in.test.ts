@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import { identityOfProvider } from "#authn/claims.ts";
-import { defaultAssuranceMap } from "#authn/assurance.ts";
+import { identityOfProvider } from "#authn/model/claims.ts";
+import { defaultAssuranceMap } from "#authn/model/assurance.ts";
 import { answerTo, attackWorld, rawGet } from "#testing/attack-world.ts";
 import { testDatabase } from "#testing/database.ts";
 import { formBrowser, type FormBrowser } from "#testing/form-browser.ts";
 import { absentProvider, sharedDatabase } from "#testing/gateway.ts";
 import { testIssuer } from "#testing/issuer.ts";
 import { testOidcClient } from "#testing/oidc-client.ts";
-import type { SignedIn } from "#authn/oidc-client.ts";
+import type { SignedIn } from "#authn/provider/oidc-client.ts";
 
 const database = sharedDatabase();
 const SID = "sallyport_dev_sid_8080";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { test } from "node:test";
 import { exportSPKI, generateKeyPair, SignJWT, type CryptoKey } from "jose";
-import { createLogoutTokenCheck } from "#authn/logout-token.ts";
+import { createLogoutTokenCheck } from "#authn/provider/logout-token.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { answerTo, attackWorld, rawGet, rawPost } from "#testing/attack-world.ts";
 import { sharedDatabase } from "#testing/gateway.ts";

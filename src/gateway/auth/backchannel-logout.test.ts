@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { LogoutToken } from "#authn/logout-token.ts";
+import type { LogoutToken } from "#authn/provider/logout-token.ts";
 import { Problem } from "#contract/problem.ts";
 import { statement, type Database } from "#store/database.ts";
 import { sharedDatabase, testGateway } from "#testing/gateway.ts";

@@ -1,4 +1,4 @@
-import type { LogoutToken } from "#authn/logout-token.ts";
+import type { LogoutToken } from "#authn/provider/logout-token.ts";
 import { Problem } from "#contract/problem.ts";
 import type { BuiltInHandler } from "#gateway/steps/built-in.ts";
 import type { GatewayParts } from "#gateway/model/gateway-parts.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { satisfies, type Assurance } from "#authn/assurance.ts";
+import { satisfies, type Assurance } from "#authn/model/assurance.ts";
 import { asProblem, problemResponse } from "#http/problem-body.ts";
 import { Problem } from "#contract/problem.ts";
 import type { BuiltInHandler } from "#gateway/steps/built-in.ts";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { EncryptJWT, jwtDecrypt } from "jose";
 import { z } from "zod";
-import { deriveKey, type InstanceSecrets } from "#authn/seal.ts";
+import { deriveKey, type InstanceSecrets } from "#authn/sealing/seal.ts";
 
 /** What a sign-in under way must remember; the browser carries it, sealed. */
 const shape = z.object({

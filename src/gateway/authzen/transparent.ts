@@ -1,4 +1,4 @@
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import { isObject } from "#contract/is-object.ts";
 import { Problem } from "#contract/problem.ts";
 import type { SearchReply, searchPage } from "#contract/searches.ts";

@@ -5,7 +5,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import { createTokenExchange } from "#authn/exchange.ts";
+import { createTokenExchange } from "#authn/exchange/exchange.ts";
 import { hashSid } from "#gateway/sessions/session-id.ts";
 import { createSessionKeys } from "#gateway/sessions/session-keys.ts";
 import { metricTable, createMetrics, type MetricRow } from "#telemetry/metrics.ts";

@@ -1,4 +1,4 @@
-import { requireScope } from "#authn/caller.ts";
+import { requireScope } from "#authn/model/caller.ts";
 import { Problem } from "#contract/problem.ts";
 import { isOpenScraper } from "#http/ops-endpoints.ts";
 import type { BuiltInHandler } from "#gateway/steps/built-in.ts";

@@ -1,5 +1,5 @@
-import { requireScope } from "#authn/caller.ts";
-import { createSealedCursors, pageOf } from "#authn/sealed-cursors.ts";
+import { requireScope } from "#authn/model/caller.ts";
+import { createSealedCursors, pageOf } from "#authn/sealing/sealed-cursors.ts";
 import { dropOutbox, listOutbox, outboxActQuery, outboxQuery, retryOutbox } from "#contract/outbox.ts";
 import { refusalOfAct } from "#pdp-client/deployment-acts.ts";
 import type { Principal, PdpClient } from "#pdp-client/pdp-client.ts";

@@ -1,4 +1,4 @@
-import { requireAgentMay } from "#authn/agent-rule.ts";
+import { requireAgentMay } from "#authn/model/agent-rule.ts";
 import type { Endpoint } from "#contract/endpoint.ts";
 import { Problem } from "#contract/problem.ts";
 import { explainRequest, explainRoute, reloadRoutes } from "#contract/routes.ts";

@@ -1,4 +1,4 @@
-import { createSealedCursors, pageOf } from "#authn/sealed-cursors.ts";
+import { createSealedCursors, pageOf } from "#authn/sealing/sealed-cursors.ts";
 import { endSession, endSessionsOf, listSessions, sessionListQuery, sessionsOfQuery } from "#contract/session.ts";
 import { Problem } from "#contract/problem.ts";
 import { parseQuery } from "#gateway/auth/query.ts";

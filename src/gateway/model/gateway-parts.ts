@@ -1,8 +1,8 @@
 import type { JSONWebKeySet } from "jose";
-import type { ServiceIdentity, VerifyBearer } from "#authn/service-identity.ts";
-import type { LogoutToken } from "#authn/logout-token.ts";
-import type { OidcClient } from "#authn/oidc-client.ts";
-import type { ServiceParts } from "#authn/service-parts.ts";
+import type { ServiceIdentity, VerifyBearer } from "#authn/keys/service-identity.ts";
+import type { LogoutToken } from "#authn/provider/logout-token.ts";
+import type { OidcClient } from "#authn/provider/oidc-client.ts";
+import type { ServiceParts } from "#authn/callers/service-parts.ts";
 import type { Peer } from "#contract/ask.ts";
 import type { ServiceName } from "#contract/endpoint.ts";
 import type { Recorder } from "#events/audit/entry.ts";

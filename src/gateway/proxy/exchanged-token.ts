@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { decodeJwt, type JWTPayload } from "jose";
-import { readScopes } from "#authn/claims.ts";
-import type { ProviderTokens } from "#authn/oidc-client.ts";
-import { isInternalAudience } from "#authn/resource-indicator.ts";
+import { readScopes } from "#authn/model/claims.ts";
+import type { ProviderTokens } from "#authn/provider/oidc-client.ts";
+import { isInternalAudience } from "#authn/model/resource-indicator.ts";
 import { Problem } from "#contract/problem.ts";
 
 /** What a token for an upstream was asked to be. */

@@ -1,4 +1,4 @@
-import type { ServiceIdentity } from "#authn/service-identity.ts";
+import type { ServiceIdentity } from "#authn/keys/service-identity.ts";
 import type { Recognised } from "#gateway/steps/recognise.ts";
 import type { Route } from "#gateway/routes/route-table.ts";
 

@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache";
-import type { ProviderTokens } from "#authn/oidc-client.ts";
+import type { ProviderTokens } from "#authn/provider/oidc-client.ts";
 
 export interface TokenCacheParts {
   readonly now: () => Date;

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { countEnd } from "#authn/count-end.ts";
-import type { ProviderTokens } from "#authn/oidc-client.ts";
+import { countEnd } from "#authn/model/count-end.ts";
+import type { ProviderTokens } from "#authn/provider/oidc-client.ts";
 import { Problem } from "#contract/problem.ts";
 import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
 import type { Recognised } from "#gateway/steps/recognise.ts";

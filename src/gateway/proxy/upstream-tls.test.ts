@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
-import { defaultAssuranceMap } from "#authn/assurance.ts";
-import { openIssuerFetch } from "#authn/issuer-fetch.ts";
-import { remoteIssuer } from "#authn/issuer-keys.ts";
-import { createOidcClient } from "#authn/oidc.ts";
+import { defaultAssuranceMap } from "#authn/model/assurance.ts";
+import { openIssuerFetch } from "#authn/provider/issuer-fetch.ts";
+import { remoteIssuer } from "#authn/provider/issuer-keys.ts";
+import { createOidcClient } from "#authn/provider/oidc.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { testCertificates, tlsServer } from "#testing/certificates.ts";
 import { recordingPeer, sharedDatabase, testGateway, type TestGateway } from "#testing/gateway.ts";

@@ -1,4 +1,4 @@
-import type { OidcClient } from "#authn/oidc-client.ts";
+import type { OidcClient } from "#authn/provider/oidc-client.ts";
 import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
 import { statement } from "#store/database.ts";
 import type { SessionKeys } from "./session-keys.ts";

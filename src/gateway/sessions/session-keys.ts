@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { isIPv4, isIPv6 } from "node:net";
-import { createSealer, deriveKey, type InstanceSecrets } from "#authn/seal.ts";
+import { createSealer, deriveKey, type InstanceSecrets } from "#authn/sealing/seal.ts";
 import { firstWords } from "#http/addresses.ts";
 import type { SessionRecord } from "./session-store.ts";
 

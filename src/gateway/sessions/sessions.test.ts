@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { test } from "node:test";
-import type { ProviderTokens, RefreshOutcome, SignedIn } from "#authn/oidc-client.ts";
+import type { ProviderTokens, RefreshOutcome, SignedIn } from "#authn/provider/oidc-client.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Change } from "#events/changes/change.ts";
 import type { EventDraft } from "#events/model/event-draft.ts";

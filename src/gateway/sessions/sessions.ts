@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { OidcClient, SignedIn } from "#authn/oidc-client.ts";
+import type { OidcClient, SignedIn } from "#authn/provider/oidc-client.ts";
 import { Problem } from "#contract/problem.ts";
 import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
 import { clientName } from "./client-name.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import type { TestContext } from "node:test";
-import type { RefreshOutcome } from "#authn/oidc-client.ts";
+import type { RefreshOutcome } from "#authn/provider/oidc-client.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { forEachDatabase } from "#testing/database.ts";

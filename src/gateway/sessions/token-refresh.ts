@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { OidcClient, ProviderTokens } from "#authn/oidc-client.ts";
+import type { OidcClient, ProviderTokens } from "#authn/provider/oidc-client.ts";
 import { Problem } from "#contract/problem.ts";
 import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
 import type { SessionKeys, SessionTokens } from "./session-keys.ts";

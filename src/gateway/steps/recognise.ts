@@ -1,7 +1,7 @@
 import { LRUCache } from "lru-cache";
-import type { Caller } from "#authn/caller.ts";
-import { requireScope } from "#authn/caller.ts";
-import type { VerifyBearer } from "#authn/service-identity.ts";
+import type { Caller } from "#authn/model/caller.ts";
+import { requireScope } from "#authn/model/caller.ts";
+import type { VerifyBearer } from "#authn/keys/service-identity.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Principal } from "#pdp-client/pdp-client.ts";
 import { bearerChallenge } from "./challenge.ts";

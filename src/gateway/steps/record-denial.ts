@@ -1,4 +1,4 @@
-import { actorKindOf } from "#authn/actor-kind.ts";
+import { actorKindOf } from "#authn/model/actor-kind.ts";
 import type { EvaluationQuery, Principal } from "#pdp-client/pdp-client.ts";
 import type { Decision } from "#pdp-client/obligations.ts";
 import type { EntryActor, Recorder } from "#events/audit/entry.ts";

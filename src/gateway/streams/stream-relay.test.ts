@@ -8,7 +8,7 @@ import { test, type TestContext } from "node:test";
 import { cleanUp } from "#testing/clean-up.ts";
 import { until } from "#testing/until.ts";
 import { createSseParser, sseHeaders } from "#http/sse.ts";
-import type { RefreshOutcome } from "#authn/oidc-client.ts";
+import type { RefreshOutcome } from "#authn/provider/oidc-client.ts";
 import { absentProvider, decidingPeer, sharedDatabase, testGateway, type Seen, type TestGatewayOptions } from "#testing/gateway.ts";
 
 const database = sharedDatabase();

@@ -8,7 +8,7 @@ import {
 } from "#contract/budgets.ts";
 import { microFromUsd, usdText } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import type { z } from "zod";
 import type { EventDraft } from "#events/model/event-draft.ts";
 import { AMOUNT_ISSUE, microOf } from "#membership/model/amount.ts";

@@ -1,4 +1,4 @@
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import { nodeId } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Principal, EvaluationQuery } from "#pdp-client/pdp-client.ts";

@@ -1,5 +1,5 @@
 import type { SettingsOf } from "#contract/setting.ts";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import type { LiveBus } from "#events/streams/live-bus.ts";
 import type { Router } from "#http/serve.ts";
 import type { PdpClient } from "#pdp-client/pdp-client.ts";
@@ -8,7 +8,7 @@ import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Tracing } from "#telemetry/tracing.ts";
 import type { membershipSettings } from "#membership/config.ts";
-import type { SealedCursors } from "#authn/sealed-cursors.ts";
+import type { SealedCursors } from "#authn/sealing/sealed-cursors.ts";
 import type { Feed } from "#membership/graph/index/feed.ts";
 import type { GraphReader } from "#membership/graph/graph-reader.ts";
 import type { DataScopeOptions } from "#membership/graph/sql-data-scope.ts";

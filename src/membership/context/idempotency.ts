@@ -5,7 +5,7 @@ import { Problem } from "#contract/problem.ts";
 import { answer, type Answer } from "#http/serve.ts";
 import { statement, type Sql } from "#store/database.ts";
 import type { Written } from "#membership/graph/write.ts";
-import { keyHolderOf, type Caller } from "#authn/caller.ts";
+import { keyHolderOf, type Caller } from "#authn/model/caller.ts";
 
 /** A write that may be sent again without being done again. */
 export interface KeyedCall {

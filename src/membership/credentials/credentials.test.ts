@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { provesClient } from "#authn/registered-clients.ts";
+import { provesClient } from "#authn/exchange/registered-clients.ts";
 import { forEachDatabase, testDatabase } from "#testing/database.ts";
 import { graphModules, servedWorld, type ServedWorld } from "#testing/membership.ts";
 import { createFindClient } from "./credentials.ts";

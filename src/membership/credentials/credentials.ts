@@ -1,4 +1,4 @@
-import type { FindClient, RegisteredClient } from "#authn/registered-clients.ts";
+import type { FindClient, RegisteredClient } from "#authn/exchange/registered-clients.ts";
 import { statement, type Database } from "#store/database.ts";
 import { createSharedReads } from "#membership/graph/shared-reads.ts";
 

@@ -1,7 +1,7 @@
-import { pageOf } from "#authn/sealed-cursors.ts";
+import { pageOf } from "#authn/sealing/sealed-cursors.ts";
 import { randomBytes, randomUUID } from "node:crypto";
-import { secretDigest } from "#authn/client-secret.ts";
-import { agentScopes, serviceScopes } from "#authn/scopes.ts";
+import { secretDigest } from "#authn/sealing/client-secret.ts";
+import { agentScopes, serviceScopes } from "#authn/model/scopes.ts";
 import { createCredential, dropCredential, listCredentials, rotateCredential, type CredentialView } from "#contract/credentials.ts";
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";

@@ -1,7 +1,7 @@
 import type { Delegation } from "#contract/delegations.ts";
 import { microFromUsd, usdText } from "#contract/ids.ts";
-import { actorKindOf } from "#authn/actor-kind.ts";
-import type { Caller } from "#authn/caller.ts";
+import { actorKindOf } from "#authn/model/actor-kind.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import type { EntryActor, EntryDraft } from "#events/audit/entry.ts";
 import type { EventDraft } from "#events/model/event-draft.ts";
 import { unexpired } from "#membership/graph/sql-parts.ts";

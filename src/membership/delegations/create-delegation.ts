@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import type { DelegationDraft } from "#contract/delegations.ts";
 import { Problem } from "#contract/problem.ts";
 import { statement } from "#store/database.ts";

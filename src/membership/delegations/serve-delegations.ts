@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import type { Caller } from "#authn/caller.ts";
-import { pageOf } from "#authn/sealed-cursors.ts";
+import type { Caller } from "#authn/model/caller.ts";
+import { pageOf } from "#authn/sealing/sealed-cursors.ts";
 import {
   createDelegation as createEndpoint,
   delegationHistory,

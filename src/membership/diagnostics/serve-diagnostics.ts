@@ -1,4 +1,4 @@
-import { pageOf } from "#authn/sealed-cursors.ts";
+import { pageOf } from "#authn/sealing/sealed-cursors.ts";
 import {
   indexState,
   nodeLabelCounts,

@@ -1,4 +1,4 @@
-import { pageOf } from "#authn/sealed-cursors.ts";
+import { pageOf } from "#authn/sealing/sealed-cursors.ts";
 import { agentImpact, effectiveTools } from "#contract/governance.ts";
 import type { Facts } from "#contract/facts.ts";
 import { meetsAt } from "#pdp-client/obligations.ts";

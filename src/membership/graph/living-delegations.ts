@@ -1,4 +1,4 @@
-import type { LivingDelegations } from "#authn/agent-rule.ts";
+import type { LivingDelegations } from "#authn/model/agent-rule.ts";
 import { statement, type Database } from "#store/database.ts";
 import { live } from "./sql-parts.ts";
 

@@ -1,5 +1,5 @@
 import { Problem } from "#contract/problem.ts";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 
 declare const checked: unique symbol;
 

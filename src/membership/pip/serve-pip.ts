@@ -1,6 +1,6 @@
 import type { z } from "zod";
-import { tookPart } from "#authn/agent-rule.ts";
-import { requireScope, type Caller } from "#authn/caller.ts";
+import { tookPart } from "#authn/model/agent-rule.ts";
+import { requireScope, type Caller } from "#authn/model/caller.ts";
 import type { Endpoint, QueryOf, ReplyOf } from "#contract/endpoint.ts";
 import { askFacts, askFactsIf, listCandidates } from "#contract/facts.ts";
 import { capabilities, chainEligibility, dataScope, pipDelegations, stepUp } from "#contract/membership.ts";

@@ -1,4 +1,4 @@
-import { pageOf } from "#authn/sealed-cursors.ts";
+import { pageOf } from "#authn/sealing/sealed-cursors.ts";
 import type { ReplyOf } from "#contract/endpoint.ts";
 import { listRoleHolders } from "#contract/roles.ts";
 import { statement } from "#store/database.ts";

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { ReplyOf } from "#contract/endpoint.ts";
 import { createScimToken, deleteScimToken, listScimTokens } from "#contract/scim-tokens.ts";
 import { Problem } from "#contract/problem.ts";
-import { isSecret, secretDigest } from "#authn/client-secret.ts";
+import { isSecret, secretDigest } from "#authn/sealing/client-secret.ts";
 import { answer } from "#http/serve.ts";
 import { requireView } from "#membership/context/access.ts";
 import { statement, type Sql } from "#store/database.ts";

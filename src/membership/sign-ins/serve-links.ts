@@ -1,4 +1,4 @@
-import { pageOf } from "#authn/sealed-cursors.ts";
+import { pageOf } from "#authn/sealing/sealed-cursors.ts";
 import { addIdentityLink, dropIdentityLink, listIdentityLinks, type IdentityLinkView } from "#contract/sign-ins.ts";
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";

@@ -1,6 +1,6 @@
 import { settleSignIn } from "#contract/sign-ins.ts";
 import { Problem } from "#contract/problem.ts";
-import { unknownPerson, type LinkedPerson } from "#authn/claims.ts";
+import { unknownPerson, type LinkedPerson } from "#authn/model/claims.ts";
 import { lockNodes } from "#membership/graph/put-node.ts";
 import type { WriteBy } from "#membership/graph/write.ts";
 import type { MembershipContext } from "#membership/context/context.ts";

@@ -1,5 +1,5 @@
 import { statement } from "#store/database.ts";
-import type { LinkedPerson } from "#authn/claims.ts";
+import type { LinkedPerson } from "#authn/model/claims.ts";
 import { Problem } from "#contract/problem.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
 import { doneEntry } from "#membership/delegations/acts.ts";

@@ -1,5 +1,5 @@
 import { statement, type Sql } from "#store/database.ts";
-import type { LinkedPerson } from "#authn/claims.ts";
+import type { LinkedPerson } from "#authn/model/claims.ts";
 import { lockNodes } from "#membership/graph/put-node.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
 import type { SignInWays } from "#membership/graph/remaining-holders.ts";

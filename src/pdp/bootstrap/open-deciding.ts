@@ -1,8 +1,8 @@
 import { dirname, resolve } from "node:path";
 import type { Peer } from "#contract/ask.ts";
-import type { ServiceIdentity } from "#authn/service-identity.ts";
-import { createSealer, deriveKey } from "#authn/seal.ts";
-import type { ServiceParts } from "#authn/service-parts.ts";
+import type { ServiceIdentity } from "#authn/keys/service-identity.ts";
+import { createSealer, deriveKey } from "#authn/sealing/seal.ts";
+import type { ServiceParts } from "#authn/callers/service-parts.ts";
 import type { ResourceRef } from "#events/model/resource-ref.ts";
 import { createDisabled } from "#pdp/engine/authorization-disabled.ts";
 import type { Schema } from "#pdp/bundle/schema.ts";

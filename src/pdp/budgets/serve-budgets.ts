@@ -1,7 +1,7 @@
 import { ask as askPeer } from "#contract/ask.ts";
 import { budgetSnapshot, effectiveBudgets } from "#contract/budgets.ts";
 import { Problem } from "#contract/problem.ts";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import type { Router } from "#http/serve.ts";
 import type { RequirePair } from "#pdp/rights/require-pair.ts";
 import { asThisService, type PeerFactsParts } from "#pdp/facts/fact-source.ts";

@@ -1,6 +1,6 @@
-import type { Caller } from "#authn/caller.ts";
-import type { SealedCursors } from "#authn/sealed-cursors.ts";
-import type { ServiceParts } from "#authn/service-parts.ts";
+import type { Caller } from "#authn/model/caller.ts";
+import type { SealedCursors } from "#authn/sealing/sealed-cursors.ts";
+import type { ServiceParts } from "#authn/callers/service-parts.ts";
 import type { DecisionPoint } from "#pdp/engine/decision-point.ts";
 import type { Engines } from "#pdp/engine/engines.ts";
 import type { Viewers } from "#pdp/rights/viewer.ts";

@@ -1,4 +1,4 @@
-import type { ServiceParts } from "#authn/service-parts.ts";
+import type { ServiceParts } from "#authn/callers/service-parts.ts";
 import type { Ask } from "#pdp/model/ask.ts";
 import type { Question } from "#pdp/model/question.ts";
 import type { Recorded, StoredItem } from "#pdp/records/record.ts";

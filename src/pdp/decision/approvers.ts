@@ -1,6 +1,6 @@
 import type { FactAsk, Facts } from "#contract/facts.ts";
 import { isRoleId } from "#contract/ids.ts";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import type { FactSource } from "#pdp/facts/fact-source.ts";
 import type { CandidateSource } from "#pdp/facts/candidate-source.ts";
 import type { RequestRow } from "#pdp/records/request-store.ts";

@@ -1,6 +1,6 @@
 import type { Reason } from "#contract/authzen.ts";
 import type { Facts } from "#contract/facts.ts";
-import { hasSignIn, strongSignIn } from "#authn/caller.ts";
+import { hasSignIn, strongSignIn } from "#authn/model/caller.ts";
 import type { Ask, Inputs } from "#pdp/model/ask.ts";
 import { bareVerdict, type Verdict } from "#pdp/engine/decision-point.ts";
 import type { Informed } from "#pdp/facts/gather.ts";

@@ -3,8 +3,8 @@ import { decisionValues, getDecision, listDecisions, type DecisionRecord } from 
 import { isRoleId } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Router } from "#http/serve.ts";
-import { tookPart } from "#authn/agent-rule.ts";
-import type { Caller } from "#authn/caller.ts";
+import { tookPart } from "#authn/model/agent-rule.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import { createPresentFacts } from "#pdp/explain/present-facts.ts";
 import { coarseRecord, explain } from "#pdp/explain/explain.ts";
 import { createLookElsewhere } from "#pdp/explain/opened-elsewhere.ts";

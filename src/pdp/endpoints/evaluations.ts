@@ -2,7 +2,7 @@ import { evaluate, evaluateMany, type EvaluationReply } from "#contract/authzen.
 import { Problem, type Issue } from "#contract/problem.ts";
 import { answer, type Call, type Router } from "#http/serve.ts";
 import { createYielding } from "#http/yielding.ts";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import type { Ask } from "#pdp/model/ask.ts";
 import type { DecidedBatch, Verdict } from "#pdp/engine/decision-point.ts";
 import { isMetHere } from "#pdp/engine/obligations.ts";

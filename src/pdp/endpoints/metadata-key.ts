@@ -1,5 +1,5 @@
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, SignJWT, type CryptoKey, type JSONWebKeySet, type JWK } from "jose";
-import type { Sealer } from "#authn/seal.ts";
+import type { Sealer } from "#authn/sealing/seal.ts";
 import { statement, type Database } from "#store/database.ts";
 
 /** The decision point's own signature under its metadata. */

@@ -1,7 +1,7 @@
 import { metadata, metadataKeys } from "#contract/authzen.ts";
 import type { ReplyOf } from "#contract/endpoint.ts";
 import { answer, type Router } from "#http/serve.ts";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import type { Bundle } from "#pdp/bundle/bundle.ts";
 import type { MetadataKey } from "#pdp/endpoints/metadata-key.ts";
 

@@ -3,7 +3,7 @@ import { listPolicies, policySchema, readPolicy, testPolicies, validatePolicies 
 import { Problem, type Issue } from "#contract/problem.ts";
 import { issuesOf } from "#contract/shape-issues.ts";
 import { answer, type Router } from "#http/serve.ts";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import type { Bundle } from "#pdp/bundle/bundle.ts";
 import { BundleRefused } from "#pdp/bundle/bundle-refused.ts";
 import type { PolicyFiles } from "#pdp/bundle/policy-files.ts";

@@ -2,7 +2,7 @@ import { readReplay, replayDecision, startReplay, stopReplay } from "#contract/r
 import { replayTools } from "#contract/replay-tools.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Router } from "#http/serve.ts";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import { sideOf } from "#pdp/lifecycle/compare/difference-classes.ts";
 import { differences, outcomeOf } from "#pdp/lifecycle/compare/outcome.ts";
 import { decideAgain } from "#pdp/lifecycle/replay/decide-again.ts";

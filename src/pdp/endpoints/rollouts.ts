@@ -10,12 +10,12 @@ import {
 } from "#contract/rollouts.ts";
 import { tagsOf } from "#http/entity-tags.ts";
 import { answer, type Router } from "#http/serve.ts";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import { shownFiles } from "#pdp/bundle/policy-files.ts";
 import { epochTag } from "#pdp/lifecycle/rollout/pointer.ts";
 import { shownVersion } from "#pdp/lifecycle/rollout/version-store.ts";
 import type { Serving } from "#pdp/context/serving.ts";
-import { pageOf } from "#authn/sealed-cursors.ts";
+import { pageOf } from "#authn/sealing/sealed-cursors.ts";
 
 type RolloutEndpoints = Pick<Serving, "guard" | "rollouts" | "shadow" | "cursors">;
 

@@ -7,7 +7,7 @@ import * as rollouts from "#contract/rollouts.ts";
 import { whatIf } from "#contract/what-if.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Router } from "#http/serve.ts";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import type { z } from "zod";
 
 /** What AuthZEN's evaluations cannot tell of another decision point; of two paths that both fit, the first is taken. */

@@ -1,8 +1,8 @@
 import { whatIf } from "#contract/what-if.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Router } from "#http/serve.ts";
-import { isService } from "#authn/actor-kind.ts";
-import { requireScope, type Caller } from "#authn/caller.ts";
+import { isService } from "#authn/model/actor-kind.ts";
+import { requireScope, type Caller } from "#authn/model/caller.ts";
 import { rightsToAsk } from "#pdp/rights/rights-to-ask.ts";
 import { askWhatIf, type WhatIfParts } from "#pdp/lifecycle/what-if/what-if.ts";
 import { createAskRights, type AskRightsParts } from "#pdp/rights/ask-rights.ts";

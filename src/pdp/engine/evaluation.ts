@@ -1,5 +1,5 @@
 import type { Reason } from "#contract/authzen.ts";
-import { strongSignIn } from "#authn/caller.ts";
+import { strongSignIn } from "#authn/model/caller.ts";
 import type { Ask } from "#pdp/model/ask.ts";
 import type { Policy } from "#pdp/bundle/policies.ts";
 import type { Verdict } from "./decision-point.ts";

@@ -2,7 +2,7 @@ import { ask as askPeer, type Peer } from "#contract/ask.ts";
 import type { ReplyOf, SentBody } from "#contract/endpoint.ts";
 import { askFacts, askFactsIf, type FactAsk, type Facts } from "#contract/facts.ts";
 import { Problem } from "#contract/problem.ts";
-import type { ServiceIdentity } from "#authn/service-identity.ts";
+import type { ServiceIdentity } from "#authn/keys/service-identity.ts";
 import { inPieces } from "#pdp/model/in-pieces.ts";
 
 export interface Gathered {

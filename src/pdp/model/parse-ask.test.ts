@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { withDefaults } from "#pdp-client/item-defaults.ts";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import { createAskParser, isAsk, type Pep } from "./parse-ask.ts";
 
 const caller: Caller = {

@@ -6,7 +6,7 @@ import { microFromUsd } from "#contract/ids.ts";
 import { issueOfJson } from "#contract/json-members.ts";
 import { Problem, type Issue } from "#contract/problem.ts";
 import { issuesOf } from "#contract/shape-issues.ts";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import { guardContexts } from "#pdp-client/internal-context.ts";
 import { vouchesNothing, type Ask, type Properties, type Vouched } from "#pdp/model/ask.ts";
 

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { quoted } from "#contract/canonical-json.ts";
-import { actorKindOf } from "#authn/actor-kind.ts";
+import { actorKindOf } from "#authn/model/actor-kind.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
 import type { StoredCall, StoredItem } from "./record.ts";
 

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { test } from "node:test";
 import canonicalize from "canonicalize";
 import type { Facts } from "#contract/facts.ts";
-import type { Sealer } from "#authn/seal.ts";
+import type { Sealer } from "#authn/sealing/seal.ts";
 import type { Ask } from "#pdp/model/ask.ts";
 import type { Verdict } from "#pdp/engine/decision-point.ts";
 import { emptyContextOf, rowsInTurns, rowsOf, type CallRows, type RowParts } from "./call-rows.ts";

@@ -8,7 +8,7 @@ import { eventsOf, type DecisionEvents } from "./decision-events.ts";
 import { formatDecisionId } from "./decision-id.ts";
 import { noticesOf } from "./notices.ts";
 import type { Facts } from "#contract/facts.ts";
-import type { Sealer } from "#authn/seal.ts";
+import type { Sealer } from "#authn/sealing/seal.ts";
 import type { Properties } from "#pdp/model/ask.ts";
 import type { Verdict } from "#pdp/engine/decision-point.ts";
 import type { Yield } from "#http/yielding.ts";

@@ -4,7 +4,7 @@ import type { EvaluationReply } from "#contract/authzen.ts";
 import { statement, type Database } from "#store/database.ts";
 import { forEachDatabase } from "#testing/database.ts";
 import { pdpModules, pdpWorld } from "#testing/pdp.ts";
-import { createSealer, deriveKey, type InstanceSecrets } from "#authn/seal.ts";
+import { createSealer, deriveKey, type InstanceSecrets } from "#authn/sealing/seal.ts";
 import { createResourceRef } from "#events/model/resource-ref.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { createMetrics } from "#telemetry/metrics.ts";

@@ -1,4 +1,4 @@
-import type { ServiceParts } from "#authn/service-parts.ts";
+import type { ServiceParts } from "#authn/callers/service-parts.ts";
 import { facts as factsSchema, type Facts } from "#contract/facts.ts";
 import { Problem } from "#contract/problem.ts";
 import { startInterval } from "#http/interval.ts";

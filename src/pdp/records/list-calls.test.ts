@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { deriveKey, createSealer, type InstanceSecrets } from "#authn/seal.ts";
+import { deriveKey, createSealer, type InstanceSecrets } from "#authn/sealing/seal.ts";
 import type { Reason } from "#contract/authzen.ts";
 import type { Facts } from "#contract/facts.ts";
 import type { Ask } from "#pdp/model/ask.ts";

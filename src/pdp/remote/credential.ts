@@ -4,7 +4,7 @@ import {
   MAX_TOKEN_BYTES,
   readForeignToken,
   type ForeignToken,
-} from "#authn/client-credentials.ts";
+} from "#authn/exchange/client-credentials.ts";
 import { Problem, type Issue } from "#contract/problem.ts";
 import type { PdpConfig } from "#pdp/config.ts";
 import { ConfigurationRefused } from "#pdp/model/configuration-file.ts";

@@ -1,5 +1,5 @@
-import type { ServiceParts } from "#authn/service-parts.ts";
-import { pageOf } from "#authn/sealed-cursors.ts";
+import type { ServiceParts } from "#authn/callers/service-parts.ts";
+import { pageOf } from "#authn/sealing/sealed-cursors.ts";
 import { createHash } from "node:crypto";
 import { canonicalJson } from "#contract/canonical-json.ts";
 import type {
@@ -12,9 +12,9 @@ import type {
 import type { BodyOf, QueryOf } from "#contract/endpoint.ts";
 import type { Facts } from "#contract/facts.ts";
 import { Problem } from "#contract/problem.ts";
-import { actorKindOf, isService } from "#authn/actor-kind.ts";
-import { tookPart } from "#authn/agent-rule.ts";
-import { requireScope, type Caller } from "#authn/caller.ts";
+import { actorKindOf, isService } from "#authn/model/actor-kind.ts";
+import { tookPart } from "#authn/model/agent-rule.ts";
+import { requireScope, type Caller } from "#authn/model/caller.ts";
 import type { Changed } from "#events/changes/change.ts";
 import type { Serving } from "#pdp/context/serving.ts";
 import type { Recorded } from "#pdp/records/record.ts";

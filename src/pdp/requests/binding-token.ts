@@ -2,7 +2,7 @@ import { createSecretKey } from "node:crypto";
 import { jwtVerify, SignJWT } from "jose";
 import { z } from "zod";
 import { shownCall, type ShownCall } from "#contract/access-requests.ts";
-import { createSealer, deriveKey, type InstanceSecrets, type Sealer } from "#authn/seal.ts";
+import { createSealer, deriveKey, type InstanceSecrets, type Sealer } from "#authn/sealing/seal.ts";
 import { textOfCall } from "#pdp/engine/act-binding.ts";
 
 /** What a denial lets be asked for: itself, until then. */

@@ -1,8 +1,8 @@
 import type { Serving } from "#pdp/context/serving.ts";
-import type { ServiceParts } from "#authn/service-parts.ts";
+import type { ServiceParts } from "#authn/callers/service-parts.ts";
 import type { Facts } from "#contract/facts.ts";
-import { createSealer, deriveKey, type InstanceSecrets } from "#authn/seal.ts";
-import type { Caller } from "#authn/caller.ts";
+import { createSealer, deriveKey, type InstanceSecrets } from "#authn/sealing/seal.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import type { Router } from "#http/serve.ts";
 import { createDecisionIds } from "#pdp/records/decision-id.ts";
 import type { Recorded } from "#pdp/records/record.ts";

@@ -1,5 +1,5 @@
 import type { ShownCall } from "#contract/access-requests.ts";
-import type { Sealer } from "#authn/seal.ts";
+import type { Sealer } from "#authn/sealing/seal.ts";
 import type { Database } from "#store/database.ts";
 import type { ActBinder } from "#pdp/engine/act-binding.ts";
 import { openShownCall, sealCall } from "./binding-token.ts";

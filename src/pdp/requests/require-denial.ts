@@ -1,6 +1,6 @@
 import type { AccessRequestDraft, ShownCall } from "#contract/access-requests.ts";
-import { isService } from "#authn/actor-kind.ts";
-import type { Caller } from "#authn/caller.ts";
+import { isService } from "#authn/model/actor-kind.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import type { Pep } from "#pdp/model/parse-ask.ts";
 import type { Serving } from "#pdp/context/serving.ts";
 import type { Recorded } from "#pdp/records/record.ts";

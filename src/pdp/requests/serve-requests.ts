@@ -8,8 +8,8 @@ import {
 import { idempotencyKey } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
 import { answer, type Router } from "#http/serve.ts";
-import type { Caller } from "#authn/caller.ts";
-import type { SealedCursors } from "#authn/sealed-cursors.ts";
+import type { Caller } from "#authn/model/caller.ts";
+import type { SealedCursors } from "#authn/sealing/sealed-cursors.ts";
 import type { ListPosition } from "#pdp/records/list-calls.ts";
 import type { AccessRequests } from "./access-requests.ts";
 

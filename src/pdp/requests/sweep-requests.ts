@@ -1,5 +1,5 @@
 import { startInterval } from "#http/interval.ts";
-import type { ServiceParts } from "#authn/service-parts.ts";
+import type { ServiceParts } from "#authn/callers/service-parts.ts";
 import type { FactSource } from "#pdp/facts/fact-source.ts";
 import { findEnded } from "./ended-delegations.ts";
 import { endOutdated } from "#pdp/records/outdated-requests.ts";

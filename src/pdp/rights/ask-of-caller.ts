@@ -1,4 +1,4 @@
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import { internalAsk, type Ask } from "#pdp/model/ask.ts";
 
 /** What the decision point asks itself before it serves a caller: may this one do that here? Without an id, of the whole collection. */

@@ -1,4 +1,4 @@
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import type { Problem } from "#contract/problem.ts";
 import { whyRefused } from "#pdp-client/obligations.ts";
 import type { DecisionPoint, Verdict } from "#pdp/engine/decision-point.ts";

@@ -1,8 +1,8 @@
 import type { Expr } from "@cedar-policy/cedar-wasm/nodejs";
 import { isObject } from "#contract/is-object.ts";
 import { Problem } from "#contract/problem.ts";
-import { isService } from "#authn/actor-kind.ts";
-import type { Caller } from "#authn/caller.ts";
+import { isService } from "#authn/model/actor-kind.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import { pairs } from "#pdp-client/pairs.ts";
 import type { Policy } from "#pdp/bundle/policies.ts";
 import type { FactSource } from "#pdp/facts/fact-source.ts";

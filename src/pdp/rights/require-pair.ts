@@ -1,4 +1,4 @@
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import { Problem } from "#contract/problem.ts";
 import type { DecisionLog } from "#pdp/records/decision-log.ts";
 import { askOfCaller } from "./ask-of-caller.ts";

@@ -1,6 +1,6 @@
 import type { whatIf } from "#contract/what-if.ts";
 import type { BodyOf } from "#contract/endpoint.ts";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import type { createAskRights, Right } from "#pdp/rights/ask-rights.ts";
 import type { FactSource } from "#pdp/facts/fact-source.ts";
 

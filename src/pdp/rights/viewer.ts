@@ -1,5 +1,5 @@
-import { isService } from "#authn/actor-kind.ts";
-import type { Caller } from "#authn/caller.ts";
+import { isService } from "#authn/model/actor-kind.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import { Problem } from "#contract/problem.ts";
 import { createAskRights, type Right, type Standing } from "#pdp/rights/ask-rights.ts";
 import type { Pep } from "#pdp/model/parse-ask.ts";

@@ -12,8 +12,8 @@ import {
 import type { Endpoint, ReplyOf } from "#contract/endpoint.ts";
 import { Problem } from "#contract/problem.ts";
 import { writeSecret } from "#contract/secrets.ts";
-import type { Caller } from "#authn/caller.ts";
-import type { SealedCursors } from "#authn/sealed-cursors.ts";
+import type { Caller } from "#authn/model/caller.ts";
+import type { SealedCursors } from "#authn/sealing/sealed-cursors.ts";
 import { answer, type Handler, type Router } from "#http/serve.ts";
 import { removeAct, rotateAct, settleAct, writeAct } from "#secrets/operations/acts.ts";
 import { passBulkAgain, performBulk } from "#secrets/operations/bulk.ts";

@@ -9,8 +9,8 @@ import {
   searchSecrets,
 } from "#contract/secret-listings.ts";
 import { Problem } from "#contract/problem.ts";
-import type { Caller } from "#authn/caller.ts";
-import type { SealedCursors } from "#authn/sealed-cursors.ts";
+import type { Caller } from "#authn/model/caller.ts";
+import type { SealedCursors } from "#authn/sealing/sealed-cursors.ts";
 import type { PdpClient } from "#pdp-client/pdp-client.ts";
 import type { Router } from "#http/serve.ts";
 import type { Changes } from "#secrets/model/changes.ts";

@@ -1,6 +1,6 @@
 import { isLoopbackHost } from "#contract/loopback.ts";
 import { Problem } from "#contract/problem.ts";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 
 /** A page of any site can make a browser on this machine ask; a name that leads here may be any site's, too. */
 const requireNoPage = ({ headers, url }: Request): void => {

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { BodyOf, ReplyOf } from "#contract/endpoint.ts";
 import type { bulkSecrets } from "#contract/secret-acts.ts";
 import { Problem } from "#contract/problem.ts";
-import type { SealedCursors } from "#authn/sealed-cursors.ts";
+import type { SealedCursors } from "#authn/sealing/sealed-cursors.ts";
 import { asProblem } from "#http/problem-body.ts";
 import { createBases, type Bases } from "./bulk-bases.ts";
 import { removeAct, rotateAct, settleAct, writeAct, type Act } from "./acts.ts";

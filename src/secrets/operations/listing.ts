@@ -4,7 +4,7 @@ import type { SecretOperation } from "#contract/secret-operations.ts";
 import type { OperationPipeline, Who } from "#secrets/pipeline/pipeline.ts";
 import type { ListedSecret, Listing } from "#secrets/providers/secret-provider.ts";
 import type { createSecretDecision } from "#secrets/pipeline/authorize-secret.ts";
-import type { SealedCursors } from "#authn/sealed-cursors.ts";
+import type { SealedCursors } from "#authn/sealing/sealed-cursors.ts";
 import { formatPrefix, parseSecretPrefix, type SecretPrefix } from "#secrets/model/secret-uri.ts";
 import { isBelow } from "#secrets/model/tenant-guard.ts";
 import { lowerAscii } from "#secrets/model/uri-schemes.ts";

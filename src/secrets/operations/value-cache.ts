@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { Problem } from "#contract/problem.ts";
-import { createSealer } from "#authn/seal.ts";
+import { createSealer } from "#authn/sealing/seal.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Changes } from "#secrets/model/changes.ts";
 import { parseLosslessJson } from "#contract/exact-numbers.ts";

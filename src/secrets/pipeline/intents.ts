@@ -1,6 +1,6 @@
 import { createHmac, randomUUID } from "node:crypto";
 import { canonicalJson } from "#contract/canonical-json.ts";
-import { deriveKey, type InstanceSecrets } from "#authn/seal.ts";
+import { deriveKey, type InstanceSecrets } from "#authn/sealing/seal.ts";
 import { statement, type Database } from "#store/database.ts";
 import type { Intent } from "#secrets/providers/secret-provider.ts";
 import { wireOf, type SecretData } from "#secrets/model/secret-value.ts";

@@ -28,7 +28,7 @@ export const operationSteps = {
   },
   scope: {
     call: "requireScope",
-    file: "authn/caller.ts",
+    file: "authn/model/caller.ts",
     does: "requires the operation's scope",
     refuses: ["insufficient_scope"],
   },

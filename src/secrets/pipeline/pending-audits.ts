@@ -1,5 +1,5 @@
 import type { Endpoint } from "#contract/endpoint.ts";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import { answer, Answer, type Handler, type Router } from "#http/serve.ts";
 import type { Who } from "./pipeline.ts";
 

@@ -1,5 +1,5 @@
 import { Problem } from "#contract/problem.ts";
-import { requireScope, type Caller } from "#authn/caller.ts";
+import { requireScope, type Caller } from "#authn/model/caller.ts";
 import { secretOperations, type Purpose, type SecretOperation } from "#contract/secret-operations.ts";
 import type { Change } from "#events/changes/change.ts";
 import type { Recorder } from "#events/audit/entry.ts";

@@ -1,9 +1,9 @@
 import { getDecision, permitsCall, type DecisionRecord } from "#contract/decisions.ts";
 import { ask, type Peer } from "#contract/ask.ts";
 import { Problem } from "#contract/problem.ts";
-import { actorKindOf } from "#authn/actor-kind.ts";
-import type { Caller } from "#authn/caller.ts";
-import type { ServiceIdentity } from "#authn/service-identity.ts";
+import { actorKindOf } from "#authn/model/actor-kind.ts";
+import type { Caller } from "#authn/model/caller.ts";
+import type { ServiceIdentity } from "#authn/keys/service-identity.ts";
 import type { SecretsPolicy } from "#secrets/config.ts";
 import type { SecretOperation, Purpose } from "#contract/secret-operations.ts";
 

@@ -3,7 +3,7 @@ import type { AuditOutcome } from "#contract/events.ts";
 import { usdText } from "#contract/ids.ts";
 import type { OpenedRecord } from "#contract/tool-call-record.ts";
 import type { Problem } from "#contract/problem.ts";
-import { actorKindOf } from "#authn/actor-kind.ts";
+import { actorKindOf } from "#authn/model/actor-kind.ts";
 import type { EntryActor, EntryDraft } from "#events/audit/entry.ts";
 import type { Arguments } from "./steps/validate-arguments.ts";
 import type { AuthorizedCall } from "./steps/check-chain.ts";

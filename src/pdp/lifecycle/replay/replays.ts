@@ -1,4 +1,4 @@
-import type { ServiceParts } from "#authn/service-parts.ts";
+import type { ServiceParts } from "#authn/callers/service-parts.ts";
 import { randomUUID } from "node:crypto";
 import { Problem } from "#contract/problem.ts";
 import { startInterval } from "#http/interval.ts";

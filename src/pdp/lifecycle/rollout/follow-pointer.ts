@@ -1,4 +1,4 @@
-import type { ServiceParts } from "#authn/service-parts.ts";
+import type { ServiceParts } from "#authn/callers/service-parts.ts";
 import { Problem } from "#contract/problem.ts";
 import { followChannel, followPollMs } from "#events/model/follow-channel.ts";
 import type { Bundle } from "#pdp/bundle/bundle.ts";

@@ -1,5 +1,5 @@
-import { actorKindOf, isService } from "#authn/actor-kind.ts";
-import { requireScope, type Caller } from "#authn/caller.ts";
+import { actorKindOf, isService } from "#authn/model/actor-kind.ts";
+import { requireScope, type Caller } from "#authn/model/caller.ts";
 import type { Call } from "#http/serve.ts";
 import type { DecisionPoint } from "#pdp/engine/decision-point.ts";
 import { askOfCaller } from "#pdp/rights/ask-of-caller.ts";

@@ -1,4 +1,4 @@
-import type { ServiceParts } from "#authn/service-parts.ts";
+import type { ServiceParts } from "#authn/callers/service-parts.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { createClasses, sideOf, type DifferenceClasses } from "#pdp/lifecycle/compare/difference-classes.ts";
 import { differences, outcomeBy, outcomeOf } from "#pdp/lifecycle/compare/outcome.ts";

@@ -1,6 +1,6 @@
 import { usdFromMicro } from "#contract/ids.ts";
 import { isProblemCode, Problem, type ProblemCode } from "#contract/problem.ts";
-import type { Caller } from "#authn/caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import type { EvaluationQuery, PdpClient, RefusalHere } from "#pdp-client/pdp-client.ts";
 import type { InternalContext } from "#pdp-client/internal-context.ts";
 import { dataScopesOf, meetsAt, type ScopeObligation, type Decision } from "#pdp-client/obligations.ts";

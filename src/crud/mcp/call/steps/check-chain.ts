@@ -2,7 +2,7 @@ import { ask } from "#contract/ask.ts";
 import { asService, type MembershipParts } from "#crud/model/ask-membership.ts";
 import { chainEligibility } from "#contract/membership.ts";
 import { Problem } from "#contract/problem.ts";
-import type { Hop } from "#authn/agent-rule.ts";
+import type { Hop } from "#authn/model/agent-rule.ts";
 import type { Tool } from "#crud/tools/tool.ts";
 import { gatherLifted, type PermittedCall } from "./authorize.ts";
 import { membershipError } from "./check-delegation.ts";

@@ -1,6 +1,6 @@
 import { Problem } from "#contract/problem.ts";
-import { hopsOf, type Hop } from "#authn/agent-rule.ts";
-import type { Caller } from "#authn/caller.ts";
+import { hopsOf, type Hop } from "#authn/model/agent-rule.ts";
+import type { Caller } from "#authn/model/caller.ts";
 
 /**
  * The hops of the caller's path to whoever acts at last. None: a person or a service acts itself. What the path reaches is the decision

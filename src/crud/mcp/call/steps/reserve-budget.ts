@@ -3,7 +3,7 @@ import { asService, type MembershipParts } from "#crud/model/ask-membership.ts";
 import { release, reserve, reserveRefusals, settle, type Reservation } from "#contract/reservations.ts";
 import { usdFromMicro } from "#contract/ids.ts";
 import { Problem, type Issue } from "#contract/problem.ts";
-import type { Hop } from "#authn/agent-rule.ts";
+import type { Hop } from "#authn/model/agent-rule.ts";
 import { prepareSchema } from "#parsing/foreign-schema.ts";
 import { schemaIssues } from "#parsing/schema-issues.ts";
 import { wasNeverSent } from "#http/was-never-sent.ts";

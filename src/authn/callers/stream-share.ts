@@ -1,5 +1,5 @@
 import { Problem } from "#contract/problem.ts";
-import type { Caller } from "./caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 
 /** More than anybody looks at in all windows together; each open stream is asked about again and again. */
 const MAX_STREAMS = 16;

@@ -1,7 +1,7 @@
 import type { DelegatedToken } from "./delegated-token.ts";
-import { oneOf, OAuthError } from "./oauth-error.ts";
+import { oneOf, OAuthError } from "#authn/model/oauth-error.ts";
 import type { RegisteredClient } from "./registered-clients.ts";
-import { isInternalAudience } from "./resource-indicator.ts";
+import { isInternalAudience } from "#authn/model/resource-indicator.ts";
 
 export const CLIENT_GRANT = "client_credentials";
 const LIFE_SECONDS = 900;

@@ -1,6 +1,6 @@
 import type { JWK } from "jose";
 import { statement, type Database, type Sql } from "#store/database.ts";
-import { createSealer, type InstanceSecrets } from "./seal.ts";
+import { createSealer, type InstanceSecrets } from "#authn/sealing/seal.ts";
 
 export interface ServiceKeyRow {
   readonly kid: string;

@@ -1,4 +1,4 @@
-import type { Caller } from "./caller.ts";
+import type { Caller } from "#authn/model/caller.ts";
 
 /**
  * How one service of Sallyport speaks to another: a signed 60 s JWT (EdDSA, typ `at+jwt`). Each service has its

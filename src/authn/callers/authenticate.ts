@@ -1,9 +1,9 @@
 import type { z } from "zod";
 import type { Endpoint } from "#contract/endpoint.ts";
 import { Problem } from "#contract/problem.ts";
-import { requireAgentMay, type LivingDelegations } from "./agent-rule.ts";
-import { requireScope, type Caller } from "./caller.ts";
-import type { VerifyBearer } from "./service-identity.ts";
+import { requireAgentMay, type LivingDelegations } from "#authn/model/agent-rule.ts";
+import { requireScope, type Caller } from "#authn/model/caller.ts";
+import type { VerifyBearer } from "#authn/keys/service-identity.ts";
 
 /** Makes a caller of the request's bearer token and holds it against what the endpoint asks. */
 export type Authenticate = (request: Request, endpoint: Endpoint<z.ZodType, z.ZodType, z.ZodType, z.ZodType>) => Promise<Caller>;

@@ -1,6 +1,6 @@
 import * as openid from "openid-client";
 import { Problem } from "#contract/problem.ts";
-import { ACCESS_TOKEN_TYPE, EXCHANGE_GRANT } from "./delegated-token.ts";
+import { ACCESS_TOKEN_TYPE, EXCHANGE_GRANT } from "#authn/exchange/delegated-token.ts";
 import type { OidcClient, ProviderTokens } from "./oidc-client.ts";
 import { createOidcSignIn, type OidcSignInParts } from "./oidc-sign-in.ts";
 import { createProviderConnection, providerAway, type ProviderConnectionParts } from "./provider-connection.ts";

@@ -2,8 +2,8 @@ import { decodeJwt, decodeProtectedHeader, errors, jwtVerify, type JWTPayload } 
 import { z } from "zod";
 import { Problem } from "#contract/problem.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
-import { ALGORITHMS, FORBIDDEN_HEADERS } from "./access-token.ts";
-import { countEnd } from "./count-end.ts";
+import { ALGORITHMS, FORBIDDEN_HEADERS } from "#authn/model/access-token.ts";
+import { countEnd } from "#authn/model/count-end.ts";
 import type { TrustedIssuer } from "./issuer-keys.ts";
 
 /** What the provider says has ended: one of its sessions, or all of one person. */

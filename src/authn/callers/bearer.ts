@@ -1,9 +1,9 @@
 import { errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from "jose";
 import { Problem } from "#contract/problem.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
-import { ALGORITHMS, invalidToken, parseBearer, parseTokenHead, requireAccessToken, type TokenHead } from "./access-token.ts";
-import { agentsAmong } from "./actor-kind.ts";
-import type { Caller } from "./caller.ts";
+import { ALGORITHMS, invalidToken, parseBearer, parseTokenHead, requireAccessToken, type TokenHead } from "#authn/model/access-token.ts";
+import { agentsAmong } from "#authn/model/actor-kind.ts";
+import type { Caller } from "#authn/model/caller.ts";
 import {
   identityOfService,
   identityOfProvider,
@@ -15,14 +15,14 @@ import {
   type Identity,
   type IdentityMapping,
   type PersonOf,
-} from "./claims.ts";
-import { countEnd } from "./count-end.ts";
-import type { VerifyBearer } from "./service-identity.ts";
-import { SERVICE_CALL } from "./service-call.ts";
-import { internalServiceIds, maySpeakForOthers, type ServiceKeys } from "./service-keys.ts";
-import type { Introspector } from "./introspection.ts";
-import type { TrustedIssuer } from "./issuer-keys.ts";
-import { createOpaqueCheck, isOpaque } from "./opaque-token.ts";
+} from "#authn/model/claims.ts";
+import { countEnd } from "#authn/model/count-end.ts";
+import type { VerifyBearer } from "#authn/keys/service-identity.ts";
+import { SERVICE_CALL } from "#authn/keys/service-call.ts";
+import { internalServiceIds, maySpeakForOthers, type ServiceKeys } from "#authn/keys/service-keys.ts";
+import type { Introspector } from "#authn/provider/introspection.ts";
+import type { TrustedIssuer } from "#authn/provider/issuer-keys.ts";
+import { createOpaqueCheck, isOpaque } from "#authn/provider/opaque-token.ts";
 import { createTtlCache } from "#http/ttl-cache.ts";
 
 const AHEAD_SECONDS = 60;

@@ -14,7 +14,7 @@ import {
 import { Problem } from "#contract/problem.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { testIdentity } from "#testing/identity.ts";
-import { defaultAssuranceMap } from "./assurance.ts";
+import { defaultAssuranceMap } from "#authn/model/assurance.ts";
 import { createBearerVerifier } from "./bearer.ts";
 
 const ISSUER = "https://login.example";

@@ -1,4 +1,4 @@
-import { isSecret } from "./client-secret.ts";
+import { isSecret } from "#authn/sealing/client-secret.ts";
 
 /** An agent or a service whose credentials Sallyport itself keeps. */
 export interface RegisteredClient {

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { JWTPayload } from "jose";
 import { Problem } from "#contract/problem.ts";
-import { invalidToken } from "./access-token.ts";
+import { invalidToken } from "#authn/model/access-token.ts";
 import type { Introspector } from "./introspection.ts";
 import { createTtlCache } from "#http/ttl-cache.ts";
 

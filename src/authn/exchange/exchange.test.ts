@@ -6,7 +6,7 @@ import { silentLog } from "#telemetry/log.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { testDatabase } from "#testing/database.ts";
 import { testAudiences, testIdentity } from "#testing/identity.ts";
-import { secretDigest } from "./client-secret.ts";
+import { secretDigest } from "#authn/sealing/client-secret.ts";
 import { ACCESS_TOKEN_TYPE, EXCHANGE_GRANT } from "./delegated-token.ts";
 import { createTokenExchange, type TokenExchangeParts } from "./exchange.ts";
 import type { RegisteredClient } from "./registered-clients.ts";

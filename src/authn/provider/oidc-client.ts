@@ -1,5 +1,5 @@
-import type { Assurance } from "./assurance.ts";
-import type { Identity } from "./claims.ts";
+import type { Assurance } from "#authn/model/assurance.ts";
+import type { Identity } from "#authn/model/claims.ts";
 
 export interface BeginSignIn {
   /** One of ours, registered at the provider, e.g. `http://localhost:8080/auth/callback`. */

@@ -15,7 +15,7 @@ import { claimsOfCall } from "./service-call.ts";
 import type { ServiceIdentity } from "./service-identity.ts";
 import { createKeySealer, type ServiceKeyRow, type ServiceKeyStore } from "./service-key-store.ts";
 import { createTtlCache } from "#http/ttl-cache.ts";
-import type { InstanceSecrets } from "./seal.ts";
+import type { InstanceSecrets } from "#authn/sealing/seal.ts";
 
 /** Services whose keys may say who somebody else is; a token of any other key speaks for that service alone. */
 const speakers: ReadonlySet<string> = new Set(["service:gateway", "service:crud"]);

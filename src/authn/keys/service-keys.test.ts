@@ -6,7 +6,7 @@ import { forEachDatabase } from "#testing/database.ts";
 import { memoryKeyStore } from "#testing/identity.ts";
 import { createServiceKeys } from "./service-keys.ts";
 import { createServiceKeyStore, openServiceKeys, resealServiceKeys } from "./service-key-store.ts";
-import type { InstanceSecrets } from "./seal.ts";
+import type { InstanceSecrets } from "#authn/sealing/seal.ts";
 
 const issuer = "http://localhost:8080";
 const DAY = 86_400_000;

@@ -1,9 +1,9 @@
 import type { JWTPayload } from "jose";
 import { Problem } from "#contract/problem.ts";
-import type { Caller } from "./caller.ts";
-import { actOf } from "./service-call.ts";
-import { oneOf, OAuthError } from "./oauth-error.ts";
-import { isInternalAudience } from "./resource-indicator.ts";
+import type { Caller } from "#authn/model/caller.ts";
+import { actOf } from "#authn/keys/service-call.ts";
+import { oneOf, OAuthError } from "#authn/model/oauth-error.ts";
+import { isInternalAudience } from "#authn/model/resource-indicator.ts";
 
 export const EXCHANGE_GRANT = "urn:ietf:params:oauth:grant-type:token-exchange";
 export const ACCESS_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token";

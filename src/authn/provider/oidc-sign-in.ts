@@ -1,7 +1,7 @@
 import * as openid from "openid-client";
 import { Problem } from "#contract/problem.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
-import { satisfies } from "./assurance.ts";
+import { satisfies } from "#authn/model/assurance.ts";
 import {
   assuranceOfProvider,
   identityOfProvider,
@@ -11,10 +11,10 @@ import {
   type Identity,
   type IdentityMapping,
   type LinkedPerson,
-} from "./claims.ts";
+} from "#authn/model/claims.ts";
 import type { FinishSignIn, OidcClient, ProviderTokens } from "./oidc-client.ts";
 import { providerAway, type ProviderConnection } from "./provider-connection.ts";
-import { resourceOf } from "./resource-indicator.ts";
+import { resourceOf } from "#authn/model/resource-indicator.ts";
 
 /** What the provider says of somebody who has just signed in there. */
 export interface Arrival {

@@ -5,7 +5,7 @@ import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Tracing } from "#telemetry/tracing.ts";
 import type { Authenticate } from "./authenticate.ts";
-import type { InstanceSecrets } from "./seal.ts";
+import type { InstanceSecrets } from "#authn/sealing/seal.ts";
 
 /** What Sallyport lends each of its services. */
 export interface ServiceParts {
