@@ -1,7 +1,7 @@
 import { isBuiltInPath } from "#gateway/steps/built-in-path.ts";
 import { insideIds } from "#gateway/routes/internal-rows.ts";
 import { loadRoutes } from "#gateway/routes/load-routes.ts";
-import { routeVariables } from "#gateway/routes/active/open-table.ts";
+import { routeVariables } from "#gateway/active-routes/open-table.ts";
 import type { RouteTable } from "#gateway/routes/route-table.ts";
 import { schemaActions } from "#pdp/bundle/schema-actions.ts";
 import type { Issue } from "#contract/problem.ts";

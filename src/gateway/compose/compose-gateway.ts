@@ -15,7 +15,7 @@ import type { Upstreams } from "#gateway/proxy/open-upstreams.ts";
 import { createProxy } from "#gateway/proxy/proxy.ts";
 import { createUpstreamAuthorization } from "#gateway/proxy/upstream-authorization.ts";
 import { createRecogniser } from "#gateway/steps/recognise.ts";
-import { createExplainRoute } from "#gateway/routes/explain/explain-route.ts";
+import { createExplainRoute } from "#gateway/explain-routes/explain-route.ts";
 import { createRevealGuard } from "#gateway/steps/guard-reveal.ts";
 import type { Route } from "#gateway/routes/route-table.ts";
 import { isInTable } from "#gateway/routes/table-changes.ts";
@@ -31,8 +31,8 @@ import { createInternalHandlers } from "./internal-handlers.ts";
 import { openLimits } from "./open-limits.ts";
 import { openSessions } from "./open-sessions.ts";
 import { openStreams } from "./open-streams.ts";
-import { createReloadRoutes, type ReloadRoutes } from "#gateway/routes/active/reload-routes.ts";
-import { openRoutes, type HeldRoutes } from "#gateway/routes/active/active-routes.ts";
+import { createReloadRoutes, type ReloadRoutes } from "#gateway/active-routes/reload-routes.ts";
+import { openRoutes, type HeldRoutes } from "#gateway/active-routes/active-routes.ts";
 import { createOwnPaths } from "./own-paths.ts";
 
 /** The gateway behind its ingress, joined and running. */

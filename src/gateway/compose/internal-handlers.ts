@@ -12,14 +12,14 @@ import { createOutbox } from "#gateway/internal/outbox.ts";
 import { createSessionList, requireSession } from "#gateway/internal/session-list.ts";
 import type { HealthCheck } from "#gateway/internal/health-checks.ts";
 import { createStreamHealth } from "#gateway/internal/stream-health.ts";
-import type { ExplainRoute } from "#gateway/routes/explain/explain-route.ts";
+import type { ExplainRoute } from "#gateway/explain-routes/explain-route.ts";
 import type { InternalHandler } from "#gateway/steps/route-call.ts";
 import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
 import type { SessionRecord } from "#gateway/sessions/session-store.ts";
 import type { OpenedSessions } from "./open-sessions.ts";
 import type { OpenStreams } from "./open-streams.ts";
-import type { ReloadRoutes } from "#gateway/routes/active/reload-routes.ts";
-import type { RoutesInForce } from "#gateway/routes/active/active-routes.ts";
+import type { ReloadRoutes } from "#gateway/active-routes/reload-routes.ts";
+import type { RoutesInForce } from "#gateway/active-routes/active-routes.ts";
 
 /** What does not answer by then is down. */
 const CRUD_ANSWER_MS = 2000;

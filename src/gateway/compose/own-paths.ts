@@ -21,7 +21,7 @@ import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
 import { sessionAudiences } from "#gateway/routes/route-table.ts";
 import type { WebClient } from "#gateway/web-client/web-client.ts";
 import type { OpenedSessions } from "./open-sessions.ts";
-import type { RoutesInForce } from "#gateway/routes/active/active-routes.ts";
+import type { RoutesInForce } from "#gateway/active-routes/active-routes.ts";
 
 export interface OwnPathsParts extends Steps {
   readonly routes: RoutesInForce;

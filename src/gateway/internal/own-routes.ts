@@ -3,10 +3,10 @@ import type { Endpoint } from "#contract/endpoint.ts";
 import { Problem } from "#contract/problem.ts";
 import { explainRequest, explainRoute, reloadRoutes } from "#contract/routes.ts";
 import type { PdpClient } from "#pdp-client/pdp-client.ts";
-import type { ReloadRoutes } from "#gateway/routes/active/reload-routes.ts";
+import type { ReloadRoutes } from "#gateway/active-routes/reload-routes.ts";
 import { readJson } from "#gateway/model/read-body.ts";
 import { reply } from "#gateway/model/reply.ts";
-import type { ExplainRoute } from "#gateway/routes/explain/explain-route.ts";
+import type { ExplainRoute } from "#gateway/explain-routes/explain-route.ts";
 import type { RouteCall } from "#gateway/steps/route-call.ts";
 
 const MAX_BODY_BYTES = 262_144;

@@ -13,7 +13,7 @@ import { inboundMethods, type Inbound } from "#gateway/model/inbound.ts";
 import type { Pipeline } from "#gateway/ingress/raw-server.ts";
 import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
 import { requestSteps } from "#gateway/model/request-steps.ts";
-import type { HeldRoutes } from "#gateway/routes/active/active-routes.ts";
+import type { HeldRoutes } from "#gateway/active-routes/active-routes.ts";
 import type { Load } from "#gateway/limits/load.ts";
 import { withSecurityHeaders } from "#gateway/model/security-headers.ts";
 import { acceptsHtml, problemPage } from "#gateway/model/plain-page.ts";
