@@ -7,7 +7,7 @@ import { actorKindOf } from "#authn/model/actor-kind.ts";
 import type { EntryActor, EntryDraft } from "#events/audit/entry.ts";
 import type { Arguments } from "./steps/validate-arguments.ts";
 import type { AuthorizedCall } from "./steps/check-chain.ts";
-import type { ReservedCall } from "./reserve-call.ts";
+import type { ReservedCall } from "./steps/reserve-budget.ts";
 import type { CallParts, ResolvedCall } from "#crud/tools/tool-call.ts";
 
 /** What of the record is known where it opens; of a call that never started, less. */

@@ -8,7 +8,7 @@ import { openCall, type DirectCall } from "./open-call.ts";
 import { recordingRefusal, withCall } from "./refused-call.ts";
 import { reserveCall } from "./reserve-call.ts";
 import type { AuthorizedCall } from "./steps/check-chain.ts";
-import { closeCall } from "./steps/close.ts";
+import { closeCall } from "./close-call.ts";
 import { shapeKept, shapeMark, type Shaped } from "./steps/filter-output.ts";
 import { requireTool } from "./steps/resolve-tool.ts";
 import { timedStep } from "./timed-step.ts";

@@ -1,7 +1,8 @@
-import type { EntryDraft, OpenAct } from "#events/audit/entry.ts";
+import type { OpenAct } from "#events/audit/entry.ts";
 import { openedEntry } from "./call-record.ts";
 import { recordingRefusal } from "./refused-call.ts";
-import { releaseCall, type ReservedCall } from "./reserve-call.ts";
+import { releaseCall } from "./reserve-call.ts";
+import type { ReservedCall } from "./steps/reserve-budget.ts";
 import { timedStep } from "./timed-step.ts";
 import type { CallParts } from "#crud/tools/tool-call.ts";
 
@@ -15,14 +16,6 @@ export interface OpenedCall extends ReservedCall {
 export interface DirectCall extends OpenedCall {
   readonly act: OpenAct;
 }
-
-/** Third function of a call, where a transaction opens it: the entry for that transaction. */
-export const openEntry = (reserved: ReservedCall): EntryDraft => ({
-  ...openedEntry(reserved),
-  phase: "open",
-  outcome: "pending",
-  actId: reserved.call.callId,
-});
 
 /** Third function of a direct call: commits the open entry. Throws `audit_unavailable`, and then nothing is reserved any more. */
 export const openCall = (reserved: ReservedCall, parts: CallParts): Promise<DirectCall> =>

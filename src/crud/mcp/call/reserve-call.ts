@@ -1,14 +1,9 @@
 import type { AuthorizedCall } from "./steps/check-chain.ts";
-import { requireAllowed, requireReservation, type Held } from "./steps/reserve-budget.ts";
+import { requireAllowed, requireReservation, type ReservedCall } from "./steps/reserve-budget.ts";
 import { recordingRefusal } from "./refused-call.ts";
 import { settleSurely } from "#crud/tools/settle-surely.ts";
 import { timedStep } from "./timed-step.ts";
 import type { CallParts, Settlement } from "#crud/tools/tool-call.ts";
-
-/** A call whose step and money are reserved; of a person, a service or a built-in tool nothing is. */
-export interface ReservedCall extends AuthorizedCall {
-  readonly held: Held | undefined;
-}
 
 /** Releases what was reserved for a call that is not opened. Never throws: what cannot be released now is tried again. */
 export const releaseCall = async ({ held, call }: ReservedCall, parts: CallParts): Promise<void> => {

@@ -81,7 +81,7 @@ export const toolCallSteps = {
   },
   close: {
     call: "closeCall",
-    file: `${below}/close.ts`,
+    file: "crud/mcp/call/close-call.ts",
     does: "settles the money and closes the audit entry, also after a failure; it never undoes the act",
   },
 } as const satisfies Readonly<Record<string, PipelineStep>>;

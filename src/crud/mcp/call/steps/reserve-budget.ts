@@ -25,6 +25,11 @@ export interface Held {
   readonly argumentSchemas: readonly unknown[];
 }
 
+/** A call whose step and money are reserved; of a person, a service or a built-in tool nothing is. */
+export interface ReservedCall extends AuthorizedCall {
+  readonly held: Held | undefined;
+}
+
 const headersOf = (parts: MembershipParts, correlationId: string) => asService(parts, ["membership.budget"], correlationId);
 
 /** What is asked to be held for a call of a tool by whoever stands at the end of these hops. */
