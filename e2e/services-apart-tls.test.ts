@@ -18,8 +18,8 @@ interface Health {
   readonly checks: Readonly<Record<string, { readonly status: string; readonly reasons?: readonly string[] }>>;
 }
 
-/** Ports behind the gateway's, in the order in which they count up from it. */
-const behind = ["issuer", "pdp", "crud", "membership", "secrets"] as const;
+/** In the order in which their ports count up from the gateway's. */
+const services = ["gateway", "issuer", "pdp", "crud", "membership", "secrets"] as const;
 
 test(
   "services apart speak TLS to one another, each shows its health and metrics, and a wrong certificate is told",
@@ -74,8 +74,8 @@ test(
       "the gateway, the tools, the decision and the graph asked one another",
     );
 
-    for (const [at, name] of behind.entries()) {
-      const own = `https://localhost:${port + at + 1}`;
+    for (const [at, name] of services.entries()) {
+      const own = `https://localhost:${port + at}`;
       for (const [path, status] of [
         ["/health/live", "alive"],
         ["/health/ready", "ready"],
@@ -85,7 +85,7 @@ test(
       }
       assert.match(await (await send(`${own}/metrics`)).text(), /^# HELP /m, name);
       assert.equal((await send(`${own}/metrics`, { headers: { "x-forwarded-for": "192.0.2.1" } })).status, 403, name);
-      await assert.rejects(fetch(`http://localhost:${port + at + 1}/health/live`), name);
+      await assert.rejects(fetch(`http://localhost:${port + at}/health/live`), name);
     }
     const through = await send(`${origin}/api/crud/metrics`, { headers: ben });
     assert.ok(through.status === 401 || through.status === 403, "nobody reads a service's metrics through the gateway");

@@ -115,8 +115,11 @@ export const createOwnPaths = (parts: GatewayParts, opened: OwnPathsParts): Buil
     },
     { id: "health", path: "/api/v1/health", methods: { GET: health.overall }, anyHost: true, isNeverShed: true },
     { id: "health.redis", path: "/api/v1/health/redis", methods: { GET: health.redis }, anyHost: true, isNeverShed: true },
-    { id: "health.live", path: "/api/v1/health/live", methods: { GET: health.live }, anyHost: true, isNeverShed: true },
-    { id: "health.ready", path: "/api/v1/health/ready", methods: { GET: health.ready }, anyHost: true, isNeverShed: true },
+    // The second form is that of every process.
+    ...["/api/v1/health", "/health"].flatMap((at) => [
+      { id: "health.live", path: `${at}/live`, methods: { GET: health.live }, anyHost: true, isNeverShed: true },
+      { id: "health.ready", path: `${at}/ready`, methods: { GET: health.ready }, anyHost: true, isNeverShed: true },
+    ]),
     { id: "metrics", path: "/metrics", methods: { GET: exposition }, anyHost: true },
     {
       id: "metrics",

@@ -33,9 +33,11 @@ test("more requests than Sallyport takes are 503 with a time to come back; healt
     [shed?.status, (JSON.parse(shed?.body ?? "") as { code: string }).code, shed?.headers.get("retry-after")],
     [503, "overloaded", "1"],
   );
-  for (const path of ["/api/v1/health", "/api/v1/health/live", "/api/v1/health/ready", "/api/v1/health/redis"])
+  for (const path of ["/api/v1/health", "/api/v1/health/redis"])
     assert.notEqual((await rawExchange(port, get(path, ""))).answers[0]?.headers.get("retry-after"), "1", path);
-  assert.equal((await rawExchange(port, get("/api/v1/health/live", ""))).answers[0]?.status, 200);
+  for (const at of ["/api/v1/health", "/health"])
+    for (const page of ["live", "ready"])
+      assert.equal((await rawExchange(port, get(`${at}/${page}`, ""))).answers[0]?.status, 200, `${at}/${page}`);
   release();
   assert.deepEqual(
     (await Promise.all(slow)).map(({ answers }) => answers[0]?.status),
@@ -101,8 +103,10 @@ test("before it stops accepting, Sallyport says that it is not ready and serves 
   const { made, release, cookie, port } = await world(t, { SHUTDOWN_LB_WAIT_MS: "600" });
   release();
   const stopped = made.gateway[Symbol.asyncDispose]();
-  const [ready] = (await rawExchange(port, get("/api/v1/health/ready", ""))).answers;
-  assert.deepEqual([ready?.status, JSON.parse(ready?.body ?? "")], [503, { status: "not_ready", reasons: ["draining"] }]);
+  for (const path of ["/api/v1/health/ready", "/health/ready"]) {
+    const [ready] = (await rawExchange(port, get(path, ""))).answers;
+    assert.deepEqual([ready?.status, JSON.parse(ready?.body ?? "")], [503, { status: "not_ready", reasons: ["draining"] }], path);
+  }
   const [served] = (await rawExchange(port, get("/api/configs/ui", cookie))).answers;
   assert.deepEqual([served?.status, served?.headers.get("connection")], [200, "keep-alive"]);
   await stopped;

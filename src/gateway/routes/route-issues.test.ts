@@ -87,6 +87,7 @@ const cases: readonly Case[] = [
   { what: "one of the gateway's own paths", members: { path: "/auth/x" }, path: "/path", message: /serves by itself/ },
   { what: "the metrics path", members: { path: "/metrics" }, path: "/path", message: /serves by itself/ },
   { what: "a health path", members: { path: "/api/v1/health/*" }, path: "/path", message: /serves by itself/ },
+  { what: "a probe's path", members: { path: "/health/ready" }, path: "/path", message: /serves by itself/ },
   { what: "a screen of the web client", members: { path: '"/tools/{x}"' }, path: "/path", message: /serves by itself/ },
   { what: "the web client's root", members: { path: "/" }, path: "/path", message: /serves by itself/ },
   { what: "no target", members: { target_service: undefined }, path: "", message: /no target_service/ },

@@ -1,4 +1,5 @@
 import { clientPageAt } from "#gateway/routes/client-pages.ts";
+import { isOwnPage } from "#http/ops-endpoints.ts";
 
 const prefixes = [
   "/auth",
@@ -14,4 +15,4 @@ const prefixes = [
 
 /** True for a path that belongs to the gateway itself, served or not; the web client's pages are its own too. */
 export const isBuiltInPath = (path: string): boolean =>
-  prefixes.some((prefix) => path === prefix || path.startsWith(`${prefix}/`)) || clientPageAt(path) !== undefined;
+  prefixes.some((prefix) => path === prefix || path.startsWith(`${prefix}/`)) || isOwnPage(path) || clientPageAt(path) !== undefined;
