@@ -200,6 +200,7 @@ export const testGateway = async (t: TestContext, options: TestGatewayOptions = 
     bus: events.bus,
     schemaActions,
     verifierFor: (audiences) => identity.verifierFor(audiences),
+    hasEnded: async () => false,
     identity: identity.identityOf("gateway"),
     jwks: () => identity.serviceKeys.jwks(),
     oidc: absentProvider(),

@@ -10,6 +10,7 @@ import { createIntrospector } from "#authn/provider/introspection.ts";
 import { remoteIssuer } from "#authn/provider/issuer-keys.ts";
 import { viewPathOf } from "#authn/model/resource-indicator.ts";
 import { createAgentOfClient } from "#membership/graph/agent-of-client.ts";
+import { createHasEnded } from "#membership/graph/ended-persons.ts";
 import { createLivingDelegations } from "#membership/graph/living-delegations.ts";
 import { createFindClient } from "#membership/credentials/credentials.ts";
 import { createPersonOf } from "#membership/sign-ins/links.ts";
@@ -52,6 +53,7 @@ export const createServiceCallers = (parts: {
   // Subjects of the embedded issuer are node ids.
   const personOf: PersonOf = async (issuer, subject, tenant) =>
     provider.isEmbedded && issuer === provider.issuer ? undefined : findPerson(issuer, subject, tenant);
+  const hasEnded = createHasEnded(store.database, now);
   const common = {
     issuers,
     introspector,
@@ -60,6 +62,7 @@ export const createServiceCallers = (parts: {
     // Agents are nodes of the graph; every process reads it, whether it serves membership or not.
     agentOfClient: createAgentOfClient(store.database),
     personOf,
+    hasEnded,
     now,
   };
   const lives = createLivingDelegations(store.database);
@@ -87,6 +90,7 @@ export const createServiceCallers = (parts: {
     serviceKeys,
     /** Who a provider's subject is here, as a link says. */
     personOf,
+    hasEnded,
     /** Agents and services whose credentials Sallyport keeps, for every token endpoint. */
     findClient: createFindClient(store.database),
     identityFor: (service: ServiceKey): ServiceIdentity => serviceKeys.identityFor(service),

@@ -37,6 +37,7 @@ export const openGateway = async (opening: Opening): Promise<GatewayService> => 
       webFolder: settings.gateway.webFolder ?? join(import.meta.dirname, "../../../web/dist"),
       schemaActions,
       verifierFor: callers.verifierForGateway,
+      hasEnded: callers.hasEnded,
       jwks: () => callers.serviceKeys.jwks(),
       oidc: createOidcClient({
         issuer: provider.issuer,

@@ -411,3 +411,36 @@ test("a provider cannot be trusted under Sallyport's own name", () => {
 test("checks are counted by their outcome", async () => {
   assert.match(await metrics.text(), /bff_token_validation_total\{token_type="jwt",status="invalid_token"\} \d+/);
 });
+
+test("a token of a person who has ended is none, an agent's for that person neither; a call between services is its caller's to answer for", async () => {
+  const ended = new Set<string>();
+  const check = createBearerVerifier({
+    audience: AUDIENCE,
+    issuers: [{ issuer: ISSUER, keys: (head, token) => jwks(head, token) }],
+    mapping: { subjectPrefix: "person:", subjectClaim: "sub", tenantClaim: "org", assurance: defaultAssuranceMap },
+    serviceKeys: instance.serviceKeys,
+    hasEnded: async (person) => ended.has(person),
+    now,
+  });
+  const who = { sub: "person:ben", tenant: "tenant:acme", amr: [], scopes: new Set<string>() };
+  const tokens = {
+    own: await sign(base),
+    agent: await sign({ ...base, act: { sub: "agent:hr" } }),
+    other: await sign({ ...base, sub: "cleo" }),
+    call: await instance.identityOf("gateway").onBehalfOf(AUDIENCE, who),
+  };
+  const statuses = () =>
+    Promise.all(
+      Object.values(tokens).map((token) =>
+        check(new Request("http://x/", { headers: { authorization: `Bearer ${token}` } })).then(
+          () => 200,
+          (error: Problem) => `${error.status} ${error.code}`,
+        ),
+      ),
+    );
+  assert.deepEqual(await statuses(), [200, 200, 200, 200]);
+  ended.add("person:ben");
+  assert.deepEqual(await statuses(), ["401 invalid_token", "401 invalid_token", 200, 200]);
+  ended.clear();
+  assert.deepEqual(await statuses(), [200, 200, 200, 200]);
+});

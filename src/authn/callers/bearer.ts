@@ -13,6 +13,7 @@ import {
   requireNoService,
   subjectOfProvider,
   type Identity,
+  type HasEnded,
   type IdentityMapping,
   type PersonOf,
 } from "#authn/model/claims.ts";
@@ -41,6 +42,8 @@ export interface BearerVerifierParts {
   readonly serviceKeys: ServiceKeys;
   /** Who a provider's subject is here; without it subjects are node ids alone. Asked for each token of a provider. */
   readonly personOf?: PersonOf;
+  /** Whether a person may be here no more; nobody has ended unless given. Asked for each token but those of calls between services. */
+  readonly hasEnded?: HasEnded;
   /** The AIAgent node with this client id, if there is one. Asked only for a provider's tokens without an `act` of an agent. */
   readonly agentOfClient?: (clientId: string) => Promise<string | undefined>;
   readonly now: () => Date;
@@ -134,6 +137,8 @@ export const createTokenChecker = (parts: BearerVerifierParts): ((token: string)
     if (service === undefined && internalServiceIds.has(who.sub)) throw invalidToken("Only Sallyport names its services.");
     if (service === undefined) requireNoService(who.sub, clientId);
     const isInternalService = service !== undefined && requireServiceSubject(service, who);
+    const isCall = service !== undefined && payload["use"] === SERVICE_CALL;
+    if (!isCall && (await parts.hasEnded?.(who.sub)) === true) throw invalidToken("Its person is suspended or was removed.");
     const actors = parseActors(payload);
     const [named] = agentsAmong(actors);
     // In a token of Sallyport the service that took the first one in has named the agent already.
@@ -146,7 +151,7 @@ export const createTokenChecker = (parts: BearerVerifierParts): ((token: string)
       actors: known === undefined ? actors : [known, ...actors],
       issuer: payload.iss ?? "",
       isInternalService,
-      ...(service !== undefined && payload["use"] === SERVICE_CALL ? { isServiceCall: true, calledBy: service } : {}),
+      ...(isCall ? { isServiceCall: true, calledBy: service } : {}),
       token,
       expiresAt: payload.exp ?? 0,
       agent,

@@ -3,6 +3,7 @@ import type { ServiceIdentity, VerifyBearer } from "#authn/keys/service-identity
 import type { LogoutToken } from "#authn/provider/logout-token.ts";
 import type { OidcClient } from "#authn/provider/oidc-client.ts";
 import type { ServiceParts } from "#authn/callers/service-parts.ts";
+import type { HasEnded } from "#authn/model/claims.ts";
 import type { Peer } from "#contract/ask.ts";
 import type { ServiceName } from "#contract/endpoint.ts";
 import type { Recorder } from "#events/audit/entry.ts";
@@ -29,6 +30,7 @@ export interface GatewayParts extends Omit<ServiceParts, "authenticate" | "isScr
   readonly backlog?: Pick<Backlog, "issues" | "notify"> | undefined;
   /** Makes a check of bearer tokens for any of these audiences; see `createBearerVerifier`. */
   readonly verifierFor: (audiences: readonly string[]) => VerifyBearer;
+  readonly hasEnded: HasEnded;
   /** The gateway's own: it speaks for persons. */
   readonly identity: ServiceIdentity;
   readonly jwks: () => Promise<JSONWebKeySet>;

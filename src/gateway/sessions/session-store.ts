@@ -10,6 +10,7 @@ export type EndReason =
   | "binding"
   | "replaced"
   | "policy"
+  | "person_ended"
   | "admin";
 
 /** A browser's session as it is kept. Never a token in the clear, never the id that the browser holds. */

@@ -29,7 +29,7 @@ const world = async (limits: { readonly bindNetwork?: boolean } = {}) => {
   const metrics = createMetrics();
   const entries: EntryDraft[] = [];
   const events: EventDraft[] = [];
-  const state = { auditIsDown: false };
+  const state = { auditIsDown: false, ended: [] as string[] };
   const change: Change = async (work) => {
     if (state.auditIsDown) throw new Problem("audit_unavailable");
     const changed = await work({ run: async () => [], post: () => {} });
@@ -72,6 +72,7 @@ const world = async (limits: { readonly bindNetwork?: boolean } = {}) => {
     oidc,
     records: createSessionRecords({ change, log: silentLog }),
     revocations,
+    hasEnded: async (person) => state.ended.includes(person),
     limits: { idleSeconds: 3600, absoluteSeconds: 28_800, refreshAheadSeconds: 60, bindNetwork: limits.bindNetwork ?? false },
     now,
     metrics,
@@ -501,4 +502,23 @@ test("a session without a refresh token serves to its limits, and lives no longe
   clock.now = start + 30_000;
   await isRefusedAs(sessions.livesUntil(hashSid(sid)), "no_token_available");
   await sessions.recognise(sid, client, "c2");
+});
+
+test("the session of a person who has ended is no session: within a second at a request, at once where a stream asks", async () => {
+  for (const asks of ["request", "stream"] as const) {
+    const { sessions, store, signedIn, state, clock, entries, counted } = await world();
+    const { sid, record } = await sessions.begin(signedIn(), client, { correlationId: "c" });
+    await sessions.recognise(sid, client, "c");
+    state.ended.push("person:ben");
+    clock.now += asks === "request" ? 1000 : 0;
+    await isRefusedAs(asks === "request" ? sessions.recognise(sid, client, "c") : sessions.livesUntil(record.sidHash), "unauthenticated");
+    assert.equal(await store.read(record.sidHash), undefined);
+    assert.equal(await counted('bff_sessions_destroyed_total{reason="person_ended"}'), 1);
+    const [begun, ended, ...more] = entries.map(({ data }) => [data?.["event"], data?.["reason"]]);
+    assert.deepEqual([begun, ended, more], [["in", undefined], ["ended", "person_ended"], []]);
+    await isRefusedAs(sessions.begin(signedIn(), client, { correlationId: "c" }), "identity_rejected");
+    assert.equal(entries.length, 2, "no sign-in took place");
+    state.ended.pop();
+    await sessions.begin(signedIn(), client, { correlationId: "c" });
+  }
 });

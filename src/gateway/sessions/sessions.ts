@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { OidcClient, SignedIn } from "#authn/provider/oidc-client.ts";
 import { Problem } from "#contract/problem.ts";
+import { createTtlCache } from "#http/ttl-cache.ts";
 import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
 import { clientName } from "./client-name.ts";
 import { createLivingGauge } from "./living-gauge.ts";
@@ -18,7 +19,7 @@ export interface SessionLimits {
   readonly bindNetwork: boolean;
 }
 
-export interface SessionsParts extends Pick<GatewayParts, "now" | "metrics" | "log"> {
+export interface SessionsParts extends Pick<GatewayParts, "now" | "metrics" | "log" | "hasEnded"> {
   readonly store: SessionStore;
   /** The same without its cache. */
   readonly uncached: Pick<SessionStore, "read">;
@@ -30,7 +31,10 @@ export interface SessionsParts extends Pick<GatewayParts, "now" | "metrics" | "l
 }
 
 export interface Sessions {
-  /** Begins a session with a new id and ends those it replaces (by their hashes). Throws when it cannot be recorded or kept. */
+  /**
+   * Begins a session with a new id and ends those it replaces (by their hashes). Throws when it cannot be recorded or stored, and
+   * `identity_rejected` (403) for a person who may be here no more.
+   */
   begin(
     who: SignedIn,
     client: BrowserClient,
@@ -56,6 +60,9 @@ export interface Sessions {
 }
 
 const TOUCH_MS = 60_000;
+/** How long a person who was found to be here is not looked up again, for how many. */
+const HERE_MS = 1000;
+const MAX_HERE = 10_000;
 
 const gone = (): Problem => new Problem("unauthenticated", { headers: { "www-authenticate": "Cookie" } });
 
@@ -65,6 +72,7 @@ export const createSessions = (parts: SessionsParts): Sessions => {
   /** The client that a cached record was found to belong to: it need not be found again. */
   const seenClient = new WeakMap<SessionRecord, string>();
   const living = createLivingGauge(parts);
+  const here = createTtlCache<SessionRecord>(MAX_HERE, parts.now);
   // Those of an earlier process are shown from the start.
   living.countSoon();
 
@@ -88,6 +96,15 @@ export const createSessions = (parts: SessionsParts): Sessions => {
     const now = parts.now().getTime();
     if (record.absoluteExpiresAt.getTime() <= now) return "absolute";
     return record.idleExpiresAt.getTime() <= now ? "idle" : undefined;
+  };
+
+  /** Throws `unauthenticated` for a session whose person may be here no more, and ends it. */
+  const requireHere = async (record: SessionRecord, correlationId: string): Promise<void> => {
+    if (await parts.hasEnded(record.subject)) {
+      await endOne(record, "person_ended", correlationId);
+      throw gone();
+    }
+    here.set(record.subject, record, parts.now().getTime() + HERE_MS);
   };
 
   /** Whether the session is used from where it may be. Another browser is let in, so it is no failure: it is counted as an event. */
@@ -117,6 +134,8 @@ export const createSessions = (parts: SessionsParts): Sessions => {
 
   return {
     begin: async (who, client, more) => {
+      if (await parts.hasEnded(who.sub))
+        throw new Problem("identity_rejected", { detail: "You are suspended or removed here. An administrator can change that." });
       const sid = makeSid();
       const sidHash = hashSid(sid);
       const now = parts.now();
@@ -164,6 +183,7 @@ export const createSessions = (parts: SessionsParts): Sessions => {
         throw gone();
       }
       if (!isBound(record, client)) await refuseUnbound(record, correlationId);
+      if (here.get(record.subject) === undefined) await requireHere(record, correlationId);
       const fresh = await keepFresh(record);
       touch(fresh);
       return fresh;
@@ -177,6 +197,7 @@ export const createSessions = (parts: SessionsParts): Sessions => {
         await endOne(record, expiry, randomUUID());
         throw new Problem("no_token_available", { detail: "The session has expired." });
       }
+      await requireHere(record, randomUUID());
       const { accessExpiresAt } = await keepFresh(record);
       const now = parts.now().getTime();
       const access = accessExpiresAt?.getTime() ?? Infinity;

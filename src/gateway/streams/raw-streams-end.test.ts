@@ -5,8 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { Problem } from "#contract/problem.ts";
+import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { decidingPeer, recordingPeer, sharedDatabase, testGateway, type TestGatewayOptions } from "#testing/gateway.ts";
+import { testIdentity } from "#testing/identity.ts";
 import { until } from "#testing/until.ts";
 
 const database = sharedDatabase();
@@ -195,6 +198,27 @@ test("a raw stream ends when the right to it is gone, decided anew on the body t
   made.may.go = false;
   await made.move();
   await hasLetGo(made, listener, made.sources[0]);
+});
+
+test("a raw stream on which nobody decides ends when its credential counts no more and the graph moves", async (t) => {
+  const identity = testIdentity({ now: () => new Date() });
+  const state = { ended: false };
+  const verifierFor: GatewayParts["verifierFor"] = (audiences) => {
+    const verify = identity.verifierFor(audiences);
+    return async (request) => {
+      if (state.ended) throw new Problem("invalid_token");
+      return verify(request);
+    };
+  };
+  const made = await world(t, { identity, parts: { verifierFor, hasEnded: async () => state.ended } });
+  const session = await made.made.signIn("person:ben");
+  const listeners = [await made.open("GET", "/raw/x", await made.tokenFor()), await made.open("GET", "/pages/x", session.cookie)];
+  await made.move();
+  assert.equal(await made.raw(), 2);
+  state.ended = true;
+  await made.move();
+  await until(() => listeners.every((listener) => listener.hasEnded()));
+  await until(made.raw, (open) => open === 0);
 });
 
 test("who listens under a row that a reload changes comes back; an answer under way is finished", async (t) => {

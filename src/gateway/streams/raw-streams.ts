@@ -58,8 +58,8 @@ export const createRawStreams = (parts: RawStreamsParts): ((proxy: Proxy, call: 
     const watch = watchRight({
       rightChanges,
       now,
-      // Where nobody decides nothing that moves changes the answer.
-      tenant: who.kind === "none" || call.route.row.authz === "none" ? undefined : who.principal.tenant,
+      // Where nobody decides, the end of the caller is what may move.
+      tenant: who.kind === "none" ? undefined : who.principal.tenant,
       recheck: call.recheck,
       lost: () => end(isWhole),
     });

@@ -54,6 +54,7 @@ const byeOf: Readonly<Record<EndReason, ByeReason>> = {
   binding: "revoked",
   admin: "revoked",
   policy: "revoked",
+  person_ended: "revoked",
 };
 
 export interface StreamRegistryParts {

@@ -3,7 +3,7 @@ import type { LinkedPerson, PersonOf } from "#authn/model/claims.ts";
 import { Problem } from "#contract/problem.ts";
 import { createTtlCache } from "#http/ttl-cache.ts";
 import { statement, type Database, type Sql } from "#store/database.ts";
-import { createSharedReads } from "#membership/graph/shared-reads.ts";
+import { createKnownReads } from "#membership/graph/shared-reads.ts";
 
 /** $3 tenant or null: the only one that there is. */
 const FIND = statement<LinkedPerson>(
@@ -41,32 +41,13 @@ export const addLink = async (
   link: Subject & { readonly personId: string; readonly how: "first" | "match" | "create" | "administrator"; readonly by: string },
 ): Promise<string | undefined> => (await sql.run(ADD, [randomUUID(), link.issuer, link.subject, link.personId, link.how, link.by]))[0]?.id;
 
-/** How long what was known of a subject stands in while the database is away, for how many. */
-const KEPT_MS = 300_000;
-const MAX_KEPT = 2000;
-
-/**
- * Who a subject is here, for every process; read anew for each request of a token, so that an unlinked one is nobody at once. While the
- * database is away, when nothing can be unlinked either, what was last known of a subject counts for five minutes.
- */
+/** Who a subject is here, for every process; read anew for each request of a token, so that an unlinked one is nobody at once. */
 export const createPersonOf = (database: Pick<Database, "run">, now: () => Date): PersonOf => {
-  const recent = createTtlCache<{ readonly person: LinkedPerson | undefined }>(MAX_KEPT, now);
-  const read = createSharedReads((key) => {
+  const read = createKnownReads((key) => {
     const [issuer = "", subject = "", tenant = ""] = key.split("\n");
     return findLinked(database as Sql, { issuer, subject, tenant: tenant === "" ? undefined : tenant });
-  });
+  }, now);
   // None may hold a line break: an issuer is an address, a subject printable ASCII.
-  return async (issuer, subject, tenant = "") => {
-    if (/[\n\0]/.test(issuer + subject + tenant)) return undefined;
-    const key = `${issuer}\n${subject}\n${tenant}`;
-    try {
-      const found = await read(key);
-      recent.set(key, { person: found }, now().getTime() + KEPT_MS);
-      return found;
-    } catch (error) {
-      const held = error instanceof Problem && error.code === "store_unavailable" ? recent.get(key) : undefined;
-      if (held === undefined) throw error;
-      return held.person;
-    }
-  };
+  return async (issuer, subject, tenant = "") =>
+    /[\n\0]/.test(issuer + subject + tenant) ? undefined : read(`${issuer}\n${subject}\n${tenant}`);
 };
