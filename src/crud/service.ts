@@ -97,6 +97,8 @@ export interface CrudParts {
   readonly environment: "dev" | "test" | "production";
   /** Whether an address may read the metrics without a token; this machine always may. */
   readonly isScraperListed?: (address: string) => boolean;
+  /** What stands against its readiness besides its own parts; nothing unless given. */
+  readonly lacks?: () => readonly string[];
   readonly version: string;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -282,7 +284,10 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     await settlements[Symbol.asyncDispose]();
     await sweep[Symbol.asyncDispose]();
   };
-  const ready = async (): Promise<readonly string[]> => ((await isUp(database.ready())) === "up" ? [] : ["database"]);
+  const ready = async (): Promise<readonly string[]> => [
+    ...((await isUp(database.ready())) === "up" ? [] : ["database"]),
+    ...(parts.lacks?.() ?? []),
+  ];
   const settleDead: Settle = (act) => settleDeadCall(act, toolServiceParts);
 
   return {

@@ -127,11 +127,8 @@ export const createMembership = async (parts: MembershipParts): Promise<Service>
   serveDelegations(context);
   const scim = createScim(context, parts.publicOrigins ?? []);
 
-  const ready = (): Promise<readonly string[]> =>
-    database.ready().then(
-      () => [],
-      () => ["database"],
-    );
+  const { lacks = () => [] } = parts;
+  const ready = (): Promise<readonly string[]> => database.ready().then(lacks, () => ["database", ...lacks()]);
   return {
     name: "membership",
     fetch: withOwnPages((request, pathname) => (isScimPath(pathname) ? scim(request) : router.fetch(request)), {

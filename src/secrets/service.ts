@@ -19,6 +19,7 @@ import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Tracing } from "#telemetry/tracing.ts";
 import { createRequesters } from "./pipeline/requester.ts";
+import { mountMarks } from "./model/allowed-mounts.ts";
 import { previousRefsOf, readSecretsPolicy, resourceRefOf, type SecretsConfig } from "./config.ts";
 import { createSecretDecision, requireDecided } from "./pipeline/authorize-secret.ts";
 import { bulkSecrets } from "#contract/secret-acts.ts";
@@ -106,7 +107,7 @@ const withVersion = (uri: SecretUri, text: string | undefined): SecretUri => {
 /** Throws `StartIssues` for settings that do not go together; `readSecretsPolicy` tells them before. */
 export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
   let operator: string | undefined;
-  const { policy, issues } = readSecretsPolicy(parts.config, parts.environment, parts.stores, () => operator);
+  const { policy, mounts, issues } = readSecretsPolicy(parts.config, parts.environment, parts.stores, () => operator);
   if (issues.length > 0) throw new StartIssues(issues);
   if (!policy.hasMounts) parts.log.warn("secrets_without_mounts", { hint: "TENANT_ALLOWED_MOUNTS is empty: every secret is refused" });
   if (policy.anonymousTenant !== undefined) parts.log.warn("secrets_without_auth", { hint: "SECRETS_API_REQUIRE_AUTH is false" });
@@ -187,6 +188,7 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
     isWritable: ({ scheme }) => providers.get(scheme)?.isReadOnly !== true,
   });
 
+  const marks = mountMarks(mounts, parts.secrets);
   const stopping = new AbortController();
   serveAudit({
     router,
@@ -263,7 +265,7 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
       ready,
       more: async () => {
         const issues = await degraded();
-        return issues.length === 0 ? {} : { status: "degraded", degraded: issues };
+        return { mounts: marks, ...(issues.length === 0 ? {} : { status: "degraded", degraded: issues }) };
       },
       metrics: parts.metrics,
       isListed: parts.isScraperListed ?? (() => false),

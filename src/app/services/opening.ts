@@ -1,11 +1,13 @@
-import { demoAllowedMounts, demoTenantSalt } from "#demo/secret.ts";
+import { demoTenantSalt } from "#demo/secret.ts";
 import { CLI_CLIENT } from "#issuer/clients.ts";
 import { createNetworks } from "#gateway/config.ts";
 import type { ServiceCallers, ServiceKey } from "#app/callers/callers.ts";
 import { createPeers } from "#app/callers/peers.ts";
 import type { ProviderConnection } from "#app/callers/provider.ts";
 import type { OpenedStore } from "#app/store/store.ts";
+import { mountReaders, ownMounts, watchMounts } from "#app/compare-mounts.ts";
 import type { StartPlan } from "#app/start/start-plan.ts";
+import { PLATFORM } from "#contract/secret-schemes.ts";
 import { listenService } from "#http/listen.ts";
 import type { Service } from "#http/service.ts";
 import type { ServiceTls } from "#http/tls-files.ts";
@@ -32,9 +34,10 @@ export const prepareOpening = (parts: ServicesParts) => {
   const { publicOrigin, services: audiences, ports } = addresses;
   const { own: tls, ca } = parts.tls;
   const { send } = stack.use(openTrustingFetch(ca));
-  const { tenantId, allowedMounts, tenantSalt } = settings.secrets;
   const { add, peers, ownPeers } = createPeers(addresses, { serve: commandLine.serve, tracing, send, log });
   const listener = { hosts, tls };
+  const mounts =
+    mountReaders(plan).length === 0 ? undefined : stack.use(watchMounts({ secrets: peers.secrets, own: ownMounts(plan, secrets), log }));
   return {
     ...parts,
     common: {
@@ -53,12 +56,13 @@ export const prepareOpening = (parts: ServicesParts) => {
       environment,
       version,
       isScraperListed: createNetworks(settings.gateway.metricsAllow),
+      lacks: (): readonly string[] => (mounts?.differ() === true ? ["allowed_mounts"] : []),
     },
     /** As set, and what the demo world adds where nothing is. */
     secretsConfig: {
       ...settings.secrets,
-      allowedMounts: allowedMounts ?? (commandLine.demo && tenantId === undefined ? demoAllowedMounts : undefined),
-      tenantSalt: tenantSalt ?? (commandLine.demo ? demoTenantSalt(secrets[0]) : undefined),
+      allowedMounts: plan.allowedMounts,
+      tenantSalt: settings.secrets.tenantSalt ?? (commandLine.demo ? demoTenantSalt(secrets[0]) : undefined),
     },
     listener,
     ownPeers,
@@ -104,6 +108,11 @@ export const prepareOpening = (parts: ServicesParts) => {
 
 export type Opening = ReturnType<typeof prepareOpening>;
 
-/** Whose place a secret URI names, as `TENANT_ALLOWED_MOUNTS` has it. */
-export const secretOwnerIn = ({ secretsConfig, common: { environment }, plan }: Opening): ((uri: string) => string | undefined) =>
-  secretOwnerOf(secretsConfig, environment, readStores(plan.settings, environment).stores);
+/**
+ * Whose place a secret URI names, as `TENANT_ALLOWED_MOUNTS` has it. While the secrets service has other mounts every place counts as the
+ * platform's, so that no tenant names another's.
+ */
+export const secretOwnerIn = ({ secretsConfig, common: { environment, lacks }, plan }: Opening): ((uri: string) => string | undefined) => {
+  const ownerOf = secretOwnerOf(secretsConfig, environment, readStores(plan.settings, environment).stores);
+  return (uri) => (lacks().length > 0 ? PLATFORM : ownerOf(uri));
+};

@@ -77,7 +77,7 @@ export const examineStart = async (options: ExamineOptions): Promise<Examined> =
     findings.push(warn("settings", `${found}. Set ENVIRONMENT=production.`));
   }
   const demo = lookAtDemo(plan);
-  findings.push(...demo, ...lookAtMounts(plan), ...lookAtLauncher(plan, options.environment["npm_lifecycle_event"]));
+  findings.push(...demo, ...lookAtLauncher(plan, options.environment["npm_lifecycle_event"]));
 
   const isEmbedded = settings.store.databaseUrl === undefined;
   // A server and its keys may be shared; a folder is one process's. A demo that may not be is kept away from every database.
@@ -98,6 +98,7 @@ export const examineStart = async (options: ExamineOptions): Promise<Examined> =
   }
   const looks = await Promise.all([
     lookAtPorts(plan, held?.pid),
+    guarded("settings", () => lookAtMounts(plan)),
     guarded("settings", () => lookAtParts(plan)),
     lookAtConfig(plan, database),
     guarded("settings", () => lookAtTls(plan)),

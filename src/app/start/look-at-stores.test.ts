@@ -1,8 +1,16 @@
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo } from "node:net";
 import { test, type TestContext } from "node:test";
 import { readInstanceSettings } from "#app/model/settings.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ownMounts, watchMounts } from "#app/compare-mounts.ts";
+import type { Peer } from "#contract/ask.ts";
+import { listenService } from "#http/listen.ts";
+import { silentLog } from "#telemetry/log.ts";
+import { testSecrets } from "#testing/secrets.ts";
+import { until } from "#testing/until.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { startKvDouble } from "#testing/kv-double.ts";
 import { sharedOpenBao } from "#testing/kv-provider.ts";
@@ -86,22 +94,73 @@ test("a store that is away or sealed stops no start, and is said to be so", asyn
   ]);
 });
 
-test("a process that takes names of secrets, and does not serve secrets, must know whose places are whose", () => {
-  const look = (serve: readonly PartName[], mounts: string | undefined, more: { demo?: boolean; tenant?: string } = {}): string => {
+test("a process that takes names of secrets, and does not serve secrets, must know whose places are whose", async () => {
+  const look = async (serve: readonly PartName[], mounts: string | undefined, more: { demo?: boolean; tenant?: string } = {}) => {
     const { demo = false, tenant = "" } = more;
     const set = mounts === undefined ? {} : { TENANT_ALLOWED_MOUNTS: mounts };
     const { settings, issues } = readInstanceSettings({ ENVIRONMENT: "test", TENANT_ID: tenant, ...set });
     assert.deepEqual(issues, []);
     const commandLine = parseCommandLine(["--serve", serve.join(","), ...(demo ? [] : ["--no-demo"])]);
-    const found = lookAtMounts(planStart({ commandLine, settings, environment: {}, from: "." }));
+    const found = await lookAtMounts(planStart({ commandLine, settings, environment: {}, from: "." }));
     return found.map(({ status, text }) => `${status} ${text.split(",")[0]}`).join();
   };
   const without = (who: string): string => `fault TENANT_ALLOWED_MOUNTS is not set: ${who} must have it as secrets has`;
-  assert.equal(look(["crud"], undefined), without("crud"));
-  assert.equal(look(["gateway", "crud", "membership"], undefined), without("crud and membership"));
-  assert.equal(look(["membership"], undefined, { demo: true, tenant: "tenant:acme" }), without("membership"));
+  assert.equal(await look(["crud"], undefined), without("crud"));
+  assert.equal(await look(["gateway", "crud", "membership"], undefined), without("crud and membership"));
+  assert.equal(await look(["membership"], undefined, { demo: true, tenant: "tenant:acme" }), without("membership"));
   for (const serve of [["gateway"], ["pdp", "issuer"], ["secrets"], ["crud", "membership", "secrets"]] as const)
-    assert.equal(look(serve, undefined), "", serve.join());
-  for (const mounts of ["{}", '{"tenant:acme":["yaml://secret/acme"]}']) assert.equal(look(["crud"], mounts), "");
-  assert.equal(look(["crud"], undefined, { demo: true }), "", "the demo brings its own");
+    assert.equal(await look(serve, undefined), "", serve.join());
+  for (const mounts of ["{}", '{"tenant:acme":["yaml://secret/acme"]}']) assert.equal(await look(["crud"], mounts), "");
+  assert.equal(await look(["crud"], undefined, { demo: true }), "", "the demo brings its own");
+});
+
+test("mounts other than those of the secrets service refuse a start, an empty value too; how they are written is no matter", async (t) => {
+  const secret = randomBytes(32);
+  const there = '{"tenant:a":["yaml://secret/a","yaml://secret/c"],"platform":["yaml://secret/p"],"tenant:none":[]}';
+  const at = await testSecrets(t, { settings: { TENANT_ALLOWED_MOUNTS: there }, instanceSecrets: [secret] });
+  const listening = await listenService(at.service.fetch, { port: 0, hosts: ["127.0.0.1"], tls: undefined });
+  cleanUp(t, () => listening.close());
+  const look = async (mounts: string, serve: string, more: { url?: string; secrets?: readonly Buffer[] } = {}) => {
+    const { url = `http://127.0.0.1:${listening.port}`, secrets = [secret] } = more;
+    const { settings, issues } = readInstanceSettings({
+      ENVIRONMENT: "test",
+      SESSION_SECRETS: secrets.map((one) => one.toString("base64")).join(),
+      SECRETS_SERVICE_URL: url,
+      TENANT_ALLOWED_MOUNTS: mounts,
+    });
+    assert.deepEqual(issues, []);
+    const commandLine = parseCommandLine(["--serve", serve, "--no-demo"]);
+    return (await lookAtMounts(planStart({ commandLine, settings, environment: {}, from: "." }))).map(
+      ({ status, text }) => `${status} ${text}`,
+    );
+  };
+  const same = '{"platform":["yaml://secret/p"],"tenant:a":["yaml://secret/c","YAML://secret/a"]}';
+  const withoutPlatform = '{"tenant:a":["yaml://secret/a","yaml://secret/c"]}';
+  const refused = /^fault TENANT_ALLOWED_MOUNTS is not what the secrets service has \(http.*crud.*Set one value for all processes\.$/;
+  for (const mounts of [there, same]) assert.deepEqual(await look(mounts, "crud"), []);
+  for (const mounts of ["{}", withoutPlatform, '{"tenant:b":["yaml://secret/a","yaml://secret/c"],"platform":["yaml://secret/p"]}']) {
+    assert.match((await look(mounts, "crud,gateway")).join(), refused, mounts);
+    assert.deepEqual(await look(mounts, "pdp,gateway"), [], "nothing there goes by it");
+    assert.deepEqual(await look(mounts, "crud", { url: "http://127.0.0.1:1" }), [], "nobody to compare with");
+  }
+  assert.deepEqual(await look(same, "crud", { secrets: [randomBytes(32), secret] }), [], "while the root secret is rotated");
+
+  const own = (mounts: string) => {
+    const { settings } = readInstanceSettings({ ENVIRONMENT: "test", TENANT_ALLOWED_MOUNTS: mounts });
+    return ownMounts(planStart({ commandLine: parseCommandLine(["--serve", "crud"]), settings, environment: {}, from: "." }), [secret]);
+  };
+  const away = () => Promise.reject(new Error("away"));
+  let secrets: Peer = away;
+  const watch = watchMounts({ secrets: (request) => secrets(request), own: own("{}"), log: silentLog, everyMs: 5 });
+  cleanUp(t, () => watch[Symbol.asyncDispose]());
+  await sleep(50);
+  assert.equal(watch.differ(), false);
+  secrets = at.service.fetch;
+  await until(() => watch.differ());
+  secrets = away;
+  await sleep(50);
+  assert.equal(watch.differ(), true, "what was found stands while it is away");
+  const empty = await testSecrets(t, { settings: { TENANT_ALLOWED_MOUNTS: "{}" }, instanceSecrets: [secret] });
+  secrets = empty.service.fetch;
+  await until(() => !watch.differ());
 });

@@ -1,18 +1,39 @@
+import { hasOtherMounts, mountReaders, ownMounts } from "#app/compare-mounts.ts";
+import { findInstanceSecrets } from "#authn/sealing/instance-secret.ts";
 import { issueLine } from "#contract/start-issues.ts";
+import { httpPeer } from "#http/peer.ts";
+import { readTls } from "#http/tls-files.ts";
+import { openTrustingFetch } from "#http/trusting-fetch.ts";
 import { readSecretsPolicy } from "#secrets/config.ts";
 import { providerKinds, readStores, type providerSettings } from "#secrets/providers/kinds/provider-kinds.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { fault, guarded, ok, warn, type Finding } from "./finding.ts";
 import type { StartPlan } from "./start-plan.ts";
 
-/** Whose places are whose is known to the services that take names of secrets, too: in a process of their own they read it for themselves. */
-export const lookAtMounts = ({ settings, commandLine: { serve, demo } }: StartPlan): readonly Finding[] => {
-  const { allowedMounts, tenantId } = settings.secrets;
-  const isKnown = serve.has("secrets") || allowedMounts !== undefined || (demo && tenantId === undefined);
-  const readers = (["crud", "membership"] as const).filter((part) => serve.has(part));
-  if (isKnown || readers.length === 0) return [];
-  const why = `is not set: ${readers.join(" and ")} must have it as secrets has, or a system or a grant could name another tenant's secret`;
-  return [fault("settings", `TENANT_ALLOWED_MOUNTS ${why}. Without any secrets set it to {}.`)];
+/** Whose places are whose: in a process without secrets it must be set, and as the secrets service has it where that answers. */
+export const lookAtMounts = async (plan: StartPlan): Promise<readonly Finding[]> => {
+  const readers = mountReaders(plan);
+  if (readers.length === 0) return [];
+  const who = readers.join(" and ");
+  const risk = "or a system or a grant could name another tenant's secret";
+  if (plan.allowedMounts === undefined)
+    return [
+      fault("settings", `TENANT_ALLOWED_MOUNTS is not set: ${who} must have it as secrets has, ${risk}. Without any secrets set it to {}.`),
+    ];
+  const { settings, dataFolder } = plan;
+  const place = { given: settings.authn.sessionSecrets, dataFolder, environment: settings.instance.environment };
+  // That there is none is reported elsewhere.
+  const secrets = await findInstanceSecrets(place).catch(() => undefined);
+  if (secrets === undefined) return [];
+  const { ca } = await readTls(settings.http);
+  await using trusting = openTrustingFetch(ca);
+  const url = plan.addresses.services.secrets;
+  const peer = httpPeer({ baseUrl: url, timeoutMs: 2000, unavailable: "secrets_unavailable", send: trusting.send });
+  if ((await hasOtherMounts(peer, ownMounts(plan, secrets))) !== true) return [];
+  const found = "is not what the secrets service has";
+  return [
+    fault("settings", `TENANT_ALLOWED_MOUNTS ${found} (${url}): ${who} must have the same, ${risk}. Set one value for all processes.`),
+  ];
 };
 
 /**

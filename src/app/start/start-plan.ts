@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import { partNames, type CommandLine } from "#app/model/command-line.ts";
 import { addressesOf, type ServiceAddresses } from "#app/model/addresses.ts";
 import type { InstanceSettings } from "#app/model/settings.ts";
+import { demoAllowedMounts } from "#demo/secret.ts";
 import type { PdpConfig } from "#pdp/config.ts";
 import { anonymousTenantOf } from "#secrets/config.ts";
 
@@ -19,6 +20,8 @@ export interface StartPlan {
   /** The decision point's settings, with the addresses and files of this start. */
   readonly pdp: PdpConfig;
   readonly secretsFile: string;
+  /** TENANT_ALLOWED_MOUNTS as set, or the demo's where nothing is. */
+  readonly allowedMounts: string | undefined;
   /** Audiences of Sallyport's own services; who else names one of them is taken for one. */
   readonly internalAudiences: readonly string[];
   /** The OpenID provider is Sallyport's own, wherever it is served. */
@@ -57,6 +60,8 @@ export const planStart = (parts: {
       morePolicies: settings.pdp.morePolicies ?? (commandLine.demo ? demoPolicies : undefined),
       anonymousTenant: anonymousTenantOf(settings.secrets, settings.instance.environment),
     },
+    allowedMounts:
+      settings.secrets.allowedMounts ?? (commandLine.demo && settings.secrets.tenantId === undefined ? demoAllowedMounts : undefined),
     secretsFile: settings.secrets.filePath ?? join(dataFolder, "secrets.yaml"),
     internalAudiences: settings.authn.internalAudiences.length > 0 ? settings.authn.internalAudiences : Object.values(addresses.services),
     isProviderEmbedded,

@@ -22,4 +22,6 @@ export interface ServiceParts {
   readonly environment: Environment;
   /** Whether an address may read the metrics without a token; this machine always may. */
   readonly isScraperListed?: (address: string) => boolean;
+  /** What stands against its readiness besides its own parts, in words of its health; nothing unless given. */
+  readonly lacks?: () => readonly string[];
 }

@@ -1,3 +1,5 @@
+import { createHmac } from "node:crypto";
+import { deriveKey, type InstanceSecrets } from "#authn/sealing/seal.ts";
 import { tenantId } from "#contract/ids.ts";
 import { isObject } from "#contract/is-object.ts";
 import { PLATFORM } from "#contract/secret-schemes.ts";
@@ -130,4 +132,11 @@ export const parseAllowedMounts = (input: AllowedMountsInput): { readonly mounts
   }
   for (const message of [...doubleNames([...mounts.values()].flat(), input.servers), ...overlaps(mounts, input.servers)]) issue(message);
   return { mounts, issues };
+};
+
+/** One mark of what the mounts mean under each root secret: two processes compare them, and nobody else learns a place. */
+export const mountMarks = (mounts: AllowedMounts, secrets: InstanceSecrets): readonly string[] => {
+  const lists = [...mounts].map(([owner, places]) => [owner, ...places.map(formatPrefix).toSorted()]);
+  const text = JSON.stringify(lists.filter(({ length }) => length > 1).toSorted(([a = ""], [b = ""]) => (a < b ? -1 : 1)));
+  return secrets.map((secret) => createHmac("sha256", deriveKey(secret, "secrets.mounts.v1")).update(text).digest("base64url"));
 };
