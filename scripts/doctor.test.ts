@@ -66,6 +66,23 @@ suite("npm run doctor", () => {
     assert.match(warnings.join("\n"), /MCP_MAX_TOOLS is 2, and the systems here have \d+ tools/);
   });
 
+  test("limits of systems are reported, and a ceiling over all addresses is warned of", async (t) => {
+    for (const [ceiling, warned] of [
+      ["0.0.0.0/0", "0.0.0.0/0"],
+      ["10.0.0.0/8,::/0", "::/0"],
+      ["10.0.0.0/8", undefined],
+    ] as const) {
+      const findings = await place(t).look({ TOOLS_NETWORK_CEILING: ceiling, MCP_STDIO_SANDBOX: "none" });
+      const limits = `systems dial private networks within ${ceiling.replace(",", ", ")}; MCP_STDIO_SANDBOX is none`;
+      assert.ok(findings.some(({ status, text }) => status === "ok" && text === limits));
+      const wide = findings.filter(({ status, text }) => status === "warn" && text.startsWith("TOOLS_NETWORK_CEILING has"));
+      assert.deepEqual(
+        wide.map(({ text }) => text.slice("TOOLS_NETWORK_CEILING has ".length, text.indexOf(": systems"))),
+        warned === undefined ? [] : [warned],
+      );
+    }
+  });
+
   test("in production a start by npm is warned of, whose environment other programs of the user read", async (t) => {
     for (const [environment, event, reported] of [
       ["production", "start", true],

@@ -76,6 +76,8 @@ export interface CrudParts {
   readonly internalPorts: readonly number[];
   /** Every tenant of Sallyport now. */
   readonly tenants: () => Promise<readonly string[]>;
+  /** The operator's tenant; `undefined`: there is none yet. */
+  readonly operator: () => Promise<string | undefined>;
   /** Whose place a secret URI names: a tenant's, or `platform`; nobody's unless given. */
   readonly secretOwner?: (uri: string) => string | undefined;
   readonly database: Database;
@@ -178,6 +180,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     folders: parts.configFolders,
     mode: config.configMode,
     requiresIfMatch: config.configRequireIfMatch,
+    operator: parts.operator,
     tenants,
     raised: async () => void (await Promise.all(sources.external.map((system) => system.recheck()))),
     log,

@@ -286,6 +286,7 @@ export const crudInstance = async (
     placeholders: { DEMO_UPSTREAM_URL: `http://127.0.0.1:${upstream.port}` },
     internalPorts: [8080, 8081, 8082, 8083, 8084, 8085],
     tenants: async () => options.tenants ?? ["tenant:acme", "tenant:globex"],
+    operator: async () => "tenant:acme",
     ...(options.secretOwner === undefined ? {} : { secretOwner: options.secretOwner }),
     database,
     change: (work) => database.transaction(async (sql) => (await work(sql)).result),

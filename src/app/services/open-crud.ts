@@ -1,6 +1,7 @@
 import { StartIssues } from "#contract/start-issues.ts";
 import { openServers } from "#crud/servers/open-servers.ts";
 import { createCrud } from "#crud/service.ts";
+import { findOperatorTenant } from "#membership/graph/operator-tenant.ts";
 import { readTenantIds } from "#membership/graph/tenant-ids.ts";
 import { noteAbandoned } from "#membership/ledger/abandoned.ts";
 import { secretOwnerIn, type Opening } from "./opening.ts";
@@ -23,6 +24,7 @@ export const openCrud = async (opening: Opening): Promise<void> => {
       placeholders: { DEMO_UPSTREAM_URL: commandLine.demo ? addresses.people : undefined },
       internalPorts: Object.entries(addresses.ports).flatMap(([part, port]) => (part === "people" ? [] : [port])),
       tenants: () => readTenantIds(database),
+      operator: () => findOperatorTenant(database),
       secretOwner: secretOwnerIn(opening),
       authorizationServers: [addresses.issuer],
       firstPartyClients: opening.firstPartyClients,

@@ -61,12 +61,19 @@ const lookAtSystems = async (plan: StartPlan): Promise<readonly Finding[]> => {
       requiresTls: settings.instance.environment === "production",
     },
   });
+  const ceiling = ceilingOf(settings.crud, settings.instance.environment).networks.map(({ address, bits }) => `${address}/${bits}`);
+  const open = ceiling.filter((network) => network.endsWith("/0"));
+  const wide = `TOOLS_NETWORK_CEILING has ${open.join(", ")}: systems of every tenant may dial each address that this machine reaches`;
+  // Each process that serves crud goes by its own.
+  const limits = `systems dial private networks within ${ceiling.join(", ") || "none"}; MCP_STDIO_SANDBOX is ${settings.crud.stdioSandbox ?? "unset"}`;
   // Health is one of them.
   const { maxTools = tools + 1 } = settings.crud;
   const cut = `MCP_MAX_TOOLS is ${maxTools}, and the systems here have ${tools} tools, those of external servers not counted: a tenant that sees more of them cannot call the last by name`;
   return [
     ...issues.map((one) => fault("config", issueLine(one))),
     ...warnings.map((line) => warn("config", line)),
+    ok("config", limits),
+    ...(open.length > 0 ? [warn("config", wide)] : []),
     ...loaded.map((file) => ok("config", file)),
     ...degraded.flatMap(degradedLines).map((line) => warn("config", line)),
     ...(tools >= maxTools ? [warn("config", cut)] : []),

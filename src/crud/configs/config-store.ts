@@ -129,7 +129,7 @@ export const openConfigStore = async (parts: ConfigStoreParts) => {
     /** Newest first; none of a time when the object was another tenant's, and none that changed only what the tenant does not see. */
     versions: async (kind: ConfigObjectKind, name: string, tenant: string, page: VersionPage): Promise<readonly VersionRow[]> => {
       if (find(kind, name, tenant)?.head === undefined) throw new Problem("not_found");
-      return listVersionRows(database, { kind, name, tenant }, page);
+      return (await listVersionRows(database, { kind, name, tenant }, page)).map((row) => objects.signedFor(row, tenant));
     },
     /** Throws `version_not_found`. */
     version: async (

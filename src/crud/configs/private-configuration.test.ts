@@ -7,6 +7,7 @@ import { before, describe, test, type TestContext } from "node:test";
 import { parse } from "yaml";
 import type { EndpointRow } from "#contract/endpoints.ts";
 import { endpointTable } from "#contract/endpoints.ts";
+import { statement } from "#store/database.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { put, sampleOf, samples, schemaOf, type Json } from "#testing/contract-samples.ts";
 import { crudInstance, type CrudInstance } from "#testing/crud-instance.ts";
@@ -450,4 +451,18 @@ test("no tenant reads a file of the folders that a system of another one refers 
   instance.verdicts.set("deployment:edit_systems", true);
   const other = refers(system("other"), "./schemas/nobodys.json").replaceAll("quokka_get", "mine");
   assert.equal((await send(acme, "POST", "/config/systems", other)).status, 201, "and who runs the deployment");
+});
+
+test("who wrote a version of what several tenants share, and why, is for the operator's tenant alone", async (t) => {
+  const { send, instance } = await plantedInstance(t);
+  const sign = "update crud.config_version set author = 'person:ada', reason = 'Quokka reason', tenants = null where kind = 'tools'";
+  await instance.database.run(statement("test.sign_versions", sign));
+  const signatures = async (as: object) => {
+    const { versions } = JSON.parse((await send(as, "GET", "/config/tools/versions")).text) as {
+      versions: { author: string; reason: string }[];
+    };
+    return [...new Set(versions.map(({ author, reason }) => `${author} ${reason}`))];
+  };
+  assert.deepEqual(await signatures(acme), ["person:ada Quokka reason"]);
+  assert.deepEqual(await signatures(globex), [" "]);
 });

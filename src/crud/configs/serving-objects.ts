@@ -41,6 +41,8 @@ export interface ConfigStoreParts {
   readonly requiresIfMatch: boolean;
   /** Every tenant of Sallyport now. */
   readonly tenants: () => Promise<readonly string[]>;
+  /** The operator's tenant; `undefined`: there is none yet. */
+  readonly operator: () => Promise<string | undefined>;
   /** Looks again at what the catalogue hangs on besides, whenever the set was raised. */
   readonly raised: () => Promise<void>;
   readonly pollMs?: number | undefined;
@@ -67,6 +69,7 @@ export const createServingObjects = (parts: ConfigStoreParts) => {
   /** Read already on the way into the database; by version. */
   const ready = new Map<string, Prepared>();
   let known = 0n;
+  let operator: string | undefined;
   let looking: Promise<unknown> = Promise.resolve();
 
   const tenantsOf = ({ kind, head, prepared, tenants }: HeldObject): readonly string[] | null | undefined =>
@@ -169,6 +172,8 @@ export const createServingObjects = (parts: ConfigStoreParts) => {
   };
 
   const lookNow = async (): Promise<void> => {
+    // Once there is one it is never another.
+    operator ??= await parts.operator();
     const set = await readSetVersion(database);
     if (set === known) return;
     for (const head of await readHeads(database, known)) {
@@ -198,7 +203,15 @@ export const createServingObjects = (parts: ConfigStoreParts) => {
   );
   /** Of a kind whose one document holds parts of several tenants; undefined: each object is whole for whoever sees it. */
   const shareOf = (kind: string): TenantShare | undefined => shares[kind];
-  const shownTo = (object: HeldObject, tenant: string): HeldObject => shareOf(object.kind)?.objectFor(object, tenant) ?? object;
+  /** What several tenants share is written in the operator's tenant: by whom and why is not for the others. Files are nobody's. */
+  const signedFor = <T extends Pick<StoredVersion, "tenants" | "author" | "reason">>(version: T, tenant: string): T =>
+    version.author === "file" || tenant === operator || (version.tenants?.length === 1 && sees(version.tenants, tenant))
+      ? version
+      : { ...version, author: "", reason: "" };
+  const shownTo = (object: HeldObject, tenant: string): HeldObject => {
+    const shown = shareOf(object.kind)?.objectFor(object, tenant) ?? object;
+    return shown.head === undefined ? shown : { ...shown, head: signedFor(shown.head, tenant) };
+  };
   /** All that a tenant is shown of an object comes from here or from `list`. */
   const find = (kind: ConfigObjectKind, name: string, tenant: string): HeldObject | undefined => {
     const object = held.get(keyOf(kind, name));
@@ -252,6 +265,7 @@ export const createServingObjects = (parts: ConfigStoreParts) => {
     degraded,
     shareOf,
     shownTo,
+    signedFor,
     tenantsOf,
     tenantsOfSystem,
     find,
