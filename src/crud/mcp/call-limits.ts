@@ -1,5 +1,6 @@
 import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/model/caller.ts";
+import { createShares } from "#http/shares.ts";
 
 const PER_PRINCIPAL = 64;
 
@@ -8,28 +9,13 @@ const PER_PRINCIPAL = 64;
  * the others' room. Answers the function that leaves. Throws `overloaded`.
  */
 export const createCallLimits = (max: number): ((caller: Pick<Caller, "tenant" | "sub">) => () => void) => {
-  const running = new Map<string, number>();
-  let all = 0;
-  const add = (key: string, by: number): void => {
-    const next = (running.get(key) ?? 0) + by;
-    if (next === 0) running.delete(key);
-    else running.set(key, next);
-  };
-  return (caller) => {
-    const principal = `${caller.tenant} ${caller.sub}`;
-    const isFull =
-      all >= max || (running.get(caller.tenant) ?? 0) >= Math.max(1, Math.floor(max / 2)) || (running.get(principal) ?? 0) >= PER_PRINCIPAL;
-    if (isFull) throw new Problem("overloaded", { headers: { "retry-after": "1" } });
-    all++;
-    add(caller.tenant, 1);
-    add(principal, 1);
-    let isIn = true;
-    return () => {
-      if (!isIn) return;
-      isIn = false;
-      all--;
-      add(caller.tenant, -1);
-      add(principal, -1);
-    };
+  const ofTenant = createShares({ total: max, perKey: Math.max(1, Math.floor(max / 2)) });
+  const ofPrincipal = createShares({ total: max, perKey: PER_PRINCIPAL });
+  return ({ tenant, sub }) => {
+    const claims = [ofTenant(tenant), ofPrincipal(`${tenant} ${sub}`)];
+    const leave = (): void => claims.forEach((claim) => claim[Symbol.dispose]());
+    if (claims.every((claim) => claim.take(1))) return leave;
+    leave();
+    throw new Problem("overloaded", { headers: { "retry-after": "1" } });
   };
 };
