@@ -50,6 +50,12 @@ export const crudSettings = {
     unit: "calls",
     default: "512",
   }),
+  maxAnswerBytes: setting("MCP_MAX_ANSWER_BYTES", integer(1_048_576, 68_719_476_736), {
+    description:
+      "Bytes of upstream answers, as sent and unpacked, of all tool calls under way in this process; a tenant gets at most a quarter.",
+    unit: "bytes",
+    default: "268435456",
+  }),
   maxDelegationDepth: setting("MCP_MAX_DELEGATION_DEPTH", integer(1, 8), {
     description: "Most agents that act one for another.",
     unit: "agents",

@@ -15,6 +15,7 @@ import type { LiveBus } from "#events/streams/live-bus.ts";
 import { createTtlCache } from "#http/ttl-cache.ts";
 import { withOwnPages } from "#http/ops-endpoints.ts";
 import { createRouter } from "#http/serve.ts";
+import { createShares } from "#http/shares.ts";
 import type { Service } from "#http/service.ts";
 import type { PdpClient } from "#pdp-client/pdp-client.ts";
 import type { Database } from "#store/database.ts";
@@ -140,8 +141,10 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   let toolsDocument = layer;
   // Sources may change before the catalogue that is made of them is there.
   const hooks = { rebuild: (): void => {} };
+  const answerShares = createShares({ total: config.maxAnswerBytes, perKey: config.maxAnswerBytes / 4 });
   const sources = createSources({
     ...parts,
+    answerShares,
     ...membershipParts,
     internalPorts,
     ceiling,
@@ -203,6 +206,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     ...secretParts,
     kills,
     settlements,
+    answerShares,
     subjectRef,
     publicOrigin: publicUrl,
     digestKey: deriveKey(parts.instanceSecrets[0], "crud.digest.v1"),

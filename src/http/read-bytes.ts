@@ -18,24 +18,29 @@ export const markFromSocket = (request: Request, peerAddress: string | undefined
 /** Address of the other end of the connection; `undefined` for a request of this process to itself. */
 export const peerAddressOf = (request: Request): string | undefined => (request as Request & Marked)[fromSocket]?.peerAddress;
 
+/** Pieces that are stored one by one. */
+const MAX_PIECES = 1024;
+
 /**
  * All pieces as one, of at most `limit` bytes. With the piece that goes beyond them it throws what `tooLarge` makes, and wants no more.
- * `arrived` is told how many there are so far, and may hold up the reading.
+ * `arrived` is given the bytes so far and those of the piece. It may delay the reading, or end it by what it throws. Many small pieces
+ * are joined as they come, because each costs more memory than its bytes.
  */
 export const gatherBytes = async (
   pieces: AsyncIterable<Uint8Array>,
   limit: number,
   tooLarge: () => Error,
-  arrived?: (bytes: number) => Promise<void> | undefined,
+  arrived?: (bytes: number, ofPiece: number) => Promise<void> | undefined,
 ): Promise<Buffer<ArrayBuffer>> => {
   const gathered: Uint8Array[] = [];
   let size = 0;
+  let joined = 0;
   for await (const piece of pieces) {
     size += piece.byteLength;
     if (size > limit) throw tooLarge();
-    const wait = arrived?.(size);
+    const wait = arrived?.(size, piece.byteLength);
     if (wait !== undefined) await wait;
-    gathered.push(piece);
+    if (gathered.push(piece) - joined > MAX_PIECES) gathered.push(Buffer.concat(gathered.splice(joined++)));
   }
   return Buffer.concat(gathered);
 };

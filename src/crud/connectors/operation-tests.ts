@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Caller } from "#authn/model/caller.ts";
 import { Problem } from "#contract/problem.ts";
+import { createShares } from "#http/shares.ts";
 import { shapeOutput } from "#crud/mcp/call/steps/filter-output.ts";
 import { UpstreamError } from "#crud/model/upstream-error.ts";
 import type { Tool, ToolTest } from "#crud/tools/tool.ts";
@@ -54,6 +55,7 @@ export const operationTests = (system: HttpSystem, operation: HttpOperation, too
         viewName: "",
         arguments: input,
         signal: new AbortController().signal,
+        claim: createShares({ total: 0, perKey: 0 })("test"),
         secret: () => Promise.reject(new Problem("not_found")),
         conceal: () => {},
         now: new Date(),

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { Claim } from "#http/shares.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { CompiledSystem, SystemParts } from "#crud/connectors/connector-kind.ts";
 import { compileSystem } from "#crud/connectors/connectors.ts";
@@ -12,6 +13,7 @@ import type { Tool } from "#crud/tools/tool.ts";
 
 export interface SourcesParts extends SystemParts {
   readonly dataFolder: string;
+  readonly answerShares: (tenant: string) => Claim;
   readonly definitions: Definitions;
   /** How long calls may go on in a system that another version took the place of, milliseconds. */
   readonly lingerMs: number;
@@ -49,6 +51,7 @@ export const createSources = (parts: SourcesParts) => {
       folder: join(parts.dataFolder, "systems"),
       places,
       tenant: document.tenants?.length === 1 ? document.tenants[0] : undefined,
+      answerShares: parts.answerShares,
       version: parts.version,
       log,
       changed: () => external.refresh(),

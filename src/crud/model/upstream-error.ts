@@ -40,6 +40,17 @@ export class UpstreamError extends Error {
   }
 }
 
+/**
+ * An answer that is not read, because others of the tenant, or of all tenants, take all the memory that they may. A read may be tried again. What acts is
+ * done, and must not look as if it could be. The status shows that the upstream is well.
+ */
+export const beyondShare = (isReadOnly: boolean, status?: number): UpstreamError => {
+  const detail = "Too many bytes of answers of your tenant, or of all tenants, are in use now.";
+  return isReadOnly
+    ? new UpstreamError(new Problem("overloaded", { detail, headers: { "retry-after": "1" } }), "failed", { status })
+    : new UpstreamError(new Problem("output_too_large", { detail: `${detail} The operation is done.` }), "done", { status, isFinal: true });
+};
+
 /** The problem of a call that was opened and then failed, with what is known of that. */
 export class FailedCall extends Problem {
   /** What the upstream answered, where it did. */

@@ -4,6 +4,7 @@ import type { Caller } from "#authn/model/caller.ts";
 import type { MembershipParts } from "#crud/model/ask-membership.ts";
 import type { SealedCursors } from "#authn/sealing/sealed-cursors.ts";
 import type { Sealer } from "#authn/sealing/seal.ts";
+import type { Claim } from "#http/shares.ts";
 import type { PdpClient } from "#pdp-client/pdp-client.ts";
 import type { Recorder } from "#events/audit/entry.ts";
 import type { Database, TransactionSql } from "#store/database.ts";
@@ -111,6 +112,8 @@ export interface CallParts extends MembershipParts {
   readonly replySealer: Sealer;
   /** Where answers go on that were cut: items given before. */
   readonly answerCursor: SealedCursors<number>;
+  /** A claim of a tenant to bytes of upstream answers; each call has one, to its end. */
+  readonly answerShares: (tenant: string) => Claim;
   readonly callTimeoutMs: number;
   readonly maxDelegationDepth: number;
   /** Unique for this start of the process. */

@@ -1,4 +1,5 @@
 import type { Caller } from "#authn/model/caller.ts";
+import type { Claim } from "#http/shares.ts";
 import type { RowsOf, RulesOf } from "#crud/systems/tool-rules.ts";
 import type { Issue } from "#contract/problem.ts";
 import type { SchemaCaller } from "#parsing/schema-issues.ts";
@@ -64,6 +65,8 @@ export interface Invocation {
   readonly idempotencyKey?: string | undefined;
   /** Ends with the call's deadline, the client's hang-up and Sallyport's stop. */
   readonly signal: AbortSignal;
+  /** Bytes of answers that the call takes of its tenant's share. */
+  readonly claim: Claim;
   /** Reads one credential; its value is removed from whatever comes back, unless it is too short to be told from other text (`conceal`). */
   readonly secret: (uri: string) => Promise<string>;
   /** Takes a credential that was had in another way, or is short, out of whatever comes back too. */

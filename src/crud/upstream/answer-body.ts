@@ -1,8 +1,10 @@
-import { promisify } from "node:util";
-import { brotliDecompress, gunzip, inflate, inflateRaw, type ZlibOptions } from "node:zlib";
+import type { Transform } from "node:stream";
+import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from "node:zlib";
 import { Problem } from "#contract/problem.ts";
+import { gatherBytes } from "#http/read-bytes.ts";
 import { strictJsonSteps } from "#http/strict-json.ts";
 import { createYieldingOfLong, yielding } from "#http/yielding.ts";
+import { UpstreamError } from "#crud/model/upstream-error.ts";
 import { decodeText } from "./decode-text.ts";
 
 /** Bytes that are neither JSON nor text. */
@@ -22,18 +24,20 @@ const MAX_VALUES = 50_000;
 /** What an upstream is asked to pack its answers with. */
 export const ACCEPTED_ENCODINGS = "gzip, deflate, br";
 
-type Unpack = (bytes: Uint8Array, options: ZlibOptions) => Promise<Buffer>;
-const unzip: Unpack = promisify(gunzip);
-const wrapped: Unpack = promisify(inflate);
-const bare: Unpack = promisify(inflateRaw);
-/** By RFC 9110 in zlib's wrapping; some send it without. */
-const unwrap: Unpack = (bytes, options) => (((bytes[0] ?? 0) & 0x0f) === 8 ? wrapped : bare)(bytes, options);
-const unpackers: Readonly<Record<string, Unpack | undefined>> = {
-  gzip: unzip,
-  "x-gzip": unzip,
-  deflate: unwrap,
-  br: promisify(brotliDecompress),
+const unpackers: Readonly<Record<string, ((bytes: Uint8Array) => Transform) | undefined>> = {
+  gzip: () => createGunzip(),
+  "x-gzip": () => createGunzip(),
+  // By RFC 9110 in zlib's wrapping; some send it without.
+  deflate: ([first = 0]) => ((first & 0x0f) === 8 ? createInflate() : createInflateRaw()),
+  br: () => createBrotliDecompress(),
 };
+
+interface AnswerLimits {
+  readonly maxBytes: number;
+  readonly takesBinary?: boolean;
+  /** Takes the bytes of each piece that is unpacked. Throws `UpstreamError` where there may be no more. */
+  readonly take: (all: number, bytes: number) => undefined;
+}
 
 export const tooLarge = (maxBytes: number): Problem =>
   new Problem("output_too_large", {
@@ -41,15 +45,15 @@ export const tooLarge = (maxBytes: number): Problem =>
   });
 
 /** Unpacks what came packed. No more than `maxBytes` are ever made of it. */
-const unpack = async (bytes: Buffer, encoding: string | undefined, maxBytes: number): Promise<Buffer> => {
+const unpack = async (bytes: Buffer, encoding: string | undefined, { maxBytes, take }: AnswerLimits): Promise<Buffer> => {
   const name = encoding?.trim().toLowerCase() ?? "";
   if (name === "" || name === "identity" || bytes.byteLength === 0) return bytes;
-  const work = Object.hasOwn(unpackers, name) ? unpackers[name] : undefined;
-  if (work === undefined) throw new Problem("output_invalid", { detail: "The answer is packed in a way that was not asked for." });
+  const stream = Object.hasOwn(unpackers, name) ? unpackers[name]?.(bytes) : undefined;
+  if (stream === undefined) throw new Problem("output_invalid", { detail: "The answer is packed in a way that was not asked for." });
   try {
-    return await work(bytes, { maxOutputLength: maxBytes });
+    return await gatherBytes(stream.end(bytes), maxBytes, () => tooLarge(maxBytes), take);
   } catch (cause) {
-    if ((cause as { readonly code?: unknown }).code === "ERR_BUFFER_TOO_LARGE") throw tooLarge(maxBytes);
+    if (cause instanceof Problem || cause instanceof UpstreamError) throw cause;
     throw new Problem("output_invalid", { detail: "The answer cannot be unpacked.", cause });
   }
 };
@@ -77,13 +81,9 @@ const parseAnswer = async (bytes: Buffer, type: string, takesBinary: boolean): P
   return { body: { mime_type: mimeType, bytes: bytes.byteLength }, binary: { mimeType, base64: bytes.toString("base64") } };
 };
 
-/** What the bytes of an answer say. Throws `output_invalid`, `output_too_large`, `upstream_bad_response`. */
-export const readAnswer = async (
-  bytes: Buffer,
-  headers: Readonly<Record<string, string>>,
-  { maxBytes, takesBinary = false }: { readonly maxBytes: number; readonly takesBinary?: boolean },
-): Promise<AnswerBody> =>
-  parseAnswer(await unpack(bytes, headers["content-encoding"], maxBytes), headers["content-type"] ?? "", takesBinary);
+/** What the bytes of an answer say. Throws `output_invalid`, `output_too_large`, and what `take` throws. */
+export const readAnswer = async (bytes: Buffer, headers: Readonly<Record<string, string>>, limits: AnswerLimits): Promise<AnswerBody> =>
+  parseAnswer(await unpack(bytes, headers["content-encoding"], limits), headers["content-type"] ?? "", limits.takesBinary === true);
 
 /** As MCP shows it. */
 export const contentOf = ({ mimeType, base64 }: BinaryBody, callId: string): Readonly<Record<string, unknown>> => {

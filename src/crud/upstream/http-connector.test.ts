@@ -7,6 +7,8 @@ import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { Caller } from "#authn/model/caller.ts";
+import { createShares, type Claim } from "#http/shares.ts";
+import { until } from "#testing/until.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { loadSystems } from "#crud/systems/load-systems.ts";
 import { compileHttp } from "#crud/connectors/compile-http.ts";
@@ -116,7 +118,11 @@ describe("an HTTP system", () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  const run = (name: string, args: Record<string, unknown> = {}, more: Partial<Invocation> = {}): Promise<UpstreamAnswer> => {
+  const run = (
+    name: string,
+    args: Record<string, unknown> = {},
+    more: Partial<Pick<Invocation, "isEnough" | "signal">> & { readonly claim?: Claim } = {},
+  ): Promise<UpstreamAnswer> => {
     seen.length = 0;
     const tool = tools.get(name);
     assert.ok(tool);
@@ -129,6 +135,7 @@ describe("an HTTP system", () => {
       viewName: "",
       arguments: args,
       signal: new AbortController().signal,
+      claim: createShares({ total: 1_000_000, perKey: 1_000_000 })("tenant:acme"),
       secret: async () => "s3cret-key",
       conceal: () => {},
       now: new Date(),
@@ -354,6 +361,75 @@ describe("an HTTP system", () => {
     assert.deepEqual(await failure(run("read", { id: "1" })), ["output_invalid", "done"]);
     answer = packed("gzip, gzip", gzipSync(gzipSync(text)));
     assert.deepEqual(await failure(run("read", { id: "1" })), ["output_invalid", "done"]);
+  });
+
+  test("an answer takes of its tenant's share of bytes, and what is beyond it is refused without a second try", async () => {
+    const { port } = server.address() as AddressInfo;
+    await writeFile(join(folder, "up.test.yaml"), system(port, operations, "same_origin"));
+    await compile();
+    const shares = createShares({ total: 5000, perKey: 1000 });
+    const text = (bytes: number, more: object = {}): string => JSON.stringify({ ...more, text: "x".repeat(bytes) });
+    const small = Buffer.byteLength(text(600));
+    const packed = gzipSync(text(600));
+    const sent =
+      (body: string | Uint8Array, code = 200, headers: Record<string, string> = {}): Answer =>
+      (_request, response) =>
+        void response.writeHead(code, headers).end(body);
+    const pages: Answer = (_request, response) => void response.end(text(seen.length === 2 ? 700 : 300, { items: [1], next: seen.length }));
+    const led: Answer = (...one) => (seen.length === 1 ? sent(text(600), 302, { location: "/there" }) : sent(text(600)))(...one);
+    const broken: Answer = (_request, response) => {
+      response.writeHead(200, { "content-length": "900" }).write(text(600));
+      setTimeout(() => response.destroy(), 20);
+    };
+    const overloaded = ["overloaded", "failed", false];
+    const done = ["output_too_large", "done", true];
+    const rows: readonly (readonly [string, string, Answer, readonly unknown[] | undefined, number, number])[] = [
+      ["a small answer", "read", sent(text(600)), undefined, 1, small],
+      ["one that came packed", "read", sent(packed, 200, { "content-encoding": "gzip" }), undefined, 1, small + packed.byteLength],
+      ["a redirect with a body", "read", led, undefined, 2, small],
+      ["a read beyond the share", "read", sent(text(1200)), overloaded, 1, 0],
+      ["one that is beyond it unpacked", "read", sent(gzipSync(text(1200)), 200, { "content-encoding": "gzip" }), overloaded, 1, 0],
+      ["a write beyond it", "write", sent(text(1200)), done, 1, 0],
+      ["a write under a key", "keyed", sent(text(1200)), done, 1, 0],
+      ["a write unpacked", "write", sent(gzipSync(text(1200)), 200, { "content-encoding": "gzip" }), done, 1, 0],
+      ["pages", "pages", pages, overloaded, 2, Buffer.byteLength(text(300, { items: [1], next: 1 }))],
+      ["a refusal", "write", sent(text(600), 403), ["upstream_error", "failed", true], 1, 0],
+      ["a refusal beyond it", "read", sent(text(1200), 403), ["upstream_error", "failed", true], 1, 0],
+      ["tries that were refused", "read", sent(text(600), 503), ["upstream_error", "failed", false], 3, 0],
+      ["a read that broke off", "read", broken, ["upstream_error", "failed", false], 3, 0],
+      ["a write that broke off", "write", broken, ["outcome_unknown", "unknown", false], 1, 0],
+    ];
+    for (const [name, operation, given, refused, requests, taken] of rows) {
+      answer = given;
+      await compile();
+      const claim = shares("tenant:acme");
+      const error: unknown = await run(operation, { id: "1" }, { claim }).then(
+        () => undefined,
+        (thrown: unknown) => thrown,
+      );
+      assert.deepEqual(error instanceof UpstreamError ? [error.problem.code, error.effect, error.isFinal] : error, refused, name);
+      if (refused === overloaded) assert.equal((error as UpstreamError).problem.options.headers?.["retry-after"], "1", name);
+      assert.deepEqual([seen.length, claim.taken], [requests, taken], name);
+      claim[Symbol.dispose]();
+    }
+    answer = (_request, response) => void response.write(text(600));
+    const [claim, hangUp] = [shares("tenant:acme"), new AbortController()];
+    const aborted = failure(run("write", {}, { claim, signal: hangUp.signal }));
+    await until(() => claim.taken > 0);
+    answer = sent(text(600));
+    assert.deepEqual(await failure(run("read", { id: "1" }, { claim: shares("tenant:acme") })), ["overloaded", "failed"], "beside another");
+    assert.ok(await run("read", { id: "1" }, { claim: shares("tenant:globex") }), "of another tenant");
+    hangUp.abort();
+    assert.deepEqual(await aborted, ["outcome_unknown", "unknown"]);
+    assert.ok(await run("read", { id: "1" }, { claim: shares("tenant:acme") }), "what was hung up gave its bytes back");
+    for (let at = 0; at < 4; at++)
+      assert.deepEqual(
+        await failure(run("read", { id: "1" }, { claim: shares("tenant:acme") })),
+        ["overloaded", "failed"],
+        "no circuit opens",
+      );
+    await writeFile(join(folder, "up.test.yaml"), system(port, operations));
+    await compile();
   });
 
   test("text is read by the charset of its media type", async () => {

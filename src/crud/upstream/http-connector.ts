@@ -111,6 +111,7 @@ export const createHttpConnector = (system: HttpSystem, operation: HttpOperation
         ...(bound.body === undefined ? {} : { body: bound.body.content }),
         timeoutMs,
         maxBytes: operation.maxBytes,
+        claim: call.claim,
         takesBinary: operation.takesBinary,
         isReadOnly: operation.isReadOnly,
         signal,

@@ -1,9 +1,10 @@
 import type { Dispatcher } from "undici";
 import { Problem } from "#contract/problem.ts";
 import { gatherBytes } from "#http/read-bytes.ts";
+import type { Claim } from "#http/shares.ts";
 import { untrustedCode } from "#http/trusting-fetch.ts";
 import { wasNeverSent } from "#http/was-never-sent.ts";
-import { UpstreamError } from "#crud/model/upstream-error.ts";
+import { UpstreamError, beyondShare } from "#crud/model/upstream-error.ts";
 import { ACCEPTED_ENCODINGS, readAnswer, tooLarge, type AnswerBody } from "./answer-body.ts";
 import { AddressRefused } from "./guarded-agent.ts";
 
@@ -15,6 +16,8 @@ export interface Exchange {
   readonly body?: string | Uint8Array;
   readonly timeoutMs: number;
   readonly maxBytes: number;
+  /** Takes the bytes of the answer, and of it unpacked. Those of any but a success are given back at once, the others by its owner. */
+  readonly claim: Claim;
   /** Bytes that are neither JSON nor text are an answer too. */
   readonly takesBinary?: boolean;
   /** Nothing is changed by it: a lost answer is a failure, not an unknown outcome. */
@@ -53,12 +56,17 @@ const transportError = (error: unknown, exchange: Exchange): UpstreamError => {
 };
 
 /**
- * One request at an upstream, one attempt. Never follows a redirect, reads at most `maxBytes`, unpacked too. Any status is
- * an answer; issues are `UpstreamError`s that say whether anything was sent.
+ * One request at an upstream, one attempt. Never follows a redirect, reads at most `maxBytes`, unpacked too, and no more than
+ * `claim` gives. Any status is an answer; issues are `UpstreamError`s that say whether anything was sent.
  */
 export const exchangeHttp = async (agent: Dispatcher, exchange: Exchange): Promise<ExchangeReply> => {
   const signal = AbortSignal.any([exchange.signal, AbortSignal.timeout(exchange.timeoutMs)]);
   let status: number | undefined;
+  const { claim } = exchange;
+  const takenBefore = claim.taken;
+  const take = (_all: number, bytes: number): undefined => {
+    if (!claim.take(bytes)) throw beyondShare(exchange.isReadOnly, status);
+  };
   try {
     const response = await agent.request({
       origin: exchange.origin,
@@ -77,11 +85,16 @@ export const exchangeHttp = async (agent: Dispatcher, exchange: Exchange): Promi
       ]),
     );
     const beyond = (): UpstreamError => new UpstreamError(tooLarge(exchange.maxBytes), "done", { isFinal: true });
-    const read = gatherBytes(response.body, exchange.maxBytes, beyond).then((bytes) => readAnswer(bytes, headers, exchange));
+    const read = gatherBytes(response.body, exchange.maxBytes, beyond, take).then((bytes) =>
+      readAnswer(bytes, headers, { ...exchange, take }),
+    );
     if (status >= 200 && status < 300) return { status, headers, ...(await read) };
     // What came with another status and cannot be read is as good as none: the status says what became of it.
-    return { status, headers, ...(await read.catch((): AnswerBody => ({ body: null }))) };
+    const answer = await read.catch((): AnswerBody => ({ body: null }));
+    claim.shrinkTo(takenBefore);
+    return { status, headers, ...answer };
   } catch (error) {
+    claim.shrinkTo(takenBefore);
     if (error instanceof UpstreamError) throw error;
     if (!(error instanceof Problem)) throw transportError(error, exchange);
     throw new UpstreamError(error, "done", { status, isFinal: true });

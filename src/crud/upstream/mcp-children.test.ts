@@ -7,6 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { test, type TestContext } from "node:test";
 import type { Invocation } from "#crud/tools/tool.ts";
 import { UpstreamError } from "#crud/model/upstream-error.ts";
+import { createShares } from "#http/shares.ts";
 import { isAlive } from "#store/is-alive.ts";
 import { silentLog, type Log } from "#telemetry/log.ts";
 import { until } from "#testing/until.ts";
@@ -68,6 +69,8 @@ const misdeeds = {
   "a name twice": (id) => { process.stdout.write('{"jsonrpc":"2.0","id":' + id + ',"result":{},"result":{"content":[]}}\\n'); text(id, process.pid); },
   "lines for itself": (id) => { process.stdout.write("debug a\\ndebug b\\n".repeat(20_000)); text(id, process.pid); },
   "large answer": (id) => text(id, "x".repeat(20_000)),
+  "fair answer": (id) => text(id, "7".padEnd(5_000)),
+  "fair answer, id last": (id) => process.stdout.write('{"result":{"content":[{"type":"text","text":"' + "7".padEnd(5_000) + '"}]},"jsonrpc":"2.0","id":' + id + "}\\n"),
   "no answer": () => {},
   "another's answer": (id) => text(id + 1000, process.pid),
   "two answers": (id) => { text(id, process.pid); text(id, 7); },
@@ -136,12 +139,14 @@ const world = async (
     readonly code?: string;
     readonly now?: () => Date;
     readonly log?: Log;
+    readonly shareBytes?: number;
   } = {},
 ) => {
   const folder = await mkdtemp(join(tmpdir(), "sallyport-children-"));
   const server = join(folder, "server.mjs");
   await writeFile(server, more.code ?? SERVER);
   let changes = 0;
+  const answerShares = createShares({ total: 10_000_000, perKey: more.shareBytes ?? 5_000_000 });
   const places = createChildPlaces(4);
   const children = createChildren({
     system: "test.demo",
@@ -153,6 +158,7 @@ const world = async (
     },
     folder,
     places,
+    answerShares,
     version: "1",
     log: more.log ?? silentLog,
     changed: () => void changes++,
@@ -166,7 +172,8 @@ const world = async (
   });
   const call = async (upstreamName: string, timeoutMs = 20_000, isReadOnly = false, args: object = {}): Promise<number> => {
     const connector = createMcpConnector({ children, isolation: "shared", upstreamName, timeoutMs, maxBytes: 10_000, isReadOnly });
-    const answer = await connector({ arguments: args, signal: new AbortController().signal } as unknown as Invocation);
+    using claim = answerShares("tenant:acme");
+    const answer = await connector({ arguments: args, signal: new AbortController().signal, claim } as unknown as Invocation);
     return Number(answer.value);
   };
   const log = async (): Promise<readonly (readonly [string, number])[]> => {
@@ -176,7 +183,7 @@ const world = async (
       .split("\n")
       .map((line) => [line.split(" ")[0] ?? "", Number(line.split(" ")[1])]);
   };
-  return { children, call, log, folder, changes: () => changes };
+  return { children, call, log, folder, answerShares, changes: () => changes };
 };
 
 /** The next one began when the one before was gone: a folder is one child's own. */
@@ -316,11 +323,34 @@ test("what waits for a server that reads nothing is bounded, and what is beyond 
   assert.equal(ends.filter(([code, effect]) => code === "outcome_unknown" && effect === "unknown").length, 24 - unsent);
 });
 
+test("what a child sends takes of its tenant's share of bytes", async (t) => {
+  for (const [name, shareBytes, beyond] of [
+    ["fair answer", 12_000, false],
+    ["fair answer", 4_000, true],
+    ["fair answer, id last", 4_000, true],
+    ["fair answer", 9_000, "beside another"],
+  ] as const) {
+    const { call, answerShares } = await world(t, { shareBytes });
+    await call("any");
+    // The child of all tenants takes of a share of its own.
+    using other = answerShares("tenant:acme");
+    if (beyond === "beside another") assert.ok(other.take(5000));
+    if (beyond === false) assert.equal(await call(name), 7);
+    else {
+      assert.deepEqual(await refusal(call(name, 20_000, true)), ["overloaded", "failed"], `${name} ${shareBytes}`);
+      assert.deepEqual(await refusal(call(name)), ["output_too_large", "done"], `${name} ${shareBytes}`);
+    }
+    assert.ok((await call("any")) > 0, "a small answer fits still");
+    other[Symbol.dispose]();
+    for (const tenant of ["tenant:acme", ""]) assert.ok(answerShares(tenant).take(shareBytes), "all was given back");
+  }
+});
+
 test("numbers that no double holds reach a server and come back with every digit", async (t) => {
-  const { children, folder } = await world(t);
+  const { children, folder, answerShares } = await world(t);
   const options = { children, isolation: "shared", timeoutMs: 20_000, maxBytes: 10_000, isReadOnly: false } as const;
   const sent = '{"id":9007199254740993,"in":[{"rate":0.1234567890123456789}]}';
-  const call = { arguments: parseExactJson(sent), signal: new AbortController().signal } as unknown as Invocation;
+  const call = { arguments: parseExactJson(sent), signal: new AbortController().signal, claim: answerShares("") } as unknown as Invocation;
   const { value } = await createMcpConnector({ ...options, upstreamName: "large numbers" })(call);
   assert.equal(JSON.stringify(value), '{"id":9007199254740993,"rate":0.1234567890123456789,"in":[{"at":18446744073709551615}]}');
   assert.ok((await readFile(join(folder, "test.demo", "shared", "lines"), "utf8")).includes(`"arguments":${sent}`));

@@ -2,6 +2,7 @@ import { mkdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/client";
 import { Problem } from "#contract/problem.ts";
+import type { Claim } from "#http/shares.ts";
 import type { Log } from "#telemetry/log.ts";
 import { UpstreamError } from "#crud/model/upstream-error.ts";
 import type { Launch } from "#crud/servers/sandbox.ts";
@@ -18,6 +19,8 @@ export interface ChildrenParts {
   readonly places: ChildPlaces;
   /** Whose children are whose key names no tenant; nobody's alone unless given. */
   readonly tenant?: string | undefined;
+  /** A claim of a tenant to bytes of answers. */
+  readonly answerShares: (tenant: string) => Claim;
   readonly version: string;
   readonly log: Log;
   /** Its tools may have changed: the server says so, or it was started again. */
@@ -75,6 +78,8 @@ export const createChildren = (parts: ChildrenParts): Children => {
     failures.set(key, { count, until: parts.now().getTime() + Math.min(60_000, 1000 * 2 ** (count - 1)) });
   };
 
+  const tenantOf = (key: string): string => (key.startsWith("tenant:") ? (key.split(" ", 1)[0] ?? key) : (parts.tenant ?? ""));
+
   const transportOf = async (key: string) => {
     const folder = join(parts.folder, parts.system, encodeURIComponent(key));
     await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -85,6 +90,7 @@ export const createChildren = (parts: ChildrenParts): Children => {
       launch: parts.launch(folder),
       cwd: folder,
       maxMessageBytes: MAX_MESSAGE_BYTES,
+      claim: parts.answerShares(tenantOf(key)),
       received: (line) => parts.log.debug("mcp_child_stderr", { system: parts.system, line }),
     });
   };
@@ -133,7 +139,7 @@ export const createChildren = (parts: ChildrenParts): Children => {
     if (held !== undefined) return held;
     if ((failures.get(key)?.until ?? 0) > parts.now().getTime()) throw cannotStart("The upstream process rests after a failed start.");
     await ending.get(key);
-    const tenant = key.startsWith("tenant:") ? (key.split(" ", 1)[0] ?? key) : (parts.tenant ?? "");
+    const tenant = tenantOf(key);
     await parts.places.evictOldest(tenant);
     const again = children.get(key);
     if (again !== undefined) return again;

@@ -1,12 +1,12 @@
 import { ProtocolError, SdkError, SdkErrorCode } from "@modelcontextprotocol/client";
 import { parseLosslessJson, sentJson } from "#contract/exact-numbers.ts";
 import { Problem } from "#contract/problem.ts";
-import { UpstreamError } from "#crud/model/upstream-error.ts";
+import { UpstreamError, beyondShare } from "#crud/model/upstream-error.ts";
 import type { Connector, Invocation } from "#crud/tools/tool.ts";
 import type { McpDocument } from "#crud/systems/system-document.ts";
 import type { Children } from "./mcp-children.ts";
 import { tooLarge } from "./answer-body.ts";
-import { ANSWER_TOO_LARGE, ANSWER_UNREADABLE, isNotSent } from "./stdio-transport.ts";
+import { ANSWER_BEYOND_SHARE, ANSWER_TOO_LARGE, ANSWER_UNREADABLE, isNotSent } from "./stdio-transport.ts";
 
 /** Whose child serves a call. */
 const childKey = (isolation: McpDocument["isolation"], call: Pick<Invocation, "caller">): string => {
@@ -72,10 +72,12 @@ export const createMcpConnector = (options: {
             );
           if (!ProtocolError.isInstance(error)) throw lost(error);
           if (error.code === ANSWER_TOO_LARGE) throw new UpstreamError(tooLarge(options.maxBytes), "done", { isFinal: true });
+          if (error.code === ANSWER_BEYOND_SHARE) throw beyondShare(options.isReadOnly);
           throw new UpstreamError(new Problem("upstream_error", { detail: error.message.slice(0, MAX_DETAIL), cause: error }), "failed");
         });
-      if (Buffer.byteLength(JSON.stringify(result)) > options.maxBytes)
-        throw new UpstreamError(tooLarge(options.maxBytes), "done", { isFinal: true });
+      const bytes = Buffer.byteLength(JSON.stringify(result));
+      if (bytes > options.maxBytes) throw new UpstreamError(tooLarge(options.maxBytes), "done", { isFinal: true });
+      if (!call.claim.take(bytes)) throw beyondShare(options.isReadOnly);
       const content = (result.content ?? []) as Content;
       if (result.isError === true) {
         throw new UpstreamError(

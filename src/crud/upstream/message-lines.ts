@@ -1,21 +1,30 @@
-/** A line that was too long to keep: its two ends. */
+import type { Claim } from "#http/shares.ts";
+
+/** A line that was too long to be stored: its two ends. */
 export interface LongLine {
   readonly head: string;
   readonly tail: string;
+  /** It was no longer than any may be, but beyond the share. */
+  readonly isBeyondShare: boolean;
 }
 
 const END_BYTES = 256;
 const NEW_LINE = 0x0a;
 
-/** Cuts a stream into lines. No more is kept of one than `maxBytes`, and of a longer one only its ends. */
-export const createMessageLines = (maxBytes: number) => {
+/** Cuts a stream into lines. No more is stored of one than `maxBytes` and what `claim` gives, and of a longer one only its ends. */
+export const createMessageLines = (maxBytes: number, claim: Claim) => {
   let parts: Buffer[] = [];
   let size = 0;
   let head: Buffer | undefined;
+  let isBeyondShare = false;
 
   const take = (part: Buffer): void => {
     size += part.byteLength;
-    if (size <= maxBytes) return void parts.push(part);
+    if (head === undefined && size <= maxBytes) {
+      if (claim.take(part.byteLength)) return void parts.push(part);
+      isBeyondShare = true;
+    }
+    claim.shrinkTo(0);
     const whole = Buffer.concat([...parts, part]);
     head ??= Buffer.from(whole.subarray(0, END_BYTES));
     // A copy: what is left of a large chunk keeps all of it.
@@ -23,8 +32,9 @@ export const createMessageLines = (maxBytes: number) => {
   };
   const end = (): string | LongLine => {
     const text = Buffer.concat(parts).toString("utf8");
-    const line = head === undefined ? text : { head: head.toString("utf8"), tail: text };
-    [parts, size, head] = [[], 0, undefined];
+    const line = head === undefined ? text : { head: head.toString("utf8"), tail: text, isBeyondShare };
+    [parts, size, head, isBeyondShare] = [[], 0, undefined, false];
+    claim.shrinkTo(0);
     return line;
   };
   return {
@@ -44,7 +54,7 @@ export const createMessageLines = (maxBytes: number) => {
 };
 
 /** The two ends of a line that is kept whole. */
-export const endsOf = (line: string): LongLine => ({ head: line.slice(0, END_BYTES), tail: line.slice(-END_BYTES) });
+export const endsOf = (line: string): LongLine => ({ head: line.slice(0, END_BYTES), tail: line.slice(-END_BYTES), isBeyondShare: false });
 
 /**
  * The id of the request that a long line answers: it stands at one of its ends, as every library writes it. `undefined`: it is no answer,

@@ -11,6 +11,7 @@ import {
 } from "@modelcontextprotocol/client";
 import { Problem } from "#contract/problem.ts";
 import { isObject } from "#contract/is-object.ts";
+import type { Claim } from "#http/shares.ts";
 import { strictJsonSteps } from "#http/strict-json.ts";
 import { atOnce, createYieldingOfLong, yielding } from "#http/yielding.ts";
 import { UpstreamError } from "#crud/model/upstream-error.ts";
@@ -21,6 +22,8 @@ export interface StdioOptions {
   readonly launch: Launch;
   readonly cwd: string;
   readonly maxMessageBytes: number;
+  /** Takes the bytes of a message that is not whole yet; ends with the transport. */
+  readonly claim: Claim;
   /** A line of the child's standard error. */
   readonly received: (line: string) => void;
 }
@@ -46,6 +49,8 @@ const MAX_UNREAD_BYTES = 16_777_216;
 export const ANSWER_TOO_LARGE = -32_098;
 /** The same for one that cannot be read: nested too deep, a member named twice, no JSON, none of the protocol's forms. */
 export const ANSWER_UNREADABLE = -32_097;
+/** The same for one that is beyond the share of its bytes. */
+export const ANSWER_BEYOND_SHARE = -32_096;
 
 /** A message of a bounded number of values, read. Throws `Problem` `body_too_large` for one of more, anything for what is none. */
 const readMessage = async (line: string): Promise<JSONRPCMessage> => {
@@ -111,7 +116,7 @@ const endGroup = async (child: Child, isSandboxed: boolean): Promise<void> => {
  * its input.
  */
 export const createStdioTransport = (options: StdioOptions): Transport & { readonly pid: number | undefined } => {
-  const lines = createMessageLines(options.maxMessageBytes);
+  const lines = createMessageLines(options.maxMessageBytes, options.claim);
   const waiting: (string | LongLine)[] = [];
   let child: Child | undefined;
   let isClosed = false;
@@ -120,6 +125,7 @@ export const createStdioTransport = (options: StdioOptions): Transport & { reado
   const closed = (): void => {
     if (isClosed) return;
     isClosed = true;
+    options.claim[Symbol.dispose]();
     transport.onclose?.();
   };
   const messageOf = async (line: string | LongLine): Promise<JSONRPCMessage | undefined> => {
@@ -132,7 +138,7 @@ export const createStdioTransport = (options: StdioOptions): Transport & { reado
         message = `The answer has more than ${MAX_VALUES} values, or ${MAX_CONTENT} items, or is nested too deeply.`;
         if (!isTooLarge) [code, message] = [ANSWER_UNREADABLE, "The answer cannot be read."];
       }
-    }
+    } else if (line.isBeyondShare) code = ANSWER_BEYOND_SHARE;
     const id = answeredBy(typeof line === "string" ? endsOf(line) : line);
     return id === undefined ? undefined : { jsonrpc: "2.0", id, error: { code, message } };
   };

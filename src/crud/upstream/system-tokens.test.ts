@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import type { Caller } from "#authn/model/caller.ts";
+import { createShares } from "#http/shares.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { serverUpstream } from "#testing/http-upstream.ts";
@@ -82,6 +83,7 @@ const begin = async (t: TestContext, more: Given = {}) => {
       viewName: "",
       arguments: {},
       signal: new AbortController().signal,
+      claim: createShares({ total: 1_000_000, perKey: 1_000_000 })(tenant),
       secret: async (uri) => (uri.endsWith("#id") ? "client:1" : "s3cret /+"),
       conceal: (value) => void concealed.push(value),
       now: new Date(clock.now),

@@ -10,6 +10,7 @@ import {
 import { Problem } from "#contract/problem.ts";
 import { UpstreamError } from "#crud/model/upstream-error.ts";
 import type { Invocation } from "#crud/tools/tool.ts";
+import { createShares } from "#http/shares.ts";
 import type { AuthRules } from "#crud/systems/system-document.ts";
 import { exchangeHttp } from "./http-exchange.ts";
 
@@ -40,6 +41,8 @@ export const createSystemTokens = (
       body,
       timeoutMs: TIMEOUT_MS,
       maxBytes: MAX_TOKEN_BYTES,
+      // A token is no call's answer: it takes of no share.
+      claim: createShares({ total: 2 * MAX_TOKEN_BYTES, perKey: 2 * MAX_TOKEN_BYTES })(tokenUrl),
       isReadOnly: true,
       // Several calls may wait for it: none of them ends it.
       signal: new AbortController().signal,

@@ -1,7 +1,5 @@
 import { randomUUID } from "node:crypto";
 import type { LinkedPerson, PersonOf } from "#authn/model/claims.ts";
-import { Problem } from "#contract/problem.ts";
-import { createTtlCache } from "#http/ttl-cache.ts";
 import { statement, type Database, type Sql } from "#store/database.ts";
 import { createKnownReads } from "#membership/graph/shared-reads.ts";
 

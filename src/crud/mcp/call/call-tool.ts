@@ -57,7 +57,8 @@ const callKnown = async (known: ResolvedCall, parts: CallParts, count: (outcome:
   }
 
   // What was opened is closed and settled, whatever happens in between.
-  const ending = await invokeCall(opened, parts);
+  using claim = parts.answerShares(known.call.caller.tenant);
+  const ending = await invokeCall(opened, claim, parts);
   await keepOutcome(opened, key, ending, parts);
   const closed = await timedStep(parts)("close", () => closeCall(opened, ending, parts));
   if (ending.effect !== "ok") {

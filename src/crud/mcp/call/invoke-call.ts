@@ -1,3 +1,4 @@
+import type { Claim } from "#http/shares.ts";
 import { asProblem } from "#http/problem-body.ts";
 import type { UpstreamAnswer } from "#crud/tools/tool.ts";
 import { invokeUpstream, type Invoked } from "./steps/invoke.ts";
@@ -18,12 +19,12 @@ export type Ending =
   | (EndingBase & { readonly effect: "ok"; readonly shaped: Shaped; readonly upstream: UpstreamAnswer })
   | (EndingBase & { readonly effect: Effect; readonly failure: UpstreamError });
 
-/** Fourth function of a call: invokes and shapes. Never throws: how it ended is what it answers. */
-export const invokeCall = async (opened: OpenedCall, parts: CallParts): Promise<Ending> => {
+/** Fourth function of a call: invokes and shapes; the answer takes of `claim`, which the caller disposes of after closing. Never throws: how it ended is what it answers. */
+export const invokeCall = async (opened: OpenedCall, claim: Claim, parts: CallParts): Promise<Ending> => {
   const timed = timedStep(parts);
   let invoked: Invoked | undefined;
   try {
-    const { upstream, secrets } = (invoked = await timed("invoke", () => invokeUpstream(opened, opened.held, parts)));
+    const { upstream, secrets } = (invoked = await timed("invoke", () => invokeUpstream(opened, claim, parts)));
     const shaped = await timed("shape", () => shapeOutput(upstream, opened));
     return { effect: "ok", shaped, upstream, upstreamStatus: upstream.status, costMicro: upstream.costMicro, secrets };
   } catch (error) {

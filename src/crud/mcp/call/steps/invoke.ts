@@ -6,8 +6,9 @@ import { valueAt } from "#crud/model/value-at.ts";
 import type { Invocation, Tool, UpstreamAnswer } from "#crud/tools/tool.ts";
 import type { AuthorizedCall } from "./check-chain.ts";
 import { createRedact, type Redact } from "#crud/tools/redact.ts";
-import type { Held } from "./reserve-budget.ts";
 import { createSecretReader } from "#crud/mcp/call/steps/secret-reader.ts";
+import type { Claim } from "#http/shares.ts";
+import type { ReservedCall } from "./reserve-budget.ts";
 import { countKept } from "./filter-output.ts";
 import type { CallParts } from "#crud/tools/tool-call.ts";
 import { absentRow, UpstreamError } from "#crud/model/upstream-error.ts";
@@ -30,6 +31,7 @@ const passGuard = async ({ tool, scope }: AuthorizedCall, invocation: Invocation
   const rows = valueAt(found.value, read.rules.rows?.rows ?? []);
   const candidates = Array.isArray(rows) ? (rows as unknown[]) : [rows];
   if (keeps === undefined || !candidates.some(keeps)) throw absentRow();
+  invocation.claim.shrinkTo(0);
 };
 
 /** The upstream's own word for it, whether or not the system's file has one. */
@@ -57,9 +59,9 @@ const redactError = async (failure: UpstreamError, redact: Redact, used: Upstrea
 };
 
 /** Calls the upstream within the deadline. Credentials that come back in any spelling leave as `[redacted]`. Throws `UpstreamError`. */
-export const invokeUpstream = async (decided: AuthorizedCall, held: Held | undefined, parts: InvokeParts): Promise<Invoked> => {
-  const { call, tool, given, scope, permit } = decided;
-  const secrets = createSecretReader(decided, held, parts);
+export const invokeUpstream = async (opened: ReservedCall, claim: Claim, parts: InvokeParts): Promise<Invoked> => {
+  const { call, tool, given, scope, permit, held } = opened;
+  const secrets = createSecretReader(opened, held, parts);
   const wanted = tool.rules.wantedRows === undefined ? undefined : given.value[tool.rules.wantedRows];
   const invocation: Invocation = {
     callId: call.callId,
@@ -72,13 +74,14 @@ export const invokeUpstream = async (decided: AuthorizedCall, held: Held | undef
     arguments: given.value,
     idempotencyKey: call.step?.key,
     signal: AbortSignal.any([call.signal, parts.stopping, AbortSignal.timeout(parts.callTimeoutMs)]),
+    claim,
     secret: secrets.read,
     conceal: secrets.conceal,
     isEnough: typeof wanted === "number" ? (value: unknown) => countKept(value, tool, scope) >= wanted : undefined,
     now: parts.now(),
   };
   try {
-    await passGuard(decided, invocation);
+    await passGuard(opened, invocation);
     const upstream = await tool.connector(invocation);
     const redact = createRedact(secrets.values());
     const turn = createYieldingOfLong();
