@@ -71,6 +71,18 @@ const misdeeds = {
   "large answer": (id) => text(id, "x".repeat(20_000)),
   "fair answer": (id) => text(id, "7".padEnd(5_000)),
   "fair answer, id last": (id) => process.stdout.write('{"result":{"content":[{"type":"text","text":"' + "7".padEnd(5_000) + '"}]},"jsonrpc":"2.0","id":' + id + "}\\n"),
+  "progress": (id) => {
+    for (let at = 0; at < 10_000; at++) {
+      const params = { progressToken: id, progress: at, message: '{"method":"' };
+      for (const form of [
+        { jsonrpc: "2.0", method: "notifications/progress", params },
+        { method: "notifications/message", params, jsonrpc: "2.0" },
+        { jsonrpc: "2.0", params, method: "notifications/progress" },
+        { params, method: "notifications/resources/updated", jsonrpc: "2.0" },
+      ]) process.stdout.write(JSON.stringify(form) + "\\n");
+    }
+    text(id, process.pid);
+  },
   "no answer": () => {},
   "another's answer": (id) => text(id + 1000, process.pid),
   "two answers": (id) => { text(id, process.pid); text(id, 7); },
@@ -321,6 +333,13 @@ test("what waits for a server that reads nothing is bounded, and what is beyond 
   const unsent = ends.filter(([code, effect]) => code === "overloaded" && effect === "not_sent").length;
   assert.ok(unsent >= 6 && unsent < 24, `${unsent} were not sent`);
   assert.equal(ends.filter(([code, effect]) => code === "outcome_unknown" && effect === "unknown").length, 24 - unsent);
+});
+
+test("progress and other notifications that nobody waits for do not delay the calls of a child", async (t) => {
+  const { call } = await world(t);
+  const [first, second] = await Promise.all([call("progress", 10_000), call("any", 10_000)]);
+  assert.equal(first, second);
+  assert.equal(await call("any", 10_000), first);
 });
 
 test("what a child sends takes of its tenant's share of bytes", async (t) => {

@@ -56,6 +56,14 @@ export const createMessageLines = (maxBytes: number, claim: Claim) => {
 /** The two ends of a line that is kept whole. */
 export const endsOf = (line: string): LongLine => ({ head: line.slice(0, END_BYTES), tail: line.slice(-END_BYTES), isBeyondShare: false });
 
+const USELESS = String.raw`"method"\s*:\s*"notifications/(?!tools/list_changed")[^"\\]*"`;
+const USELESS_AT_HEAD = new RegExp(String.raw`^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?${USELESS}`);
+const USELESS_AT_TAIL = new RegExp(String.raw`,\s*${USELESS}\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`);
+
+/** A notification that nobody waits for, such as progress: all but that the list of tools has changed. */
+export const isUseless = ({ head, tail }: Pick<LongLine, "head" | "tail">): boolean =>
+  USELESS_AT_HEAD.test(head) || USELESS_AT_TAIL.test(tail);
+
 /**
  * The id of the request that a long line answers: it stands at one of its ends, as every library writes it. `undefined`: it is no answer,
  * or nobody can tell whose.

@@ -16,7 +16,7 @@ import { strictJsonSteps } from "#http/strict-json.ts";
 import { atOnce, createYieldingOfLong, yielding } from "#http/yielding.ts";
 import { UpstreamError } from "#crud/model/upstream-error.ts";
 import type { Launch } from "#crud/servers/sandbox.ts";
-import { answeredBy, createMessageLines, endsOf, type LongLine } from "./message-lines.ts";
+import { answeredBy, createMessageLines, endsOf, isUseless, type LongLine } from "./message-lines.ts";
 
 export interface StdioOptions {
   readonly launch: Launch;
@@ -33,7 +33,7 @@ const LOOK_MS = 20;
 /** What a child may say: so many messages in each span, and so many bytes of its standard error. It waits with the rest; others do not. */
 const SPAN_MS = 100;
 const MAX_MESSAGES = 200;
-/** What a line counts that is not read: it repeats the one before, or is no object. */
+/** What a line counts that is not read: it repeats the one before, or is no object, or a notification of no use. */
 const REPEATED = 0.05;
 const NO_MESSAGE = 0.01;
 /** Values of a message, each of which is read several times; of a list of tools, whose schemas are passed over. */
@@ -159,7 +159,7 @@ export const createStdioTransport = (options: StdioOptions): Transport & { reado
         return;
       }
       waiting.shift();
-      const isMessage = typeof line !== "string" || line.trimStart().startsWith("{");
+      const isMessage = typeof line !== "string" || (line.trimStart().startsWith("{") && !isUseless(endsOf(line)));
       reported += line === before ? REPEATED : isMessage ? 1 : NO_MESSAGE;
       // Who says the same again at once says nothing: a list has changed, and again.
       if (line === before || !isMessage) continue;
