@@ -157,6 +157,27 @@ for (const blanks of [" ".repeat(15), " ".repeat(16), " ".repeat(17), "\n".repea
   });
 }
 
+test("a reader that stores text is given numbers as they are written, and refused what is no JSON", () => {
+  const read = (text: string): unknown => parseStrictJson(text, { depth: 64, keepsUnfit: true, keepsSpelling: true });
+  const numbers = ["1.10", "1e23", "1E+2", "-0", "0.0", "12345678901234567890", "9007199254740993", "1e400", "1e-400", "1.0000"];
+  for (const number of numbers) {
+    assert.equal(read(number), number);
+    assert.equal(read(` ${number}\n`), number);
+    assert.deepEqual(read(`{"a" : ${number} ,"b":[${number}, 7,"${number}"],"c":{"d":${number}}}`), {
+      a: number,
+      b: [number, 7, number],
+      c: { d: number },
+    });
+  }
+  for (const number of [0, 1, -7, 1.5, 123456789012345]) assert.deepEqual(read(`[${number}]`), [number]);
+  for (const text of ["[1.]", "[01]", "[+1.0]", "[1.0 2]", "[x1.0]", "{1.0:2}", '{"a" 1.0}', '["a"1.0]', "[1.0", "[1.0e]", "[-]", "1.0 1"])
+    assert.throws(() => read(text), { code: "body_unreadable" }, text);
+  const issues: string[] = [];
+  const onIssue = (issue: () => { readonly code: string }): void => void issues.push(issue().code);
+  const twice = parseStrictJson('{"a":1.0,"a":1e400,"a":2}', { depth: 64, keepsUnfit: true, keepsSpelling: true, onIssue });
+  assert.deepEqual([Object.values(twice as object), new Set(issues)], [["1.0", "1e400", 2], new Set(["duplicate_member"])]);
+});
+
 test("a reader that looks at a body before it refuses it is given all of it, and what is wrong", () => {
   for (const [text, value, code] of [
     ['{"a":1,"a":2,"b":{"a":3,"a":4,"\\u0061":5}}', [1, 2, [3, 4, 5]], "duplicate_member"],

@@ -1,4 +1,4 @@
-import { isHeld, parseExactJson, rawNumberPaths } from "#contract/exact-numbers.ts";
+import { isHeld, isJsonNumber, parseExactJson, rawNumberPaths } from "#contract/exact-numbers.ts";
 import { issueOfJson } from "#contract/json-members.ts";
 import { MAX_ISSUES, Problem, type ProblemCode } from "#contract/problem.ts";
 import { placeOf } from "#contract/shape-issues.ts";
@@ -25,9 +25,11 @@ export interface StrictJsonLimits {
   readonly keepsUnfit?: boolean;
   /** Numbers that no double holds pass, as their texts: for whoever sends them on with all their digits. */
   readonly keepsDigits?: boolean | undefined;
+  /** Numbers that `String` writes otherwise (1.10, 1e23, 12345678901234567890) pass as text, as they are written: for a reader that stores text. */
+  readonly keepsSpelling?: boolean | undefined;
   /**
    * Takes what is thrown otherwise of a body that JSON.parse reads, for a reader that looks at it before it refuses it. All members of one name
-   * are there then, the later ones with blanks behind it; numbers are doubles; more than `members` are thrown as ever.
+   * are there then, the later ones with blanks behind it; numbers are doubles, or as `keepsSpelling` has them; more than `members` are thrown as ever.
    */
   readonly onIssue?: ((issue: () => Problem) => void) | undefined;
 }
@@ -53,12 +55,12 @@ export const strictJsonSteps = function* (bytes: Uint8Array | string, limits: St
   if (text.charCodeAt(0) === 0xfeff) throw new Problem("body_unreadable", { detail: "The body begins with a byte order mark." });
   let value: unknown;
   try {
-    const repeated: number[] = [];
-    const isExact = yield* checkMembers(text, limits, repeated);
+    const inserts: Insert[] = [];
+    const isExact = yield* checkMembers(text, limits, inserts);
     yield;
     if (!isExact) limits.onIssue?.(() => new Problem("body_unreadable", { detail: "The body holds a number that no double holds." }));
     if (isExact || limits.onIssue !== undefined) {
-      const each = repeated.length === 0 ? text : withEach(text, repeated);
+      const each = inserts.length === 0 ? text : withInserts(text, inserts);
       yield;
       value = JSON.parse(each);
     } else value = parseExactJson(text);
@@ -77,11 +79,13 @@ export const strictJsonSteps = function* (bytes: Uint8Array | string, limits: St
 export const parseStrictJson = (bytes: Uint8Array | string, limits: StrictJsonLimits = { depth: 64 }): unknown =>
   atOnce(strictJsonSteps(bytes, limits));
 
-/** The text with blanks in names that would be equal, each time others: two kinds of them count in binary. */
-const withEach = (text: string, ends: readonly number[]): string => {
-  const blanks = (n: number): string => n.toString(2).replaceAll("0", " ").replaceAll("1", "\u2003");
-  return [0, ...ends].map((from, n) => `${n === 0 ? "" : blanks(n)}${text.slice(from, ends[n])}`).join("");
-};
+/** What is put before a place of a text. */
+type Insert = readonly [at: number, text: string];
+const withInserts = (text: string, inserts: readonly Insert[]): string =>
+  [[0, ""] as const, ...inserts].map(([from, inserted], n) => `${inserted}${text.slice(from, inserts[n]?.[0])}`).join("");
+
+/** Behind names that would be equal, each time others: two kinds of them count in binary. */
+const blanks = (n: number): string => n.toString(2).replaceAll("0", " ").replaceAll("1", "\u2003");
 
 /** Characters between two stops; what is passed over at the speed of a search, a string or a run of blanks or digits, has none within. */
 const STRIDE = 16_384;
@@ -107,9 +111,9 @@ const LARGE_EXPONENT = /[eE][-+]?\d{3}/;
 
 /**
  * Walks the text once; strings are skipped by their own rules, so braces inside them do not count. Answers whether a double holds each of
- * its numbers; `repeated` takes where names end that their object has already.
+ * its numbers; `inserts` takes blanks for names that their object has already, and the quotes of numbers that pass as text.
  */
-const checkMembers = function* (text: string, limits: StrictJsonLimits, repeated: number[]): Generator<void, boolean> {
+const checkMembers = function* (text: string, limits: StrictJsonLimits, inserts: Insert[]): Generator<void, boolean> {
   const open: (Set<string> | null)[] = [];
   const max = limits.members ?? MAX_MEMBERS;
   let members = 0;
@@ -122,14 +126,19 @@ const checkMembers = function* (text: string, limits: StrictJsonLimits, repeated
       raise(limits, () => new Problem(limits.tooDeep ?? "body_unreadable", { detail: `The body is nested deeper than ${limits.depth}.` }));
     expectsName = names !== null;
   };
-  const looksFrom = LARGE_EXPONENT.test(text) ? 0 : EXACT_LENGTH;
+  let repeated = 0;
+  const looksFrom = limits.keepsSpelling === true || LARGE_EXPONENT.test(text) ? 0 : EXACT_LENGTH;
   let isExact = true;
   /** Behind the last piece of structure. */
   let from = 0;
   const look = (to: number): void => {
     if (to - from <= looksFrom || !isExact) return;
-    const literal = /[-\d]\S*/.exec(text.slice(from, to))?.[0];
-    isExact = literal === undefined || isHeld(literal);
+    const found = /[-\d]\S*/.exec(text.slice(from, to));
+    if (found === null) return;
+    const [literal] = found;
+    const start = from + found.index;
+    if (limits.keepsSpelling !== true) isExact = isHeld(literal);
+    else if (String(Number(literal)) !== literal && isJsonNumber(literal)) inserts.push([start, '"'], [start + literal.length, '"']);
   };
   let stop = STRIDE;
   for (let at = nextPiece(text, 0); at < text.length; at = nextPiece(text, at + 1)) {
@@ -164,7 +173,7 @@ const checkMembers = function* (text: string, limits: StrictJsonLimits, repeated
           const name = raw.includes("\\") ? (JSON.parse(`"${raw}"`) as string) : raw;
           if (names.has(name)) {
             raise(limits, () => new Problem(limits.repeated ?? "duplicate_member", { detail: "A member is named twice in one object." }));
-            repeated.push(end);
+            inserts.push([end, blanks(++repeated)]);
           }
           names.add(name);
           expectsName = false;
