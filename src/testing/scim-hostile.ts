@@ -42,7 +42,7 @@ export const hostileScim: readonly HostileScim[] = [
     what: "20,000 numbers that no double holds",
     method: "PATCH",
     body: patch({ op: "add", path: "title", value: Array(20_000).fill(rawInteger(12_345_678_901_234_567_890n)) }),
-    status: 400,
+    status: 200,
   },
   { what: "40,000 names of one operation", method: "PATCH", body: patch({ op: "add", path: "title", ...names(40_000) }), status: 200 },
   { what: "a name of 800 kB", method: "PATCH", body: patch({ op: "add", value: { ["urn:".repeat(200_000)]: "x" } }), status: 400 },

@@ -45,7 +45,9 @@ export const serveGraphEdit = (context: MembershipContext): void => {
     const { value, version } = await writeAs(context, act(call, "graph_put_node", call.params.id, reason), async (tx, scope) => {
       const row = await requireOwnNode(tx.sql, scope, call.params.id);
       requireTag(tags, row);
-      await putNode(tx, mergePatch(draftOfRow(row), patch) as NodeDraft, scope);
+      // Null takes it away: that is said, where a PUT without it says nothing.
+      const system = patch.system === null ? { system: null } : {};
+      await putNode(tx, { ...(mergePatch(draftOfRow(row), patch) as NodeDraft), ...system }, scope);
       return { value: await requireOwnNode(tx.sql, scope, call.params.id) };
     });
     return written(value, version);

@@ -14,8 +14,9 @@ export interface NodeDraft {
   readonly kind: NodeKind;
   readonly name: string;
   readonly display_name?: string | undefined;
-  readonly system?: string | undefined;
-  /** The kind's first state (`active`, of tools `approved`) unless given. */
+  /** `null`: of none. Absent: of none either, unless a directory made it (SCIM): that goes on managing it. */
+  readonly system?: string | null | undefined;
+  /** Unless given, the kind's first (`active`, of tools `approved`); of what a directory made, the one that it has. */
   readonly state?: string | undefined;
   readonly external_id?: string | undefined;
   /** null = shared by all tenants; only some kinds may be. */
@@ -75,6 +76,7 @@ const foldOf = (row: NodeRow): string => {
     .join("\u001f");
 };
 
+const SCIM = "scim";
 const TAKEN = "is taken: the id, or what must be the only one (external id, service name, audience)";
 
 const draftIssues = (draft: NodeDraft): readonly Omit<RowRefusal, "at">[] => {
@@ -85,7 +87,7 @@ const draftIssues = (draft: NodeDraft): readonly Omit<RowRefusal, "at">[] => {
   for (const name of ["name", "display_name", "system", "external_id", "digest"] as const) {
     const max = name === "system" ? 64 : name === "external_id" ? 1024 : 256;
     const value = draft[name];
-    if (value !== undefined && (value === "" || value.length > max || /\p{Cc}/u.test(value) || !value.isWellFormed()))
+    if (value !== undefined && value !== null && (value === "" || value.length > max || /\p{Cc}/u.test(value) || !value.isWellFormed()))
       issue(`/${name}`, `is empty, longer than ${max}, or holds a control character`);
   }
   if (draft.state !== undefined && !statesOf(draft.kind).includes(draft.state))
@@ -100,14 +102,15 @@ const draftIssues = (draft: NodeDraft): readonly Omit<RowRefusal, "at">[] => {
   return issues;
 };
 
-const rowOf = (draft: NodeDraft): NodeRow => ({
+/** What nobody says of a node that a directory made stays: its system, without which the directory could not switch it off, and its state. */
+const rowOf = (draft: NodeDraft, held: NodeRow | undefined): NodeRow => ({
   id: draft.id,
   kind: draft.kind,
   tenant_id: draft.tenant_id,
   name: draft.name,
   display_name: draft.display_name ?? null,
-  system: draft.system ?? null,
-  state: draft.state ?? statesOf(draft.kind)[0] ?? "active",
+  system: (draft.system === undefined && held?.system === SCIM ? SCIM : draft.system) ?? null,
+  state: draft.state ?? (held?.system === SCIM ? held.state : undefined) ?? statesOf(draft.kind)[0] ?? "active",
   external_id: draft.external_id ?? null,
   digest: draft.digest ?? null,
   props: draft.props ?? {},
@@ -211,7 +214,7 @@ export const putNodes = async (tx: GraphTransaction, scope: TenantScope, drafts:
     const refusal = placeRefusal(scope, draft, found);
     if (refusal !== undefined) refused.push({ at, ...refusal });
     const { rev = 0n, ...before } = found ?? {};
-    const after = rowOf(draft);
+    const after = rowOf(draft, found);
     const outcome: Outcome = found === undefined ? "new" : canonicalJson(before) === canonicalJson(after) ? "same" : "changed";
     return { at, rev, before, after, outcome };
   });

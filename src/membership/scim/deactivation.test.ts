@@ -14,6 +14,7 @@ const openWorld = async (t: TestContext) => {
   return { world, scim: await directoryOf(world), problems };
 };
 
+const ENTERPRISE = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
 const off = { op: "replace", path: "active", value: false };
 /** One operation as text, with more of it. */
 const operation = (more: string): string => `{"Operations":[{"op":"replace","path":"active",${more}}]}`;
@@ -52,7 +53,7 @@ const rows: readonly Row[] = [
   { what: "three of one name", method: "PUT", sent: '{"active":true,"active":false,"active":true}', status: 400 },
   // Bodies.
   { what: "nesting", sent: operation(`"value":false,"x":${deep}`), status: 400 },
-  { what: "a number that no double holds", sent: operation('"value":false,"x":1e400'), status: 400 },
+  { what: "a number that no double holds", sent: operation('"value":false,"x":1e400'), status: 200 },
   { what: "another media type", sent: patch(off), headers: { "content-type": "text/plain" }, status: 415 },
   { what: "application/json", sent: patch(off), headers: { "content-type": "application/json; charset=utf-8" }, status: 200 },
   { what: "text/json", sent: patch(off), headers: { "content-type": "text/json" }, status: 200 },
@@ -73,6 +74,19 @@ const rows: readonly Row[] = [
   { what: "schemas of something else", sent: { ...patch(off), schemas: ["urn:x"] }, status: 200 },
   { what: "schemas that are none", sent: { ...patch(off), schemas: 7 }, status: 200 },
   { what: "attributes of the answer that are none", sent: patch(off), query: "?attributes=__proto__", status: 400 },
+  // By other names.
+  { what: "User.active", sent: patch({ op: "replace", path: "User.active", value: false }), status: 200 },
+  { what: "user:active", sent: patch({ op: "replace", path: "user:active", value: "False" }), status: 200 },
+  { what: "the enterprise URN", sent: patch({ op: "replace", path: `${ENTERPRISE}:active`, value: false }), status: 200 },
+  { what: "within the enterprise URN", sent: patch({ op: "add", value: { [ENTERPRISE]: { active: "False" } } }), status: 200 },
+  { what: "within the enterprise URN", method: "PUT", sent: user("u#", { [ENTERPRISE]: { active: false } }), status: 200 },
+  { what: "values", sent: patch({ op: "replace", path: "active", values: [false] }), status: 200 },
+  { what: "value and values", sent: patch({ op: "replace", path: "active", value: false, values: true }), status: 400 },
+  { what: "a long path", sent: patch({ op: "replace", path: `active${" ".repeat(300)}`, value: false }), status: 200 },
+  { what: "0.0", sent: operation('"value":0.0'), status: 200 },
+  { what: "-0", sent: operation('"value":-0'), status: 200 },
+  { what: "true by another name behind it", sent: patch(off, { op: "add", path: "User.active", value: true }), status: 200 },
+  { what: "an unknown name behind it", sent: patch(off, { op: "add", path: "urn:x:active", value: false }), status: 200 },
   // Operations.
   { what: "an op that is none", sent: patch({ op: "set", path: "active", value: false }), status: 400 },
   { what: "no op", sent: patch({ path: "active", value: false }), status: 400 },
@@ -100,7 +114,14 @@ const rows: readonly Row[] = [
   { what: "e-mail addresses that are none", sent: patch({ op: "add", path: "emails", value: 7 }, off), status: 200 },
   // What does not say it.
   { what: "active taken away", sent: patch({ op: "Remove", path: "active" }), status: 200, active: true },
-  { what: "active of another schema", sent: patch({ op: "add", path: "urn:x:User:active", value: false }), status: 200, active: true },
+  { what: "active of another schema", sent: patch({ op: "add", path: "urn:x:User:active", value: false }), status: 400, active: true },
+  {
+    what: "active of another schema, beside the user's own",
+    method: "PUT",
+    sent: user("u#", { active: true, "urn:x:User": { active: false } }),
+    status: 200,
+    active: true,
+  },
   { what: "a test of a JSON patch", sent: [{ op: "test", path: "/active", value: false }], status: 400, active: true },
   { what: "true behind false", sent: patch(off, { op: "replace", path: "active", value: true }), status: 200, active: true },
   { what: "a body that is no JSON", sent: operation('"value":false').slice(0, -1), status: 400, active: true },
@@ -111,13 +132,106 @@ test("active: false is carried out whatever else is wrong, and the answer and th
   await made(scim, "/Users", user("taken"));
   for (const [at, { what, method = "PATCH", sent, headers = {}, query = "", status, active = false }] of rows.entries()) {
     const id = await made(scim, "/Users", user(`u${at}`, { title: "Clerk" }));
-    const reply = await scim(method, `/Users/${id}${query}`, sent, headers);
+    const body: unknown = typeof sent === "string" ? sent : JSON.parse(JSON.stringify(sent).replace("u#", `u${at}`));
+    const reply = await scim(method, `/Users/${id}${query}`, body, headers);
     assert.deepEqual([what, reply.status], [what, status], JSON.stringify(reply.body));
     const read = (await scim("GET", `/Users/${id}`)).body;
-    assert.deepEqual([what, read.active, read.title, read.userName], [what, active, "Clerk", `u${at}`]);
+    assert.deepEqual([what, read.active, read.userName], [what, active, `u${at}`]);
+    if (method === "PATCH" || status !== 200) assert.equal(read.title, "Clerk", what);
     if (status === 200 || active) continue;
     assert.match(reply.body.detail, /Of this message active: false is done and nothing else\.$/, what);
     assert.ok((await problems()).includes(reply.body.detail.replaceAll("\0", " ")), what);
+  }
+});
+
+/** All pairs, so that each form meets each value and each setting once. */
+const forms: readonly (readonly [name: string, of: (value: unknown) => object])[] = [
+  ...[
+    "active",
+    " Active ",
+    "/active",
+    "$.active",
+    "active.",
+    "active:",
+    "active.value",
+    "active[0]",
+    'active[value eq "True"].value',
+    "User.active",
+    "Users/active",
+    "user.active",
+    "resource.active",
+    "attributes.active",
+    `${USER}:active`,
+    `${USER}.Active`,
+    `${USER}/active`,
+    `${USER}:User.active`,
+    `${USER}#active`,
+    `${ENTERPRISE}:active`,
+    `${ENTERPRISE}.active`,
+    "urn:ietf:params:scim:schemas:core:2.0:active",
+    "urn:scim:schemas:core:1.0:user:active",
+    "urn:okta:acme:1.0:user:custom:active",
+    "name.active",
+    'emails[type eq "work"].active',
+  ].flatMap((path): readonly (readonly [string, (value: unknown) => object])[] => [
+    [`path ${path}`, (value) => ({ op: "Replace", path, value })],
+    [`name ${path}`, (value) => ({ op: "add", value: { title: "x", [path]: value } })],
+  ]),
+  ["values", (values) => ({ op: "replace", path: "active", values })],
+  ["Values by no path", (active) => ({ op: "replace", Values: { active } })],
+  ["val", (val) => ({ op: "replace", path: "active", val })],
+  ["an operation's own", (active) => ({ op: "replace", path: "title", value: "x", active })],
+  ["no path, a list", (active) => ({ op: "replace", value: [{ active }] })],
+  ["removed by value", (value) => ({ op: "remove", path: "active", value })],
+  ["within an unknown one", (active) => ({ op: "add", value: { "urn:x:User": { active } } })],
+  ["within the schema, twice", (active) => ({ op: "add", value: { [USER]: { [USER]: { [USER]: { [USER]: { active } } } } } })],
+  ["within a member", (active) => ({ op: "add", path: "emails", value: [{ value: "a@acme.example", active }] })],
+  ["a path as a list", (value) => ({ op: "replace", path: ["active"], value })],
+];
+const falses: readonly unknown[] = [
+  false,
+  "False",
+  " FALSE ",
+  0,
+  "no",
+  "inactive",
+  [false],
+  [{ value: "False" }],
+  { value: { active: false } },
+  { active: false },
+  [[[[false]]]],
+  [{}, false],
+];
+const settings: readonly (readonly [name: string, of: (operation: object) => object])[] = [
+  ["alone", (one) => patch(one)],
+  ["behind another", (one) => patch({ op: "add", path: "nickName", value: "x" }, one)],
+  ["before another", (one) => patch(one, { op: "remove", path: "nickName" })],
+  ["behind true", (one) => patch({ op: "add", path: "active", value: true }, one)],
+  ["as the whole body", (one) => ("value" in one && !("path" in one) ? { userName: "one", ...(one.value as object) } : patch(one))],
+];
+
+test("no message that names active with a false is answered with success and leaves its user active", async (t) => {
+  const { scim } = await openWorld(t);
+  const id = await made(scim, "/Users", user("one"));
+  const isOn = async (): Promise<boolean> => (await scim("GET", `/Users/${id}?attributes=active`)).body.active;
+  let [on, done, refused] = [true, 0, 0];
+  for (const [n, [form, of]] of forms.entries())
+    for (const [at, value] of falses.entries())
+      for (const [setting, within] of [settings[(n + at) % settings.length] ?? []].filter((one) => one.length > 0)) {
+        if (!on) assert.equal((await scim("PATCH", `/Users/${id}`, patch({ op: "add", path: "active", value: true }))).body.active, true);
+        const sent = within(of(value));
+        const { status } = await scim("userName" in sent ? "PUT" : "PATCH", `/Users/${id}`, sent);
+        on = await isOn();
+        assert.ok(status < 500 && (status >= 300 || !on), `${form}, ${JSON.stringify(value)}, ${setting}: ${status}`);
+        if (status < 300) done += 1;
+        else refused += 1;
+      }
+  assert.ok(done > 100 && refused > 100, `${done} done, ${refused} refused`);
+  for (const [at, [form, of]] of forms.entries()) {
+    const { value } = of(falses[at % falses.length]) as { readonly value?: object };
+    if (typeof value !== "object" || Array.isArray(value) || !form.startsWith("name")) continue;
+    const reply = await scim("POST", "/Users", user(`made${at}`, value));
+    assert.ok(reply.status === 400 || (reply.status === 201 && reply.body.active === false), `POST ${form}: ${reply.status}`);
   }
 });
 

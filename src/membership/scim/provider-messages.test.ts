@@ -516,15 +516,9 @@ test("whatever else is wrong in a message, active: false in it is done, and the 
   assert.equal(problems.length, new Set(problems.map(({ detail }: { detail: string }) => detail)).size);
   assert.match(problems[0].detail, /active: false is done/);
   const raw = (text: string): string => JSON.stringify(patch(off, { op: "add", path: "title", value: "@" })).replace('"@"', text);
-  for (const [what, text] of [
-    ["a number of many digits", raw("12345678901234567890")],
-    ["half a character", raw('"x\\ud83d"')],
-  ] as const) {
-    const id = await made(scim, "/Users", user(`raw ${what}`, { title: "Clerk" }));
-    const reply = await scim("PATCH", `/Users/${id}`, text);
-    assert.deepEqual([what, reply.status], [what, 400]);
-    assert.equal((await scim("GET", `/Users/${id}`)).body.active, false, what);
-  }
+  const half = await made(scim, "/Users", user("half a character", { title: "Clerk" }));
+  assert.equal((await scim("PATCH", `/Users/${half}`, raw('"x\\ud83d"'))).status, 400);
+  assert.equal((await scim("GET", `/Users/${half}`)).body.active, false);
   for (const [what, body] of [
     ["in a list of an object", patch({ op: "replace", path: "active", value: [{ $ref: null, value: "False" }] })],
     ["in an object", patch({ op: "replace", path: "active", value: { value: false } })],

@@ -40,7 +40,7 @@ export const ignore = (ignored: Ignored, at: string): undefined => {
 const booleanOf = (value: unknown, depth = 0): boolean | undefined => {
   if (typeof value === "boolean") return value;
   if (value === 0) return false;
-  if (typeof value === "string") return /^\s*(?:true|false|0)\s*$/i.test(value) ? value.trim().toLowerCase() === "true" : undefined;
+  if (typeof value === "string") return BOOLEAN.test(value) ? value.trim().toLowerCase() === "true" : undefined;
   if (depth > 2 || value === null) return undefined;
   if (Array.isArray(value)) return value.length === 1 ? booleanOf(value[0], depth + 1) : undefined;
   const [one, ...others] = isObject(value) ? membersOf(value, "value") : [];
@@ -108,12 +108,14 @@ export const requireSmall = <T extends ScimDocument>(document: T): T => {
   return document;
 };
 
+export const unfit = ({ name }: Attribute): ScimError =>
+  new ScimError(400, "invalidValue", `${name} must be ${name === "active" ? "true or false" : "text"}.`);
+
 /** What somebody is known by, and whether they may come in, is never passed over. */
 export const requireFit = (attribute: Attribute, given: unknown, read: unknown): void => {
   const { name } = attribute;
   const isKnownBy = ["active", "userName", "externalId"].includes(name) || attribute === roots.Group.subs?.get("displayname");
-  if (isKnownBy && read === undefined && given !== undefined && given !== null)
-    throw new ScimError(400, "invalidValue", `${name} must be ${name === "active" ? "true or false" : "text"}.`);
+  if (isKnownBy && read === undefined && given !== undefined && given !== null) throw unfit(attribute);
 };
 
 /**
@@ -138,10 +140,20 @@ export const readDocument = (type: ScimType, sent: unknown, ignored: Ignored): S
   return members === undefined || members === null ? document : { ...document, members };
 };
 
+const BOOLEAN = /^\s*(?:true|false|-?0(?:\.0+)?(?:e[-+]?\d+)?)\s*$/i;
 const CORE_USER = "urn:ietf:params:scim:schemas:core:2.0:user";
-/** Also as other versions name the schema, as a JSON pointer, and with a filter or `value` behind it. */
-const ACTIVE = /^[\s/]*(?:urn:(?:ietf:params:)?scim:schemas:core:[\d.]+[:.](?:user[:.])?)?active(?:\[[^\]]*\])?(?:\.value)?\s*$/i;
+const SCHEMA = String.raw`urn:(?:ietf:params:)?scim:schemas:(?:core|extension:enterprise):[\d.]+`;
+/** Also as other versions name the schema, behind the resource's name, as a JSON pointer, and with a filter or `value` behind it. */
+const ACTIVE = new RegExp(String.raw`^[\s/]*(?:${SCHEMA}[:./])?(?:users?[:./])?active(?:\[[^\]]*\])?(?:\.value)?\s*$`, "i");
+/** What the attributes of a user are sent within. */
+const RESOURCE = new RegExp(String.raw`^[\s/]*(?:${SCHEMA})?[:./]?(?:users?)?[:./]?\s*$`, "i");
+/** Anything else that is called so. */
+const NAMED = /(?<![a-z0-9_])active(?![a-z0-9_])/i;
+const FALSE = /^\s*(?:false|f|no|n|off|inactive|disabled|-?0+(?:\.0*)?)\s*$/i;
+/** Of a name of one member of an operation. */
 const MAX_NAME = 200;
+/** A body that is refused may be deeper. */
+const MAX_DEPTH = 40;
 
 /** An operation is about the resource itself: the names of its value are the paths. */
 export const isWholePath = (path: unknown): boolean =>
@@ -149,55 +161,92 @@ export const isWholePath = (path: unknown): boolean =>
   path === null ||
   (typeof path === "string" && ["", CORE_USER].includes(path.trim().toLowerCase().replace(/:$/, "")));
 
-/** Members of one name in any case; a body that is refused may have several. */
-const membersOf = (object: Readonly<Record<string, unknown>>, name: string): readonly unknown[] =>
-  Object.keys(object).flatMap((own) => (own.length <= MAX_NAME && own.trim().toLowerCase() === name ? [object[own]] : []));
-/** The one of this name. Throws `invalidSyntax` where there are several. */
-export const memberOf = (object: Readonly<Record<string, unknown>>, name: string): unknown => {
-  const [value, ...others] = membersOf(object, name);
-  if (others.length > 0) throw twice(name);
+/** Members of these names in any case; a body that is refused may have several. */
+const membersOf = (object: Readonly<Record<string, unknown>>, ...names: readonly string[]): readonly unknown[] =>
+  Object.keys(object).flatMap((own) => (own.length <= MAX_NAME && names.includes(own.trim().toLowerCase()) ? [object[own]] : []));
+/** The one of these names. Throws `invalidSyntax` where there are several. */
+export const memberOf = (object: Readonly<Record<string, unknown>>, ...names: readonly string[]): unknown => {
+  const [value, ...others] = membersOf(object, ...names);
+  if (others.length > 0) throw twice(names.join(" or "));
   return value;
 };
+/** Some clients write it in the plural. */
+export const VALUE = ["value", "values"] as const;
 
-type Said = boolean | undefined;
+/** `unclear`: false under the name `active`, at a place that no schema of users has. */
+type Said = boolean | "unclear" | undefined;
 /** Of what stands beside one another, in no order, false counts. */
-const least = (said: readonly Said[]): Said => (said.includes(false) ? false : said.find((one) => one !== undefined));
+const least = (said: readonly Said[]): Said => [false, true, "unclear" as const].find((one) => said.includes(one));
+
+/** Whether something in a value is false, of what is named `active` or of all where the value itself is. Stops between its members. */
+const falseSteps = function* (value: unknown, isNamed = false, depth = 0): Generator<void, boolean> {
+  if (typeof value !== "object" || value === null) return isNamed && FALSE.test(String(value));
+  for (const [name, one] of depth < MAX_DEPTH ? Object.entries(value) : []) {
+    yield;
+    if (yield* falseSteps(one, isNamed || NAMED.test(name), depth + 1)) return true;
+  }
+  return false;
+};
 
 const saidWithin = (value: unknown, depth = 0): Said => {
   if (typeof value !== "object" || value === null || depth > 3) return undefined;
   const inside = Object.entries(value).map(([name, one]): Said => {
     if (Array.isArray(value) || (depth > 0 && name.trim().toLowerCase() === "value")) return saidWithin(one, depth + 1);
-    if (name.length > MAX_NAME || !/^[\s/]*(?:active|urn:)/i.test(name)) return undefined;
-    return ACTIVE.test(name) ? saidAt(one, depth) : isWholePath(name) ? saidWithin(one, depth + 1) : undefined;
+    if (ACTIVE.test(name)) return saidAt(name, one, depth);
+    const said = RESOURCE.test(name) ? saidWithin(one, depth + 1) : undefined;
+    return said === true && (depth > 0 || !isWholePath(name)) ? undefined : said;
   });
   return least(inside);
 };
-const saidAt = (value: unknown, depth = 0): Said => booleanOf(value) ?? saidWithin(value, depth + 1);
+/** False counts by any of its names, true by those alone that the schemas have. */
+const saidAt = (name: string, value: unknown, depth = 0): Said => {
+  const said = booleanOf(value) ?? saidWithin(value, depth + 1);
+  return said === true && attributesAt("User", name.trim()) === undefined ? undefined : said;
+};
 
-const saidByOperation = (operation: Readonly<Record<string, unknown>>): Said => {
-  const [ops = [], paths = [], values = []] = ["op", "path", "value"].map((name) => membersOf(operation, name));
+const operationSteps = function* (operation: Readonly<Record<string, unknown>>): Generator<void, Said> {
+  const [ops, paths, values] = [membersOf(operation, "op"), membersOf(operation, "path"), membersOf(operation, ...VALUE)];
   // An operation that is none says it too, but one that takes away or only asks does not.
-  if (ops.length > 0 && ops.every((op) => typeof op === "string" && /^\s*(?:remove|test)\s*$/i.test(op))) return undefined;
+  const isSaying = ops.length === 0 || !ops.every((op) => typeof op === "string" && /^\s*(?:remove|test)\s*$/i.test(op));
   const at = (path: unknown): readonly Said[] =>
     isWholePath(path)
       ? values.map((value) => saidWithin(value))
-      : typeof path === "string" && path.length <= MAX_NAME && ACTIVE.test(path)
-        ? values.map((value) => saidAt(value))
+      : typeof path === "string" && ACTIVE.test(path)
+        ? values.map((value) => saidAt(path, value))
         : [];
-  return least((paths.length === 0 ? [undefined] : paths).flatMap(at));
+  const said = isSaying ? least((paths.length === 0 ? [undefined] : paths).flatMap(at)) : undefined;
+  if (said !== undefined) return said;
+  const isNamed = paths.some((path) => typeof path === "string" && NAMED.test(path.replaceAll(/"[^"]*"/g, "")));
+  return (yield* falseSteps(operation, isNamed)) ? "unclear" : undefined;
 };
 
 /**
  * Whether a message says that its user is active: its last operation that does, or its resource; where it says both at one place, false.
- * Looked for before anything else is read, and in what is none of RFC 7644. Cost: one pass.
+ * Looked for before anything else is read, and in what is none of RFC 7644. Throws `invalidValue` for a false that would be passed over.
+ * Cost: linear; it stops between members.
  */
-export const saidActive = (sent: unknown): Said => {
+export const activeSteps = function* (sent: unknown): Generator<void, boolean | undefined> {
   const lists = Array.isArray(sent) ? [sent] : isObject(sent) ? membersOf(sent, "operations") : [];
-  const byOperations = lists.map((list): Said =>
-    (Array.isArray(list) ? list : [list])
-      .filter(isObject)
-      .map(saidByOperation)
-      .findLast((said) => said !== undefined),
-  );
-  return least([Array.isArray(sent) ? undefined : saidWithin(sent), ...byOperations]);
+  const parts: Said[] = [];
+  for (const list of lists) {
+    let said: Said;
+    for (const one of (Array.isArray(list) ? list : [list]).filter(isObject)) {
+      const next = yield* operationSteps(one);
+      if (next !== undefined && !(next === "unclear" && said === false)) said = next;
+    }
+    parts.push(said);
+  }
+  const own = Array.isArray(sent) ? undefined : saidWithin(sent);
+  const said = least([own === true && lists.length > 0 ? undefined : own, ...parts]);
+  if (said === "unclear" || (said === undefined && (yield* falseSteps(sent))))
+    throw new ScimError(
+      400,
+      "invalidValue",
+      "active is false at a place or in a word that is not known: send it as active, true or false.",
+    );
+  return said;
 };
+
+/** What of `ignored` was not done: `active` of any name was where the message says false. */
+export const undone = (ignored: Ignored, said: boolean | undefined): readonly string[] =>
+  [...ignored].filter((name) => said !== false || !ACTIVE.test(name));

@@ -51,7 +51,7 @@ const literalOf = (token: string | undefined): Value => {
   const text = token.startsWith('"') ? token : token.toLowerCase();
   try {
     const value: unknown = JSON.parse(text);
-    if (typeof value === "number") return text;
+    if (typeof value === "number") return token;
     if (value === null || typeof value === "boolean") return value;
     // What no database stores.
     if (typeof value === "string" && value.isWellFormed() && !value.includes("\0")) return value;

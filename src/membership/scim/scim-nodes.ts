@@ -7,7 +7,7 @@ import { accountIdOf, nodeIdOf } from "./scim-store.ts";
 
 /** The nodes of the graph that a document of the directory is kept as. */
 
-const isText = (value: unknown, max: number): value is string =>
+export const isText = (value: unknown, max: number): value is string =>
   typeof value === "string" && value.trim() !== "" && value.length <= max && !/\p{Cc}/u.test(value);
 const fitting = (value: unknown, max: number): string | undefined => (isText(value, max) ? value : undefined);
 
@@ -113,18 +113,16 @@ export const groupNode = (tenant: string, id: string, document: ScimDocument, he
 
 export const isMemberId = (value: unknown): value is string => typeof value === "string" && /^[a-z2-7]{26}$/.test(value);
 
-/**
- * SCIM ids of members as they are named: one or several, objects or text. What is text but no id is nobody's: `onStranger` takes it. Throws
- * `invalidValue`.
- */
-export const memberIds = (members: unknown, onStranger?: (name: string) => void): ReadonlySet<string> => {
+export const noMember = (): ScimError => new ScimError(400, "invalidValue", "members[].value must be the id of a user or group.");
+
+/** SCIM ids of members as they are named: one or several, objects or text; `onStranger` takes what is none. Throws `invalidSyntax`. */
+export const memberIds = (members: unknown, onStranger: (name: unknown) => void): ReadonlySet<string> => {
   const named = members === undefined || members === null ? [] : Array.isArray(members) ? members : [members];
   const ids = new Set<string>();
   for (const one of named) {
     const id: unknown = isObject(one) ? memberOf(one, "value") : one;
     if (isMemberId(id)) ids.add(id);
-    else if (onStranger !== undefined && isText(id, Infinity)) onStranger(id);
-    else throw new ScimError(400, "invalidValue", "members[].value must be the id of a user or group.");
+    else onStranger(id);
   }
   return ids;
 };

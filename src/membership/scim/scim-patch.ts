@@ -10,13 +10,15 @@ import {
   readValue,
   requireFew,
   requireFit,
+  unfit,
   requireSmall,
+  VALUE,
   withOnePrimary,
   type Ignored,
 } from "./scim-document.ts";
 import { ScimError } from "./scim-error.ts";
 import { createWork, matches, readPath, type Filter, type PatchPath, type Work } from "./scim-filter.ts";
-import { isMemberId, memberIds } from "./scim-nodes.ts";
+import { isMemberId, isText, memberIds, noMember } from "./scim-nodes.ts";
 import type { ScimDocument, ScimType } from "./scim-schemas.ts";
 
 /** What a message does to who is in a group: whoever is there goes first, or stays. */
@@ -24,12 +26,16 @@ export interface MemberChange {
   readonly isWhole: boolean;
   readonly added: ReadonlySet<string>;
   readonly removed: ReadonlySet<string>;
+  /** Nobody comes: the message is refused, and who goes by it goes nevertheless. */
+  readonly isRemoval?: boolean;
 }
 
 export interface Patched {
   readonly document: ScimDocument;
   /** Absent: nothing is said about members. */
   readonly members?: MemberChange;
+  /** Why the message is refused, of members that are none. */
+  readonly issue?: ScimError | undefined;
 }
 
 type Op = "add" | "replace" | "remove";
@@ -132,6 +138,8 @@ const applyAt = (op: Op, document: Values, path: PatchPath, given: unknown, { ig
   if (first.name === "schemas") return;
   const target = sub ?? deeper.at(-1) ?? first;
   const at = [...steps, ...(sub === undefined ? [] : [sub])].map(({ name }) => name).join(".");
+  // Null takes nothing away here; a value that is not there is meant to be one.
+  if (first.name === "active" && op !== "remove" && given === undefined) throw unfit(first);
   if (first.isReadOnly || target.isReadOnly) return void ignored.add(at);
   const value = readValue(target, given, at, ignored);
   requireFit(target, given, value);
@@ -170,25 +178,35 @@ const applyAt = (op: Op, document: Values, path: PatchPath, given: unknown, { ig
 /** Who is in a group after operations, as a change that needs nobody who is there. */
 const createMemberChange = (ignored: Ignored) => {
   let [isSaid, isWhole] = [false, false];
+  let issue: ScimError | undefined;
   const [added, removed] = [new Set<string>(), new Set<string>()];
   const apply = (op: Op, { filter }: PatchPath, value: unknown): void => {
     isSaid = true;
     const filtered = filter === undefined ? undefined : idsOf(filter);
     if (filter !== undefined && (filtered === undefined || op !== "remove"))
       throw new ScimError(400, "invalidPath", 'Members are named whole, or by members[value eq "..."] of an op remove.');
+    let isReadable = true;
+    const named =
+      filtered ??
+      memberIds(value, (name) => {
+        const isNobody = op === "remove" && isText(name, Infinity);
+        if (isNobody) ignore(ignored, `members ${name}`);
+        else [issue, isReadable] = [noMember(), false];
+      });
+    // Who is to stay is not known: nobody goes.
+    if (op === "replace" && !isReadable) return;
     const isNothing = value === undefined || value === null;
     if (filtered === undefined && (op === "replace" || (op === "remove" && isNothing))) {
       isWhole = true;
       added.clear();
       removed.clear();
     }
-    const named = op === "remove" ? (filtered ?? memberIds(value, (name) => ignore(ignored, `members ${name}`))) : memberIds(value);
     for (const id of named) {
       (op === "remove" ? added : removed).delete(id);
       (op === "remove" ? removed : added).add(id);
     }
   };
-  return { apply, change: (): { members?: MemberChange } => (isSaid ? { members: { isWhole, added, removed } } : {}) };
+  return { apply, change: (): Omit<Patched, "document"> => (isSaid ? { members: { isWhole, added, removed }, issue } : {}) };
 };
 
 /** The members that a filter chooses by their ids. */
@@ -206,7 +224,7 @@ const operationsOf = (sent: unknown): readonly Values[] => {
   if (!Array.isArray(list) || list.length === 0 || !list.every(isObject))
     throw new ScimError(400, "invalidSyntax", "Send a PatchOp with Operations, each an object.");
   if (list.length > MAX_OPERATIONS) throw new ScimError(413, undefined, `Operations are at most ${MAX_OPERATIONS}.`);
-  const operations = list.map((one) => ({ op: memberOf(one, "op"), path: memberOf(one, "path"), value: memberOf(one, "value") }));
+  const operations = list.map((one) => ({ op: memberOf(one, "op"), path: memberOf(one, "path"), value: memberOf(one, ...VALUE) }));
   const isOfMembers = ({ path, value }: Values): boolean =>
     (typeof path === "string" && /^[^[]*members/i.test(path)) ||
     (isObject(value) && Object.keys(value).every((name) => /members$/i.test(name)));
@@ -224,7 +242,7 @@ const namedIn = (value: object): readonly (readonly [string, unknown])[] =>
   );
 
 /**
- * The document after a PatchOp of RFC 7644, 3.5.2, applied to all of it or not at all. Attributes that are not stored are ignored, and
+ * The document after a PatchOp of RFC 7644, 3.5.2, applied to all of it or not at all, but for members that are none. Attributes that are not stored are ignored, and
  * named in `ignored`. Throws the issues of the client. Cost: linear, with turns for others; asks nobody.
  */
 export const patched = async (type: ScimType, held: ScimDocument, sent: unknown, ignored: Ignored): Promise<Patched> => {

@@ -384,7 +384,7 @@ test("a token reaches no other tenant, no other system's person, and no role tha
     ["DELETE", undefined],
   ] as const)
     assert.equal((await scim(method, `/Users/${id}`, body)).status, 403);
-  await world.sql(`update membership.node set system = 'scim' where id = 'person:scim:${id}'`);
+  await world.sql(`update membership.node set system = 'scim', state = 'active' where id = 'person:scim:${id}'`);
 
   const node = `group:scim:${staff}`;
   await world.put({ kind: "MEMBER_OF", src: node, dst: "role:administrator" });

@@ -1,5 +1,6 @@
 import { isObject } from "#contract/is-object.ts";
 import { Problem } from "#contract/problem.ts";
+import { asProblem } from "#http/problem-body.ts";
 import { correlationIdOf } from "#http/correlation-id.ts";
 import { namesState, tagsOf } from "#http/entity-tags.ts";
 import { readBytes } from "#http/read-bytes.ts";
@@ -10,10 +11,10 @@ import { doneEntry } from "#membership/delegations/acts.ts";
 import type { MembershipContext } from "#membership/context/context.ts";
 import type { Sql } from "#store/database.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
-import { readDocument, saidActive, type Ignored } from "./scim-document.ts";
+import { activeSteps, readDocument, undone, type Ignored } from "./scim-document.ts";
 import { scimErrorOf, ScimError } from "./scim-error.ts";
 import { createWork, matches, readFilter } from "./scim-filter.ts";
-import { memberIds } from "./scim-nodes.ts";
+import { memberIds, noMember } from "./scim-nodes.ts";
 import { patched, type MemberChange, type Patched } from "./scim-patch.ts";
 import {
   LIST,
@@ -58,6 +59,7 @@ const pause = createYielding(5);
 /** Thrown to leave a transaction whose resource is another one meanwhile. */
 const stale = new Error("the resource changed meanwhile");
 const NOBODY: MemberChange = { isWhole: true, added: new Set(), removed: new Set() };
+const NOTHING = "Nothing of this message is done.";
 const changedByOthers = (): ScimError => new ScimError(409, undefined, "It is being changed by others: send it again.");
 
 interface Call {
@@ -85,7 +87,7 @@ const readBody = async ({ request }: Call): Promise<{ readonly sent: unknown; re
   const onIssue = (issue: () => Error): void => void (issues.length === 0 && issues.push(issue()));
   const media = (request.headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase();
   if (!MEDIA.has(media ?? "")) onIssue(() => new Problem("unsupported_media_type"));
-  const limits = { depth: 32, members: MAX_MEMBERS, keepsUnfit: true, onIssue };
+  const limits = { depth: 32, members: MAX_MEMBERS, keepsUnfit: true, keepsSpelling: true, onIssue };
   const bytes = await readBytes(request, MAX_BYTES);
   const hasMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
   const sent = await yielding(strictJsonSteps(hasMark ? bytes.subarray(3) : bytes, limits), pause);
@@ -100,6 +102,9 @@ const bodyOf = async (call: Call): Promise<unknown> => {
   return sent;
 };
 
+const saidOf = async (type: ScimType, sent: unknown): Promise<boolean | undefined> =>
+  type === "User" ? yielding(activeSteps(sent), pause) : undefined;
+
 const decoded = (text: string): string => {
   try {
     return decodeURIComponent(text);
@@ -111,7 +116,7 @@ const decoded = (text: string): string => {
 const wholeNumber = (url: URL, name: string, standard: number): number => {
   const text = url.searchParams.get(name);
   if (text === null) return standard;
-  if (!/^-?\d{1,9}$/.test(text)) throw new ScimError(400, "invalidValue", `${name} must be a whole number.`);
+  if (!/^-?\d{1,9}(?:\.0+)?$/.test(text)) throw new ScimError(400, "invalidValue", `${name} must be a whole number.`);
   return Number(text);
 };
 
@@ -254,11 +259,26 @@ export const createScim = (
 
   const report = (call: Call, detail: string): Promise<void> =>
     reportProblem(database, call.client, call.url.pathname.slice(SCIM_PREFIX.length + 1), detail);
+  /** A refusal that says what was done of its message, to the token's owner too. */
+  const refused = async (call: Call, error: unknown, done: string): Promise<unknown> => {
+    const { status, scimType, detail, headers } = scimErrorOf(error);
+    if (Object.keys(headers).length > 0) return error;
+    const words = `${detail.replace(/\.?$/, ".")} ${done}`;
+    await report(call, words);
+    return status >= 500 ? error : new ScimError(status, scimType, words);
+  };
+  const reportIgnored = async (call: Call, ignored: Ignored, said: boolean | undefined): Promise<void> => {
+    const names = undone(ignored, said);
+    if (names.length > 0) await report(call, `Not stored: ${names.join(", ")}.`);
+  };
 
+  const strange = (): never => {
+    throw noMember();
+  };
   const computed = async (method: string, type: ScimType, held: ScimDocument, sent: unknown, ignored: Ignored): Promise<Patched> => {
     if (method === "PATCH") return patched(type, held, sent, ignored);
     const { members, ...document } = readDocument(type, sent, ignored);
-    if (type === "Group") return { document, members: { isWhole: true, added: memberIds(members), removed: new Set() } };
+    if (type === "Group") return { document, members: { isWhole: true, added: memberIds(members, strange), removed: new Set() } };
     return { document: { active: held["active"] ?? true, ...document } };
   };
   /** Members beyond the first part, each part in a transaction of its own. */
@@ -287,26 +307,44 @@ export const createScim = (
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const before = requireResource(await readResource(database, call.tenant, type, work.nodeId));
       await work.requireTag(database, before);
-      const { document, members } = await work.compute(before.document);
-      const [first, ...rest] = members === undefined ? [] : await planMembers(database, call.tenant, work.nodeId, members);
+      const { document, members, issue } = await work.compute(before.document);
       const isWhole = members?.isWhole === true;
       const held = JSON.stringify(before.document);
       // True counts where it is read as RFC 7644 says; false by whatever name or form.
       const said = work.said === true && document["active"] !== true ? undefined : work.said;
       const active = said === false ? { active: false } : {};
-      const changed = await write(call, `scim_${type.toLowerCase()}_changed`, async (tx) => {
-        const row = requireResource(await lockResource(tx.sql, call.tenant, type, work.nodeId));
-        await work.requireTag(tx.sql, row, MAX_PATCHED_LINKS);
-        if (isWhole ? row.rev !== before.rev : JSON.stringify(row.document) !== held) throw stale;
-        return replaceResource(tx, call.tenant, row, { type, document: { ...document, ...active }, members: first, said });
-      }).catch((error: unknown) => {
-        if (error === stale) return undefined;
-        throw error;
-      });
-      if (changed !== undefined) return settle(call, changed, rest, isWhole);
+      let changed: ScimRow | undefined;
+      try {
+        if (issue !== undefined) throw issue;
+        const [first, ...rest] = members === undefined ? [] : await planMembers(database, call.tenant, work.nodeId, members);
+        changed = await write(call, `scim_${type.toLowerCase()}_changed`, async (tx) => {
+          const row = requireResource(await lockResource(tx.sql, call.tenant, type, work.nodeId));
+          await work.requireTag(tx.sql, row, MAX_PATCHED_LINKS);
+          if (isWhole ? row.rev !== before.rev : JSON.stringify(row.document) !== held) throw stale;
+          return replaceResource(tx, call.tenant, row, { type, document: { ...document, ...active }, members: first, said });
+        });
+        return await settle(call, changed, rest, isWhole);
+      } catch (error) {
+        if (error === stale) continue;
+        if (members === undefined) throw error;
+        // Who is to lose what the group gives loses it, whatever else of the message cannot be done.
+        const parts = await planMembers(database, call.tenant, work.nodeId, { ...members, isRemoval: true });
+        const isDone = await settle(call, changed ?? before, parts, isWhole).then(
+          () => parts.length > 0,
+          () => false,
+        );
+        if (!isDone && changed !== undefined) throw error;
+        throw await refused(call, error, isDone ? "Of this message the removal of members is done." : NOTHING);
+      }
     }
     throw changedByOthers();
   };
+  const switchOff = (call: Call, nodeId: string): Promise<ScimRow> =>
+    write(call, "scim_user_changed", async (tx) => {
+      const now = requireResource(await lockResource(tx.sql, call.tenant, "User", nodeId));
+      const document = { ...now.document, active: false };
+      return replaceResource(tx, call.tenant, now, { type: "User", document, said: false });
+    });
   const serveOne = async (call: Call, type: ScimType, id: string): Promise<Response> => {
     const { tenant, request } = call;
     const nodeId = nodeIdOf(type, id);
@@ -322,36 +360,34 @@ export const createScim = (
         if (parts.length < 2) await requireTag(tx.sql, now, MAX_PATCHED_LINKS);
         await removeResource(tx, tenant, type, now);
         return undefined;
+      }).catch(async (error: unknown) => {
+        if (type === "Group" || asProblem(error).code !== "access_denied") throw error;
+        await switchOff(call, nodeId);
+        throw await refused(call, error, "The user is suspended and nothing else is done.");
       });
       return new Response(null, { status: 204 });
     }
     const { sent, issue } = await readBody(call).catch(async (error: unknown) => {
-      const { status, scimType, detail, headers } = scimErrorOf(error);
-      if (status >= 500 || Object.keys(headers).length > 0) throw error;
-      const words = `${detail.replace(/\.?$/, ".")} Nothing of this message is done.`;
-      await report(call, words);
-      throw new ScimError(status, scimType, words);
+      throw await refused(call, error, NOTHING);
     });
-    const said = type === "User" ? saidActive(sent) : undefined;
+    const said = await saidOf(type, sent);
     const ignored: Ignored = new Set();
     const done = async (): Promise<ScimRow> => {
       if (issue !== undefined) throw issue;
       selectionOf(type, call.url);
-      return change(call, type, { nodeId, requireTag, said, compute: (held) => computed(request.method, type, held, sent, ignored) });
+      const compute = (held: ScimDocument): Promise<Patched> =>
+        computed(request.method, type, held, sent, ignored).catch(async (error: unknown) => {
+          throw type === "Group" ? await refused(call, error, NOTHING) : error;
+        });
+      return change(call, type, { nodeId, requireTag, said, compute });
     };
     const row = await done().catch(async (error: unknown) => {
       if (said !== false) throw error;
       // Whatever else is wrong in the message, somebody who is to be shut out is.
-      await write(call, "scim_user_changed", async (tx) => {
-        const now = requireResource(await lockResource(tx.sql, tenant, type, nodeId));
-        return replaceResource(tx, tenant, now, { type, document: { ...now.document, active: false }, said });
-      });
-      const refused = scimErrorOf(error);
-      const detail = `${refused.detail.replace(/\.?$/, ".")} Of this message active: false is done and nothing else.`;
-      await report(call, detail);
-      throw refused.status >= 500 ? error : new ScimError(refused.status, refused.scimType, detail);
+      await switchOff(call, nodeId);
+      throw await refused(call, error, "Of this message active: false is done and nothing else.");
     });
-    if (ignored.size > 0) await report(call, `Not stored: ${[...ignored].join(", ")}.`);
+    await reportIgnored(call, ignored, said);
     if (said === true && row.state !== "active") await report(call, "active: true wakes nobody whom somebody else switched off.");
     return shown(call, type, row);
   };
@@ -379,11 +415,13 @@ export const createScim = (
       if (request.method === "GET") return list(call, type);
       selectionOf(type, url);
       const ignored: Ignored = new Set();
-      const { document, members } = await computed("POST", type, {}, await bodyOf(call), ignored);
+      const sent = await bodyOf(call);
+      const said = await saidOf(type, sent);
+      const { document, members } = await computed("POST", type, {}, sent, ignored);
       const [first, ...rest] = members === undefined ? [] : await planMembers(database, call.tenant, "", members);
-      const draft = { document, members: first };
+      const draft = { document: said === false ? { ...document, active: false } : document, members: first };
       const made = await write(call, `scim_${type.toLowerCase()}_made`, (tx) => createResource(tx, call.tenant, type, draft));
-      if (ignored.size > 0) await report(call, `Not stored: ${[...ignored].join(", ")}.`);
+      await reportIgnored(call, ignored, said);
       return shown(call, type, await settle(call, made, rest, true), 201);
     }
     allowed(request.method, ["GET"]);

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { canonicalJson } from "#contract/canonical-json.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Sql } from "#store/database.ts";
 import { isSqlError } from "#store/sql-error.ts";
@@ -29,13 +30,12 @@ import {
 const BASE32 = "abcdefghijklmnopqrstuvwxyz234567";
 const newId = (): string => [...randomBytes(26)].map((byte) => BASE32[byte % 32]).join("");
 
-/** Nodes of the directory alone: what somebody took over by giving it another system is theirs. */
-const ownNodes = async (tx: GraphTransaction, tenant: string, ids: readonly string[]): Promise<ReadonlyMap<string, KeptNode>> => {
-  const held = await lockNodes(tx.sql, [...ids]);
-  for (const row of held.values())
-    if (row.tenant_id !== tenant || row.system !== "scim")
-      throw new Problem("access_denied", { detail: `${row.id} is kept by another system.` });
-  return held;
+type Nodes = ReadonlyMap<string, KeptNode>;
+/** One that somebody took over by giving it another system. */
+const foreignOf = (held: Nodes): KeptNode | undefined => [...held.values()].find(({ system }) => system !== "scim");
+const requireOwn = (held: Nodes): void => {
+  const foreign = foreignOf(held);
+  if (foreign !== undefined) throw new Problem("access_denied", { detail: `${foreign.id} belongs to another system.` });
 };
 
 const put = async (tx: GraphTransaction, tenant: string, nodes: readonly NodeDraft[], edges: readonly EdgeDraft[]): Promise<void> => {
@@ -62,16 +62,16 @@ export const planMembers = async (
   sql: Sql,
   tenant: string,
   group: string,
-  { isWhole, added, removed }: MemberChange,
+  { isWhole, added, removed, isRemoval = false }: MemberChange,
 ): Promise<readonly MemberPart[]> => {
   const known = await findMembers(sql, tenant, [...added]);
-  const unknown = [...added].find((member) => !known.has(member));
+  const unknown = isRemoval ? undefined : [...added].find((member) => !known.has(member));
   if (unknown !== undefined) throw new ScimError(400, "invalidValue", `There is no user or group ${unknown} that could be a member.`);
   const nodeOf = (member: string, type: ScimType): string => (type === "User" ? accountIdOf(member) : nodeIdOf("Group", member));
   const { links } = await (isWhole ? readLinks(sql, "Group", [group]) : readNamedLinks(sql, "Group", [group], [...added, ...removed]));
   const present = new Map((links.get(group) ?? []).map((link) => [scimIdOf(link.id), link.type]));
   const rank = (node: string): number => (node.startsWith("group:") ? 0 : 1);
-  const fresh = [...known]
+  const fresh = (isRemoval ? [] : [...known])
     .flatMap(([member, type]) => (present.has(member) ? [] : [nodeOf(member, type)]))
     .toSorted((one, other) => rank(one) - rank(other));
   const all = [...fresh, ...[...present].flatMap(([member, type]) => (added.has(member) ? [] : [nodeOf(member, type)]))];
@@ -116,7 +116,10 @@ export const createResource = async (
   return row;
 };
 
-/** The locked one becomes as the document says; `said`: what the message says of `active`. */
+/**
+ * The locked one becomes as the document says; `said`: what the message says of `active`. Whatever system its person has now: a directory
+ * that says no more than false is obeyed.
+ */
 export const replaceResource = async (
   tx: GraphTransaction,
   tenant: string,
@@ -124,12 +127,17 @@ export const replaceResource = async (
   { type, document, members, said }: Draft & { readonly type: ScimType; readonly said?: boolean | undefined },
 ): Promise<ScimRow> => {
   const id = scimIdOf(row.id);
-  const held = await ownNodes(tx, tenant, type === "User" ? [row.id, accountIdOf(id)] : [row.id]);
-  const before = held.get(row.id)?.state;
+  const held = await lockNodes(tx.sql, type === "User" ? [row.id, accountIdOf(id)] : [row.id]);
+  const node = held.get(row.id);
+  const before = node?.state;
+  const isOff = said === false && canonicalJson(document) === canonicalJson({ ...row.document, active: false });
+  if (!isOff) requireOwn(held);
   const nodes =
-    type === "User"
-      ? userNodes(tenant, id, document, { said, isSuspended: row.suspended }, held)
-      : [groupNode(tenant, id, document, held.get(row.id))];
+    type === "Group"
+      ? [groupNode(tenant, id, document, node)]
+      : node !== undefined && foreignOf(held) !== undefined
+        ? [{ ...draftOfRow(node), state: before === "active" ? "suspended" : before }]
+        : userNodes(tenant, id, document, { said, isSuspended: row.suspended }, held);
   await put(tx, tenant, nodes, []);
   const after = nodes[0]?.state;
   if (members !== undefined) await settleMembers(tx, tenant, row.id, members);
@@ -143,7 +151,8 @@ export const replaceResource = async (
  */
 export const removeResource = async (tx: GraphTransaction, tenant: string, type: ScimType, row: ScimRow): Promise<void> => {
   const ids = type === "User" ? [row.id, accountIdOf(scimIdOf(row.id))] : [row.id];
-  const held = await ownNodes(tx, tenant, ids);
+  const held = await lockNodes(tx.sql, ids);
+  requireOwn(held);
   if (type === "User") {
     await deleteResource(tx.sql, row.id);
     const drafts = [...held.values()].map((row) => ({ ...draftOfRow(row), digest: undefined, external_id: undefined, state: "disabled" }));
