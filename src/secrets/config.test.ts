@@ -58,14 +58,42 @@ suite("settings of the secrets service", () => {
     test(`${what} in ${environment}: ${issues.join(", ") || "no fault"}`, () => assert.deepEqual(issuesOf(variables, environment), issues));
   }
 
-  test("a server is one, by whatever name of this machine and with whatever slashes it is named", () => {
-    const at = (url: string, namespace = "") =>
-      placeOf(kvServer({ URL: url, TOKEN: "t", ...(namespace === "" ? {} : { NAMESPACE: namespace }) }));
-    assert.equal(at("http://127.0.0.1:8200"), at("http://localhost:8200/"));
-    assert.equal(at("http://[::1]:8200", "team"), at("http://localhost:8200", "team/"));
-    assert.notEqual(at("http://127.0.0.1:8200"), at("http://127.0.0.1:8201"));
-    assert.notEqual(at("http://127.0.0.1:8200", "a"), at("http://127.0.0.1:8200", "b"));
+  const at = ([url, namespace = ""]: readonly [string, string?]) =>
+    placeOf(kvServer({ URL: url, TOKEN: "t", ...(namespace === "" ? {} : { NAMESPACE: namespace }) }));
+  const spellings: readonly (readonly [what: string, ...places: (readonly [url: string, namespace?: string])[]])[] = [
+    [
+      "names of this machine",
+      ["http://127.0.0.1:8200"],
+      ["http://localhost:8200/"],
+      ["http://[::1]:8200"],
+      ["http://[::ffff:127.0.0.1]:8200"],
+      ["http://LOCALHOST.:8200"],
+    ],
+    ["spellings of a host", ["https://bao.example"], ["https://bao.example."], ["https://BAO.example:443/"]],
+    ["IPv4 in IPv6", ["https://10.0.0.200:8200"], ["https://[::ffff:10.0.0.200]:8200"], ["https://[::ffff:a00:c8]:8200"]],
+    ["the root", ["https://bao.example"], ["https://bao.example", "root"], ["https://bao.example", "/root/"], ["https://bao.example", "."]],
+    ...["ns/x/", "/ns/x", "./ns/x", "ns//x", "ns/./x", "ns/y/../x"].map(
+      (namespace) => [`namespace ${namespace}`, ["https://bao.example", "ns/x"], ["https://bao.example", namespace]] as const,
+    ),
+  ];
+  for (const [what, ...places] of spellings)
+    test(`a server is one, however it is written: ${what}`, () => assert.equal(new Set(places.map(at)).size, 1));
+
+  test("servers that differ in port, host, scheme, namespace or its case are several", () => {
+    const places = [
+      ["https://bao.example:8200"],
+      ["https://bao.example:8201"],
+      ["http://bao.example:8200"],
+      ["https://bao-2.example:8200"],
+      ["https://bao.example:8200", "ns"],
+      ["https://bao.example:8200", "NS"],
+      ["https://bao.example:8200", "root/ns"],
+    ] as const;
+    assert.equal(new Set(places.map(at)).size, places.length);
   });
+
+  for (const url of ["https://bao.example/v1", "https://bao.example?x", "https://user@bao.example", "ftp://bao.example", "bao"])
+    test(`${url} is no address of a server`, () => assert.throws(() => at([url]), /"path":"VAULT_URL","message":"must be an/));
 
   test("a salt makes references", () => {
     const { values } = readSettings(secretsSettings, { TENANT_SALT: "0123456789abcdef0123456789abcdef", TENANT_SALT_KID: "7" });

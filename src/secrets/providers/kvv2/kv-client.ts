@@ -9,7 +9,7 @@ import { wasNeverSent } from "#http/was-never-sent.ts";
 import { fartherOf, readPosition, type StorePosition } from "#secrets/model/store-position.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import { createKvSession, type KvMemory } from "./kv-session.ts";
-import { namespaceOf, storeOf, type KvServer } from "./kv-settings.ts";
+import { storeOf, type KvServer } from "./kv-settings.ts";
 
 export interface KvClientParts {
   readonly server: KvServer;
@@ -293,7 +293,7 @@ export const createKvClient = (parts: KvClientParts): KvClient => {
   /** How the server is, it says in no namespace. */
   const askHealth = (): Promise<Response> => exchange("HEALTH", HEALTH, undefined, undefined, { namespace: "" });
   const isNamespace = async (name: string): Promise<boolean> => {
-    const namespace = `${namespaceOf(server)}/${name}`.replace(/^\//, "");
+    const namespace = `${server.namespace ?? ""}/${name}`.replace(/^\//, "");
     const response = await exchange("GET", "sys/internal/ui/mounts", undefined, undefined, { namespace });
     await response.body?.cancel();
     return response.status === 200;

@@ -1,8 +1,16 @@
+import { posix } from "node:path";
 import { z } from "zod";
-import { isLoopbackHost, isTlsOrLoopback } from "#contract/loopback.ts";
+import { canonicalHost, isLoopbackHost, isTlsOrLoopback } from "#contract/loopback.ts";
 import type { Issue } from "#contract/problem.ts";
 import { integer, originList, setting, type Environment, type SettingsOf, type SettingTable } from "#contract/setting.ts";
 import type { Scheme } from "#contract/secret-schemes.ts";
+
+/** A namespace as the server itself reads it: `./ns//x/` is `ns/x`, and `root` alone is the root, which is "". */
+const canonicalNamespace = (text: string): string =>
+  posix
+    .join("/", text)
+    .replaceAll(/^\/|\/$/g, "")
+    .replace(/^root$/, "");
 
 /** The rows of one KVv2 server, OpenBao or Vault: `VAULT_*` of both schemes, `VAULTA_*` and `VAULTB_*` of one. */
 export const kvSettings = (prefix: "VAULT" | "VAULTA" | "VAULTB") => {
@@ -18,7 +26,9 @@ export const kvSettings = (prefix: "VAULT" | "VAULTA" | "VAULTB") => {
       `${prefix}_URL`,
       z
         .url({ protocol: /^https?$/, error: "must be an http or https URL" })
-        .refine((url) => new URL(url).origin === url.replace(/\/$/, ""), "must be an origin, e.g. https://bao.example:8200")
+        .transform((url) => new URL(url))
+        .refine(({ origin, href }) => href === `${origin}/`, "must be an origin, e.g. https://bao.example:8200")
+        .transform(({ origin }) => origin)
         .optional(),
       { description: `Address of the KVv2 server of ${which}. Unset: the scheme is not configured.` },
     ),
@@ -41,6 +51,7 @@ export const kvSettings = (prefix: "VAULT" | "VAULTA" | "VAULTB") => {
       z
         .string()
         .regex(/^[A-Za-z0-9._/-]{1,200}$/, "must be a namespace's path")
+        .transform(canonicalNamespace)
         .optional(),
       {
         description: `Namespace of all calls (server of ${which})`,
@@ -117,7 +128,7 @@ export const kvServersOf = (
   ] as const) {
     const [config, prefix]: [KvConfig, Prefix] = isSet(own) ? [own, ownPrefix] : [configs.vault, "VAULT"];
     if (config.url === undefined) continue;
-    const server = made.get(config) ?? { ...config, url: config.url.replace(/\/$/, ""), prefix };
+    const server = made.get(config) ?? { ...config, url: config.url, prefix };
     made.set(config, server);
     servers.set(scheme, server);
   }
@@ -127,17 +138,14 @@ export const kvServersOf = (
   return { servers, issues };
 };
 
-/** Without slashes at its ends; "" is the root. */
-export const namespaceOf = ({ namespace = "" }: KvServer): string => namespace.replaceAll(/^\/+|\/+$/g, "");
-
 /** What tells two servers apart: the same mount of the same one would be one secret under two names. */
 export const placeOf = (server: KvServer): string => {
   const place = new URL(server.url);
   // This machine has several names.
-  if (isLoopbackHost(place.host)) place.hostname = "localhost";
-  return `${place.origin} ${namespaceOf(server)}`;
+  place.hostname = isLoopbackHost(place.hostname) ? "localhost" : canonicalHost(place.hostname);
+  return `${place.origin} ${server.namespace ?? ""}`;
 };
 
 /** The same by what the server says of itself in `sys/health`, however many names its address has; `undefined`: it does not say. */
 export const storeOf = (server: KvServer, { cluster_id: cluster }: Readonly<Record<string, unknown>>): string | undefined =>
-  typeof cluster === "string" && cluster !== "" ? `${cluster} ${namespaceOf(server)}` : undefined;
+  typeof cluster === "string" && cluster !== "" ? `${cluster} ${server.namespace ?? ""}` : undefined;
