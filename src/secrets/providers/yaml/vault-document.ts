@@ -68,6 +68,9 @@ const firstOf = (found: readonly (Node | undefined)[]): Node | undefined => foun
 const issueAt = (message: string, line: number, column: number): VaultFileError =>
   new VaultFileError(`${message} (line ${line}, column ${column})`);
 
+/** Text of a file without secrets. */
+export const NO_SECRETS = "{}\n";
+
 /**
  * Parses a secrets file: YAML 1.2 core, one document, a map at the root, no anchors, aliases, tags, merge keys,
  * repeated keys; at most 32 deep. Throws `VaultFileError` with line and column. Cost: O(n).
@@ -98,7 +101,9 @@ export const parseVault = (text: string): Vault => {
   if (merge !== undefined) throw issue("merge keys are not allowed", merge.range?.[0]);
   const [repeated] = repeatedKeys(document);
   if (repeated !== undefined) throw issue("is not YAML that can be used (duplicate_key)", repeated.range?.[0]);
-  if (document.contents === null || (isScalar(document.contents) && document.contents.value === null)) return { document, root: new Map() };
+  // No write of ours leaves this: a file that lost its text is never taken for one without secrets.
+  if (document.contents === null || (isScalar(document.contents) && document.contents.value === null))
+    throw issue("is empty: put its text back, or {} for no secrets", 0);
   if (!isMap(document.contents)) throw issue("the file holds a map", document.contents.range?.[0]);
   return { document, root: toData(document.contents) as SecretMap };
 };

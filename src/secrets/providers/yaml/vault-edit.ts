@@ -47,20 +47,11 @@ const setKey = (map: YAMLMap, name: string, value: Node): void => {
 
 const isEmpty = (node: unknown): boolean => node === undefined || node === null || (node instanceof Scalar && node.value === null);
 
-const rootMap = (document: Document): YAMLMap => {
-  if (isMap(document.contents)) {
-    if (document.contents.items.length === 0) document.contents.flow = false;
-    return document.contents;
-  }
-  const root = new YAMLMap();
-  if (document.contents?.commentBefore) root.commentBefore = document.contents.commentBefore;
-  (document as Document<Node>).contents = root;
-  return root;
-};
-
 /** The map at a path, made where nothing is. Throws `value_shape` where a text or list is in the way. */
 const openMap = (document: Document, segments: readonly string[]): YAMLMap => {
-  let here = rootMap(document);
+  let here = document.contents as YAMLMap;
+  // Braces are for an empty file alone.
+  if (here.items.length === 0) here.flow = false;
   for (const segment of segments) {
     let next = here.items.find((pair) => pair.key instanceof Scalar && pair.key.value === segment)?.value;
     if (isEmpty(next)) {

@@ -93,6 +93,16 @@ suite("secrets file", () => {
     assert.deepEqual(await readdir(join(at.path, "..")), ["secrets.yaml"]);
   });
 
+  test("a file that lost its last secret is read, and written anew beside its comments", async (t) => {
+    const at = await place(t);
+    await at.put("a:\n  k: v\n# tail\n");
+    const provider = await at.open();
+    await remove(provider, "yaml://secret/a#k");
+    assert.match(await readFile(at.path, "utf8"), /^\{\}\n+# tail\n$/);
+    await write(await at.open(), "yaml://secret/b#k", '"new"');
+    assert.match(await readFile(at.path, "utf8"), /^b:\n {2}k: "new"\n+# tail\n$/);
+  });
+
   const badFiles: readonly (readonly [what: string, text: string, issue: RegExp])[] = [
     ["1,500 brackets", "a: ".concat("[".repeat(1500)), /nested deeper than 32.*line 1, column 35/],
     ["1,500 indicators", "- ".repeat(1500), /nested deeper/],
@@ -105,6 +115,10 @@ suite("secrets file", () => {
     ["a second document", "a: 1\n---\nb: 2\n", /multiple_docs.*line 2/],
     ["a key that is a list", "? [a]\n: 1\n", /non_string_key/],
     ["a list at the root", "- a\n", /holds a map/],
+    ["no text", "", /is empty.*line 1/],
+    ["blanks", "\n  \n", /is empty/],
+    ["comments alone", "# head\n# nothing else\n", /is empty/],
+    ["a null", "~\n", /is empty/],
     ["too many bytes", `a: "${"x".repeat(1_048_576)}"\n`, /larger than/],
   ];
   for (const [what, text, issue] of badFiles) {

@@ -7,6 +7,7 @@ import type { Intend, RemovedSecret, SecretProvider, WrittenSecret } from "#secr
 import { isSecretMap, SecretValue, type SecretMap } from "#secrets/model/secret-value.ts";
 import type { Log } from "#telemetry/log.ts";
 import { valueAt, type VaultDone, type VaultWish } from "./vault-alter.ts";
+import { NO_SECRETS } from "./vault-document.ts";
 import { VaultFileError } from "./vault-file-error.ts";
 import { digestOf, readVaultFile, removeLeftovers, replaceVaultFile } from "./vault-file.ts";
 import { acquireVaultLock } from "./vault-lock.ts";
@@ -79,7 +80,7 @@ export const createYamlProvider = async (parts: YamlProviderParts): Promise<Secr
       const bytes = await readBytes();
       // What we wrote ourselves is known: only what somebody else wrote is read anew.
       if (bytes === undefined || bytes.digest !== digest) {
-        const read = await alter(bytes?.text ?? "", { kind: "read" });
+        const read = await alter(bytes?.text ?? NO_SECRETS, { kind: "read" });
         // What we wrote meanwhile is newer than what was read.
         if (before === writes) [root, digest] = [read.root, bytes?.digest];
       }
@@ -105,7 +106,7 @@ export const createYamlProvider = async (parts: YamlProviderParts): Promise<Secr
     };
     const bytes = await readBytes().catch(invalid);
     if (bytes === undefined && root.size > 0) throw new Problem("file_invalid", { detail: "The secrets file is gone." });
-    const done = await alter(bytes?.text ?? "", wish).catch(invalid);
+    const done = await alter(bytes?.text ?? NO_SECRETS, wish).catch(invalid);
     if (done.text === undefined) return done;
     if (wish.kind !== "read") {
       const map = lookUp(done.root, wish.ref.segments);
