@@ -39,6 +39,17 @@ const refused: readonly (readonly [name: string, text: string, says: RegExp, lin
   ["one in hexadecimal digits", "a: 0x20000000000001", /no double holds/, 1, 4],
   ["a decimal that no double holds", "a: +0.1234567890123456789", /no double holds/, 1, 4],
   ["a number beyond a double", "maximum: 1\ndefault: 1e400", /no double holds/, 2, 10],
+  ...["1.10", "1.0", "+1", "0x10", "1e2", ".5"].map(
+    (literal) =>
+      [
+        `${literal} where numbers are sent on`,
+        `a: 1.10\nbind: { query: { v: [${literal}] } }`,
+        /would be sent as/,
+        2,
+        22,
+        { sent: "bind" },
+      ] as const,
+  ),
   ["a repeated key", "a: 1\nb: 2\na: 3", /unique/, 3, 1],
   ["a key that is an object's prototype", 'a:\n  "\\x5f_proto__": {b: 1}', /__proto__/, 2, 3],
   ["keys that are written otherwise and are the same", '1: a\n"1": b', /unique/, 2, 1],
@@ -73,6 +84,7 @@ const read: readonly (readonly [text: string, value: unknown, limits?: YamlLimit
   ["", null],
   ["a: no\nb: 012\nc: 0x10\nd: ~", { a: "no", b: 12, c: 16, d: null }],
   ["200: ok\ntrue: x", { 200: "ok", true: "x" }],
+  ["a: 1.10\nbind: { query: { v: [1.1, -1, '1.10', 100] } }", { a: 1.1, bind: { query: { v: [1.1, -1, "1.10", 100] } } }, { sent: "bind" }],
   ['{"a": [1, {"b": null}], "c": "*x &y !z"}', { a: [1, { b: null }], c: "*x &y !z" }],
   ['{\n\t"a": [\n\t\t1\n\t]\n}', { a: [1] }],
   ["\u{feff}a: 1", { a: 1 }],

@@ -31,6 +31,8 @@ export interface YamlLimits {
   readonly aliases?: number;
   /** A number that no double holds becomes the nearest one. Unless said it is an issue, but as a bound of a schema. */
   readonly rounds?: boolean;
+  /** Name of members whose numbers are sent on: one that would be sent in other digits than it is written in is an issue. */
+  readonly sent?: string;
 }
 
 export type ReadYaml =
@@ -78,11 +80,8 @@ export const readYaml = (text: string, file: string, limits: YamlLimits = {}): R
     const message = `names a member ${SHARED}, which would be left out: no member is called so`;
     return { issues: [{ path: "", message, code: "unrecognized_keys", file, ...place(shared) }] };
   }
-  const inexact = limits.rounds === true ? [] : findInexact(document, text);
-  if (inexact.length > 0) {
-    const message = "is a number that no double holds: write it in quotes";
-    return { issues: inexact.map((at) => ({ path: "", message, code: "yaml", file, ...place(at) })) };
-  }
+  const inexact = limits.rounds === true ? [] : findInexact(document, text, limits.sent);
+  if (inexact.length > 0) return { issues: inexact.map(([at, message]) => ({ path: "", message, code: "yaml", file, ...place(at) })) };
   const circular = aliases > 0 ? findAlias(document, "circular") : undefined;
   if (circular !== undefined)
     return { issues: [{ path: "", message: "an alias stands within what it stands for", code: "yaml", file, ...place(circular) }] };
@@ -212,17 +211,22 @@ const findShared = (document: Document): number | undefined => {
 const MAYBE_INEXACT = /[\d._]{16}|[eE][-+]?\d{3}|0x/;
 const BOUNDS: ReadonlySet<unknown> = new Set(["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"]);
 
-/** Where numbers stand that no double holds. */
-const findInexact = (document: Document, text: string): readonly number[] => {
-  const found: number[] = [];
-  if (!MAYBE_INEXACT.test(text)) return found;
+/** Where numbers stand that no double holds, or that would be sent in other digits, and what is wrong with each. */
+const findInexact = (document: Document, text: string, sent: string | undefined): readonly (readonly [at: number, message: string])[] => {
+  const found: [number, string][] = [];
+  if (!MAYBE_INEXACT.test(text) && (sent === undefined || !text.includes(sent))) return found;
+  const isNamed = (holder: unknown, is: (name: unknown) => boolean): boolean =>
+    isPair(holder) && isScalar(holder.key) && is(holder.key.value);
   visit(document, {
     Scalar: (_key, { value, source = "", range }, path) => {
-      if (typeof value !== "number" || Number.isSafeInteger(value)) return;
-      const holder = path.at(-1);
-      if (isPair(holder) && isScalar(holder.key) && BOUNDS.has(holder.key.value)) return;
+      if (typeof value !== "number") return;
+      const [at] = range ?? [0];
       const literal = source.replace(/^\+/, "");
-      if (isJsonNumber(literal) ? !isHeld(literal) : Number.isInteger(value)) found.push(range?.[0] ?? 0);
+      const isInexact = !Number.isSafeInteger(value) && (isJsonNumber(literal) ? !isHeld(literal) : Number.isInteger(value));
+      if (isInexact && !isNamed(path.at(-1), (name) => BOUNDS.has(name)))
+        found.push([at, "is a number that no double holds: write it in quotes"]);
+      else if (String(value) !== source && path.some((holder) => isNamed(holder, (name) => name === sent)))
+        found.push([at, `would be sent as ${value}: write it so, or in quotes for the digits as they are`]);
     },
   });
   return found.slice(0, MAX_ISSUES);

@@ -117,3 +117,14 @@ for (const [path, max, viewOf] of [
       [[path, `must have at most ${max} items`]],
     );
   });
+
+test("a number of an operation that would be sent in other digits is refused with its place", () => {
+  const text = systemOf({ a: operation({ bind: { query: { version: 1.5 } } }) });
+  assert.ok("value" in readSystemText(text, "s"));
+  const found = readSystemText(text.replace("1.5", "1.10"), "s");
+  assert.ok("issues" in found);
+  assert.deepEqual(
+    found.issues.map(({ message, line, column }) => [message, line, column]),
+    [["would be sent as 1.1: write it so, or in quotes for the digits as they are", 1, text.indexOf("1.5") + 1]],
+  );
+});

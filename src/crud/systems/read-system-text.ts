@@ -28,7 +28,7 @@ const kindOf = (value: unknown): unknown =>
 const isKind = (kind: unknown): kind is keyof typeof documentKinds => typeof kind === "string" && Object.hasOwn(documentKinds, kind);
 
 /** A hand writes YAML; what is larger was written by an import, as JSON. */
-export const systemLimits = { mebibytes: MAX_CONFIG_BYTES / 1_048_576, printedMebibytes: MAX_SYSTEM_BYTES / 1_048_576 };
+export const systemLimits = { mebibytes: MAX_CONFIG_BYTES / 1_048_576, printedMebibytes: MAX_SYSTEM_BYTES / 1_048_576, sent: "bind" };
 
 /** Reads a system's text up to its shape; `shown` is how issues name it. Cost: half a second for 256 kB of YAML, which `createDocumentReader` spends in a thread. */
 export const readSystemText = (text: string, shown: string, without: readonly string[] = []): SystemText => {
