@@ -79,11 +79,9 @@ export const isMultipleOf = (value: number | RawNumber, of: number | RawNumber):
 
 /** Whether a double holds the value of a number literal: 1.0 is 1, 1e2 is 100, -0 is 0; 9007199254740993 and 1e400 are held by none. */
 export const isHeld = (text: string): boolean => {
+  if (text.length > MAX_DIGITS) return false;
   const held = String(Number(text));
-  return (
-    held === text ||
-    (text.length <= MAX_DIGITS && Number.isFinite(Number(text)) && valueText(Number(text)) === valueText(json.rawJSON(text)))
-  );
+  return held === text || (Number.isFinite(Number(text)) && valueText(Number(text)) === valueText(json.rawJSON(text)));
 };
 
 export const digitsOf = (value: number | RawNumber): string => (typeof value === "number" ? String(value) : value.rawJSON);

@@ -32,6 +32,19 @@ export const issueOfJson = (value: unknown, keepsDigits = false, depth = 0): str
   return undefined;
 };
 
+/** Whether a value is surely longer than `max` characters as JSON. Cost: by the member, and nothing of what comes after so many. */
+export const isLongerThan = (value: unknown, max: number): boolean => {
+  let left = max;
+  const isOver = (item: unknown): boolean => {
+    left -= typeof item === "string" ? item.length + 2 : 1;
+    if (left < 0) return true;
+    if (typeof item !== "object" || item === null) return false;
+    if (Array.isArray(item)) return item.some(isOver);
+    return Object.entries(item).some(([name, one]) => (left -= name.length + 3) < 0 || isOver(one));
+  };
+  return isOver(value);
+};
+
 const PROTO = "__proto__";
 
 /**

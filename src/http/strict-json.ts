@@ -2,6 +2,8 @@ import { isHeld, isJsonNumber, parseExactJson, rawNumberPaths } from "#contract/
 import { issueOfJson } from "#contract/json-members.ts";
 import { MAX_ISSUES, Problem, type ProblemCode } from "#contract/problem.ts";
 import { placeOf } from "#contract/shape-issues.ts";
+import { parseInPieces } from "./json-pieces.ts";
+import { endOfString, nextPiece, STRIDE } from "./json-structure.ts";
 import { atOnce } from "./yielding.ts";
 
 /**
@@ -37,7 +39,22 @@ export interface StrictJsonLimits {
 /** What follows the reading (schemas, walks, digests) costs by the member, on the one loop that everybody shares. */
 export const MAX_MEMBERS = 10_000;
 
-const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+/** Characters of a text, or bytes, from which on it is decoded and parsed in pieces. */
+const LARGE = 262_144;
+/** Characters of a name, or from one piece of structure to the next: blanks and one number. */
+const MAX_STRETCH = 1_048_576;
+
+/** Cost: some milliseconds for 16 MiB after the last stop, to join the pieces. */
+const decode = function* (bytes: Uint8Array): Generator<void, string> {
+  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  const parts: string[] = [];
+  for (let at = 0; at + LARGE < bytes.byteLength; at += LARGE) {
+    parts.push(decoder.decode(bytes.subarray(at, at + LARGE), { stream: true }));
+    yield;
+  }
+  parts.push(decoder.decode(bytes.subarray(parts.length * LARGE)));
+  return parts.join("");
+};
 
 const raise = ({ onIssue }: StrictJsonLimits, issue: () => Problem): void => {
   if (onIssue === undefined) throw issue();
@@ -48,28 +65,35 @@ const raise = ({ onIssue }: StrictJsonLimits, issue: () => Problem): void => {
 export const strictJsonSteps = function* (bytes: Uint8Array | string, limits: StrictJsonLimits): Generator<void, unknown> {
   let text: string;
   try {
-    text = typeof bytes === "string" ? bytes : decoder.decode(bytes);
+    text = typeof bytes === "string" ? bytes : yield* decode(bytes);
   } catch (cause) {
     throw new Problem("body_unreadable", { detail: "The body is not UTF-8.", cause });
   }
   if (text.charCodeAt(0) === 0xfeff) throw new Problem("body_unreadable", { detail: "The body begins with a byte order mark." });
   let value: unknown;
+  let unfit: string | undefined;
+  const look = (made: unknown): void => {
+    if (limits.keepsUnfit !== true) unfit ??= issueOfJson(made, limits.keepsDigits);
+  };
   try {
     const inserts: Insert[] = [];
     const isExact = yield* checkMembers(text, limits, inserts);
     yield;
     if (!isExact) limits.onIssue?.(() => new Problem("body_unreadable", { detail: "The body holds a number that no double holds." }));
-    if (isExact || limits.onIssue !== undefined) {
-      const each = inserts.length === 0 ? text : withInserts(text, inserts);
+    const parse = isExact || limits.onIssue !== undefined ? (piece: string): unknown => JSON.parse(piece) : parseExactJson;
+    const each = inserts.length === 0 ? text : withInserts(text, inserts);
+    yield;
+    // Nesting without bound is for the parser of the platform alone.
+    if (each.length > LARGE && limits.onIssue === undefined) value = yield* parseInPieces(each, parse, look);
+    else {
+      value = parse(each);
       yield;
-      value = JSON.parse(each);
-    } else value = parseExactJson(text);
+      look(value);
+    }
   } catch (cause) {
     if (cause instanceof Problem) throw cause;
     throw new Problem("body_unreadable", { detail: "The body is not JSON.", cause });
   }
-  yield;
-  const unfit = limits.keepsUnfit === true ? undefined : issueOfJson(value, limits.keepsDigits);
   if (unfit === undefined) return value;
   const raw = limits.keepsDigits === true ? [] : rawNumberPaths(value).slice(0, MAX_ISSUES);
   const errors = raw.map((path) => ({ path: placeOf(path), message: "is a number that no double holds" }));
@@ -87,27 +111,19 @@ const withInserts = (text: string, inserts: readonly Insert[]): string =>
 /** Behind names that would be equal, each time others: two kinds of them count in binary. */
 const blanks = (n: number): string => n.toString(2).replaceAll("0", " ").replaceAll("1", "\u2003");
 
-/** Characters between two stops; what is passed over at the speed of a search, a string or a run of blanks or digits, has none within. */
-const STRIDE = 16_384;
-/** What a body's structure is made of. Mostly the next piece is near; looking for a far one by hand costs five times the search. */
-const STRUCTURE = /["{}[\],]/g;
-const NEAR = 16;
-
-/** Where the next piece of structure is, the text's length if none is left. */
-const nextPiece = (text: string, from: number): number => {
-  const near = Math.min(from + NEAR, text.length);
-  for (let at = from; at < near; at++) {
-    const code = text.charCodeAt(at);
-    if (code === 0x22 || code === 0x2c || code === 0x5b || code === 0x5d || code === 0x7b || code === 0x7d) return at;
-  }
-  STRUCTURE.lastIndex = near;
-  // `exec` would make a match of each piece.
-  return near < text.length && STRUCTURE.test(text) ? STRUCTURE.lastIndex - 1 : text.length;
-};
-
 /** A double holds every number of so few digits, unless its exponent is large: then no literal is too short to be looked at. */
 const EXACT_LENGTH = 15;
 const LARGE_EXPONENT = /[eE][-+]?\d{3}/;
+
+/** Characters of a number with a large exponent that may stand on both sides of a stop. */
+const EXPONENT = 4;
+const hasLargeExponent = function* (text: string): Generator<void, boolean> {
+  for (let at = 0; at < text.length; at += LARGE) {
+    if (at > 0) yield;
+    if (LARGE_EXPONENT.test(text.slice(at, at + LARGE + EXPONENT))) return true;
+  }
+  return false;
+};
 
 /**
  * Walks the text once; strings are skipped by their own rules, so braces inside them do not count. Answers whether a double holds each of
@@ -127,11 +143,12 @@ const checkMembers = function* (text: string, limits: StrictJsonLimits, inserts:
     expectsName = names !== null;
   };
   let repeated = 0;
-  const looksFrom = limits.keepsSpelling === true || LARGE_EXPONENT.test(text) ? 0 : EXACT_LENGTH;
+  const looksFrom = limits.keepsSpelling === true || (yield* hasLargeExponent(text)) ? 0 : EXACT_LENGTH;
   let isExact = true;
   /** Behind the last piece of structure. */
   let from = 0;
   const look = (to: number): void => {
+    if (to - from > MAX_STRETCH) throw new Problem("body_unreadable", { detail: "The body has a run of blanks or digits without end." });
     if (to - from <= looksFrom || !isExact) return;
     const found = /[-\d]\S*/.exec(text.slice(from, to));
     if (found === null) return;
@@ -166,9 +183,10 @@ const checkMembers = function* (text: string, limits: StrictJsonLimits, inserts:
         expectsName = open.at(-1) instanceof Set;
         break;
       case 0x22: {
-        const end = endOfString(text, at);
+        const end = yield* endOfString(text, at);
         const names = open.at(-1);
         if (expectsName && names) {
+          if (end - at > MAX_STRETCH) throw new Problem("body_unreadable", { detail: "The body has a name without end." });
           const raw = text.slice(at + 1, end);
           const name = raw.includes("\\") ? (JSON.parse(`"${raw}"`) as string) : raw;
           if (names.has(name)) {
@@ -179,7 +197,11 @@ const checkMembers = function* (text: string, limits: StrictJsonLimits, inserts:
           expectsName = false;
         }
         at = end;
+        break;
       }
+      default: // Nothing in this stretch.
+        if (at - from > MAX_STRETCH) look(at);
+        continue;
     }
     from = at + 1;
   }
@@ -192,14 +214,4 @@ const isOpening = (text: string, from: number): boolean => {
   let at = from;
   while (at >= 0 && text.charCodeAt(at) <= 0x20) at--;
   return text[at] === "{" || text[at] === "[";
-};
-
-/** Where the string ends that begins here: at the next quote with an even number of backslashes before it. */
-const endOfString = (text: string, start: number): number => {
-  for (let at = text.indexOf('"', start + 1); at !== -1; at = text.indexOf('"', at + 1)) {
-    let before = at - 1;
-    while (text.charCodeAt(before) === 0x5c) before--;
-    if ((at - before) % 2 === 1) return at;
-  }
-  throw new SyntaxError("string without end");
 };

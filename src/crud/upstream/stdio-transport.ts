@@ -57,7 +57,7 @@ const readMessage = async (line: string): Promise<JSONRPCMessage> => {
   const isOfTools = /"tools"\s*:\s*\[/.test(line.slice(0, 256));
   const members = isOfTools ? MAX_OF_TOOLS : MAX_VALUES;
   const steps = strictJsonSteps(line, { depth: 64, members, keepsUnfit: true, tooDeep: "body_too_large" });
-  const message = isOfTools ? await yielding(steps, createYieldingOfLong()) : atOnce(steps);
+  const message = await yielding(steps, createYieldingOfLong());
   // Of an answer that has neither a result nor an error that is an object the library says nothing to whoever waits for it.
   if (
     isObject(message) &&

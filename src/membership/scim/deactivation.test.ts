@@ -217,7 +217,7 @@ test("no message that names active with a false is answered with success and lea
   let [on, done, refused] = [true, 0, 0];
   for (const [n, [form, of]] of forms.entries())
     for (const [at, value] of falses.entries())
-      for (const [setting, within] of [settings[(n + at) % settings.length] ?? []].filter((one) => one.length > 0)) {
+      for (const [setting, within] of settings.slice((n + at) % settings.length).slice(0, 1)) {
         if (!on) assert.equal((await scim("PATCH", `/Users/${id}`, patch({ op: "add", path: "active", value: true }))).body.active, true);
         const sent = within(of(value));
         const { status } = await scim("userName" in sent ? "PUT" : "PATCH", `/Users/${id}`, sent);

@@ -113,7 +113,7 @@ test("a user is removed without a version, by a version of now, and by none of b
     const id = await made(scim, "/Users", user(`u ${tag}`));
     await made(scim, "/Groups", { displayName: `g ${tag}`, members: [{ value: id }] });
     const now = (await scim("GET", `/Users/${id}`)).headers.get("etag") ?? "";
-    const headers = tag === undefined ? {} : { "if-match": tag === "now" ? now : tag };
+    const headers: Record<string, string> = tag === undefined ? {} : { "if-match": tag === "now" ? now : tag };
     assert.deepEqual([tag, (await scim("DELETE", `/Users/${id}`, undefined, headers)).status], [tag, status]);
     assert.deepEqual([tag, (await nodeOf(id)).state], [tag, state]);
   }

@@ -1,6 +1,6 @@
 import { applyMask, mergeMasks, type MaskKind } from "#contract/data-scope.ts";
 import { isObject } from "#contract/is-object.ts";
-import { issueOfJson } from "#contract/json-members.ts";
+import { isLongerThan, issueOfJson } from "#contract/json-members.ts";
 import { Problem } from "#contract/problem.ts";
 import type { MaskedPlace } from "#contract/masked-places.ts";
 import { sha256Of } from "#crud/model/digest.ts";
@@ -156,7 +156,7 @@ const cutBytes = function* (value: unknown, tool: Tool, page: ShapedCall["given"
 
 const requireFit = (bytes: number, { rules: { cutsAtBytes = MAX_BYTES } }: Tool): void => {
   if (bytes > MAX_BYTES)
-    throw new Problem("output_too_large", { detail: `The answer has ${bytes} bytes; no tool gives more than ${MAX_BYTES}.` });
+    throw new Problem("output_too_large", { detail: `The answer is too long: no tool gives more than ${MAX_BYTES} bytes.` });
   if (bytes > cutsAtBytes)
     throw new Problem("output_too_large", {
       detail: `The answer has ${bytes} bytes, more than response.maxBytes (${cutsAtBytes}), and no list that onExceed: truncate could cut: neither rows nor exactly one list among its members.`,
@@ -195,6 +195,7 @@ export const shapeOutput = async (
     value = { ...value, truncated: true };
   }
   value = await yielding(cutBytes(value, tool, given.page), turn);
+  if (isLongerThan(value, MAX_BYTES)) requireFit(MAX_BYTES + 1, tool);
   // It is digested for the record: what cannot be is refused here, where the act can still be told to have been done.
   const unfit = issueOfJson(value, true);
   if (unfit !== undefined) throw new Problem("output_invalid", { detail: `The answer ${unfit}.` });

@@ -1,4 +1,5 @@
 import { parseExactJson } from "#contract/exact-numbers.ts";
+import { isLongerThan } from "#contract/json-members.ts";
 import { callKey } from "#contract/tools.ts";
 import { Problem } from "#contract/problem.ts";
 import { statement, type Database } from "#store/database.ts";
@@ -77,8 +78,8 @@ export const claimKey = async (
   if (taken !== undefined) {
     return {
       done: async (reply) => {
-        const text = JSON.stringify(reply);
-        const isSmall = Buffer.byteLength(text) <= MAX_REPLY_BYTES;
+        const text = isLongerThan(reply, MAX_REPLY_BYTES) ? undefined : JSON.stringify(reply);
+        const isSmall = text !== undefined && Buffer.byteLength(text) <= MAX_REPLY_BYTES;
         // An answer too large to keep cannot be repeated: the key says that it is used, never runs again.
         await parts.database.run(DONE, [call.callId, isSmall ? parts.replySealer.seal(text, call.callId) : null]);
       },
