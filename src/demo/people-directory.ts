@@ -21,13 +21,6 @@ export interface PeopleDirectory {
   readonly changes: number;
 }
 
-export interface PeopleDirectoryParts {
-  /** The key that `X-Api-Key` must equal; asked at each request, so a rotated key counts at once. */
-  readonly apiKey: () => string | Promise<string>;
-  readonly now: () => Date;
-  readonly log: Log;
-}
-
 const MAX_BODY_BYTES = 16_384;
 const REMEMBER_MS = 24 * 3_600_000;
 const MAX_REMEMBERED = 10_000;
@@ -76,7 +69,12 @@ const parseSalary = async (request: Request): Promise<number> => {
 };
 
 /** State lives in memory: a restart of the demo begins with the seed again. */
-export const createPeopleDirectory = (parts: PeopleDirectoryParts): PeopleDirectory => {
+export const createPeopleDirectory = (parts: {
+  /** The key that `X-Api-Key` must equal; asked at each request, so a rotated key counts at once. */
+  readonly apiKey: () => string | Promise<string>;
+  readonly now: () => Date;
+  readonly log: Log;
+}): PeopleDirectory => {
   const employees = new Map(seedEmployees().map((employee) => [employee.id, employee]));
   const remembered = new Map<string, { readonly asked: string; readonly body: Employee; readonly at: number }>();
   let requests = 0;

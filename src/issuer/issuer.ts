@@ -1,19 +1,17 @@
+import type { ServiceParts } from "#authn/callers/service-parts.ts";
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { createLocalJWKSet } from "jose";
 import { listenOn, loopbackHosts, type Listening, type ListenOptions } from "#http/listen.ts";
 import { correlationIdOf } from "#http/correlation-id.ts";
 import { Problem } from "#contract/problem.ts";
 import { startInterval } from "#http/interval.ts";
-import type { Database } from "#store/database.ts";
 import type { OwnPages } from "#http/ops-endpoints.ts";
-import type { Log } from "#telemetry/log.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
 import { defaultAssuranceMap } from "#authn/model/assurance.ts";
 import { createTokenChecker } from "#authn/callers/bearer.ts";
 import { provesClient, type FindClient } from "#authn/exchange/registered-clients.ts";
 import type { ServiceKeys } from "#authn/keys/service-keys.ts";
 import { audienceOfResource, isInternalAudience } from "#authn/model/resource-indicator.ts";
-import { createSealer, deriveKey, type InstanceSecrets } from "#authn/sealing/seal.ts";
+import { createSealer, deriveKey } from "#authn/sealing/seal.ts";
 import { createArtifacts, sweepExpired } from "./artifacts.ts";
 import { clientsOf, knownClients, registeredMetadata, type WebClient } from "./clients.ts";
 import { configurationOf } from "./configuration.ts";
@@ -31,24 +29,19 @@ import { createTokenClaims } from "./token-claims.ts";
 const SWEEP_MS = 600_000;
 const CORRELATION = "x-correlation-id";
 
-export interface IssuerParts {
+export interface IssuerParts extends Pick<
+  ServiceParts,
+  "database" | "secrets" | "metrics" | "isScraperListed" | "log" | "now" | "environment"
+> {
   /** e.g. `http://localhost:8081`. */
   readonly issuerUrl: string;
-  readonly environment: "dev" | "test" | "production";
-  readonly database: Database;
-  readonly secrets: InstanceSecrets;
   readonly web: WebClient;
   readonly signIns: SignIns;
   /** What access tokens name in `aud`: the public origin, `<origin>/mcp`, the address of each service; the first stands for all. */
   readonly audiences: readonly [string, ...string[]];
   readonly serviceKeys: ServiceKeys;
-  /** Agents and services whose credentials Sallyport keeps; none unless given. */
+  /** Agents and services whose credentials Sallyport stores; none unless given. */
   readonly findClient?: FindClient | undefined;
-  /** Shown at its own `/metrics`, together with its health. */
-  readonly metrics: Metrics;
-  readonly isScraperListed?: (address: string) => boolean;
-  readonly log: Log;
-  readonly now: () => Date;
 }
 
 export interface Issuer {

@@ -87,23 +87,17 @@ export const createMembership = async (parts: MembershipParts): Promise<Service>
   const notifier = createBudgetNotifier({ change, log });
   const sweeper = createSweeper({ database, write, notifier, log, everyMs: config.delegationSweepMs, logDays: config.graphLogDays, now });
   const context: MembershipContext = {
+    ...parts,
     router,
-    config,
-    database,
     reader,
     feed,
     write,
-    pdpClient: parts.pdpClient,
     cursors: createSealedCursors<string>({ ...parts, purpose: "membership.cursor" }),
     notifier,
     sweeper,
     dataScope,
     bus: parts.bus,
-    log,
-    metrics,
     tracing,
-    now,
-    version: parts.version,
   };
   servePip(context);
   serveIdentityNodes(context);

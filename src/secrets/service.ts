@@ -1,26 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Problem } from "#contract/problem.ts";
-import type { Peer } from "#contract/ask.ts";
-import type { Environment } from "#contract/setting.ts";
 import type { Authenticate } from "#authn/callers/authenticate.ts";
 import { bodyShareOf, type Caller } from "#authn/model/caller.ts";
-import type { ServiceIdentity } from "#authn/keys/service-identity.ts";
 import { createMetricsReader } from "#authn/callers/metrics-reader.ts";
-import type { Change } from "#events/changes/change.ts";
-import type { Recorder } from "#events/audit/entry.ts";
-import type { References } from "#events/audit/references.ts";
-import type { LiveBus } from "#events/streams/live-bus.ts";
 import { withOwnPages } from "#http/ops-endpoints.ts";
 import { createRouter } from "#http/serve.ts";
 import type { Service } from "#http/service.ts";
-import { boundDecisionPoint } from "#pdp-client/bounded-decision-point.ts";
-import type { PdpClient } from "#pdp-client/pdp-client.ts";
-import type { Log } from "#telemetry/log.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
-import type { Tracing } from "#telemetry/tracing.ts";
 import { createRequesters } from "./pipeline/requester.ts";
 import { mountMarks } from "./model/allowed-mounts.ts";
-import { previousRefsOf, readSecretsPolicy, resourceRefOf, type SecretsConfig } from "./config.ts";
+import { readSecretsPolicy, resourceRefOf } from "./config.ts";
 import { createSecretDecision, requireDecided } from "./pipeline/authorize-secret.ts";
 import { bulkSecrets } from "#contract/secret-acts.ts";
 import { listSecretAudit } from "#contract/secret-audit.ts";
@@ -28,62 +16,25 @@ import { createChanges } from "./model/changes.ts";
 import { createKeyedAnswers } from "./operations/keyed-answers.ts";
 import { listSecretMetadata, listSecretMounts, searchSecrets } from "#contract/secret-listings.ts";
 import { createIntents } from "./pipeline/intents.ts";
-import { createMoveJournal } from "./operations/move-journal.ts";
+import { createMoveJournal } from "./pipeline/move-journal.ts";
 import { settleMoves } from "./operations/move.ts";
 import { secretOperations } from "#contract/secret-operations.ts";
 import { createPendingAudits } from "./pipeline/pending-audits.ts";
 import { createOperationPipeline, whoOf } from "./pipeline/pipeline.ts";
-import type { SecretProvider } from "./providers/secret-provider.ts";
 import { plainReply, valueReply } from "./endpoints/reply.ts";
 import { parseSecretBody, readSecretQuery } from "./endpoints/secret-request.ts";
 import { parseSecretUri, parseVersion, type SecretUri } from "./model/secret-uri.ts";
-import type { Scheme } from "#contract/secret-schemes.ts";
 import { StartIssues } from "#contract/start-issues.ts";
 import { settleIntents } from "./pipeline/settle-intents.ts";
 import { serveActs } from "./endpoints/serve-acts.ts";
 import { serveAudit } from "./endpoints/serve-audit.ts";
 import { serveListings } from "./endpoints/serve-listings.ts";
-import type { Database } from "#store/database.ts";
 import { startInterval } from "#http/interval.ts";
 import { createSealedCursors } from "#authn/sealing/sealed-cursors.ts";
-import type { InstanceSecrets } from "#authn/sealing/seal.ts";
 import { anonymousOf } from "./endpoints/tokenless.ts";
 import { createReadValue } from "./operations/value-cache.ts";
 import { createValueReadLimit } from "./endpoints/value-read-limit.ts";
-
-export interface SecretsParts {
-  readonly config: SecretsConfig;
-  /** The address of the store of each scheme that has one. */
-  readonly stores?: ReadonlyMap<Scheme, string>;
-  /** One a scheme at most; `createYamlProvider` makes that of the file. */
-  readonly providers: readonly SecretProvider[];
-  readonly authenticate: Authenticate;
-  readonly identity: ServiceIdentity;
-  readonly pdpClient: PdpClient;
-  /** For the decision records that workloads name. */
-  readonly peers: { readonly pdp: Peer };
-  readonly audiences: { readonly pdp: string };
-  /** For a whole answer about such a record. */
-  readonly pdpTimeoutMs: number;
-  readonly recorder: Recorder & { readonly references: Pick<References, "find" | "subjectsOf" | "resolve" | "unseal"> };
-  readonly bus: LiveBus;
-  /** For the journal of moves. */
-  readonly database: Database;
-  /** For the cursors of lists. */
-  readonly secrets: InstanceSecrets;
-  readonly change: Change;
-  readonly publicOrigin: string;
-  readonly environment: Environment;
-  /** The operator's tenant, whose people reach what is the platform's; `undefined`: there is none yet. */
-  readonly findOperator?: () => Promise<string | undefined>;
-  /** Whether an address may read the metrics without a token; this machine always may. */
-  readonly isScraperListed?: (address: string) => boolean;
-  readonly log: Log;
-  readonly metrics: Metrics;
-  /** Traces; none unless given. */
-  readonly tracing?: Tracing;
-  readonly now: () => Date;
-}
+import type { SecretsContext, SecretsParts } from "./pipeline/secrets-context.ts";
 
 const VALUE_READS_A_MINUTE = 600;
 const ofMany: ReadonlySet<string> = new Set(
@@ -115,34 +66,27 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
 
   const resourceRef = resourceRefOf(parts.config);
   const providers = new Map(parts.providers.flatMap((provider) => provider.schemes.map((scheme) => [scheme, provider] as const)));
-  const journal = createMoveJournal(parts.database);
   const keepSeconds = parts.config.cacheSeconds;
   const changes = createChanges(parts.database, keepSeconds);
-  const decide = createSecretDecision({ pdpClient: parts.pdpClient, resourceRef, changes });
-  const intents = createIntents({ database: parts.database, secrets: parts.secrets });
+  const intents = createIntents(parts);
   const readValue = createReadValue({ changes, keepSeconds, metrics: parts.metrics, now: parts.now });
   const audits = createPendingAudits();
-  const perform = createOperationPipeline({
+  const context: SecretsContext = {
+    ...parts,
     policy,
     providers,
-    recognise: createRequesters({
-      policy,
-      pdp: boundDecisionPoint(parts.peers.pdp, parts.pdpTimeoutMs),
-      pdpAudience: parts.audiences.pdp,
-      identity: parts.identity,
-      now: parts.now,
-    }),
-    decide,
-    limit: createValueReadLimit({ perMinute: VALUE_READS_A_MINUTE, now: parts.now }),
-    recorder: parts.recorder,
-    change: parts.change,
-    tracing: parts.tracing,
     resourceRef,
     changes,
     intents,
+    journal: createMoveJournal(parts.database),
+  };
+  const decide = createSecretDecision(context);
+  const perform = createOperationPipeline({
+    ...context,
+    recognise: createRequesters(context),
+    decide,
+    limit: createValueReadLimit({ perMinute: VALUE_READS_A_MINUTE, now: parts.now }),
     unclosed: audits.note,
-    metrics: parts.metrics,
-    log: parts.log,
   });
 
   const authenticate: Authenticate = async (request, endpoint) => {
@@ -175,14 +119,12 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
     lifeMinutes: 5,
     refusal: "plan_stale",
   });
-  serveActs({ router, perform, policy, journal, answers, changes, plans });
+  serveActs({ ...context, router, perform, answers, plans });
   serveListings({
+    ...context,
     router,
     perform,
-    policy,
     decide,
-    changes,
-    pdpClient: parts.pdpClient,
     cursors: createSealedCursors<string>({ secrets: parts.secrets, purpose: "secrets.cursor", now: parts.now, lifeMinutes: 60 }),
     serves: ({ scheme }) => providers.get(scheme)?.can.has("list") === true,
     isWritable: ({ scheme }) => providers.get(scheme)?.isReadOnly !== true,
@@ -191,19 +133,11 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
   const marks = mountMarks(mounts, parts.secrets);
   const stopping = new AbortController();
   serveAudit({
+    ...context,
     router,
     authenticate,
-    policy,
-    pdpClient: parts.pdpClient,
-    database: parts.database,
-    references: parts.recorder.references,
-    bus: parts.bus,
     cursors: createSealedCursors<string>({ secrets: parts.secrets, purpose: "secrets.audit", now: parts.now, lifeMinutes: 60 }),
-    resourceRef,
-    previousRefs: previousRefsOf(parts.config),
-    hasStream: parts.config.eventsStream ?? parts.environment !== "production",
     stopping: stopping.signal,
-    log: parts.log,
   });
 
   router.serve(secretOperations.read.endpoint, async ({ query, ...from }) =>
@@ -236,17 +170,8 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
       await changes.retry();
       await answers.forget();
       await intents.forget();
-      const settling = {
-        providers,
-        schemes: policy.schemes,
-        changes,
-        change: parts.change,
-        resourceRef,
-        isPlatform: policy.isPlatform,
-        log: parts.log,
-      };
-      await settleMoves({ ...settling, journal });
-      await settleIntents({ ...settling, intents, metrics: parts.metrics });
+      await settleMoves(context);
+      await settleIntents(context);
     },
     failed: (cause) => parts.log.error("secret_moves_unsettled", { cause }),
   });

@@ -5,7 +5,7 @@ import type { ServiceCallers, ServiceKey } from "#app/callers/callers.ts";
 import { createPeers } from "#app/callers/peers.ts";
 import type { ProviderConnection } from "#app/callers/provider.ts";
 import type { OpenedStore } from "#app/store/store.ts";
-import { mountReaders, ownMounts, watchMounts } from "#app/compare-mounts.ts";
+import { mountReaders, ownMounts, watchMounts } from "#app/start/compare-mounts.ts";
 import type { StartPlan } from "#app/start/start-plan.ts";
 import { PLATFORM } from "#contract/secret-schemes.ts";
 import { listenService } from "#http/listen.ts";

@@ -5,7 +5,7 @@ import { connect, createServer, type AddressInfo } from "node:net";
 import { test, type TestContext } from "node:test";
 import { readInstanceSettings } from "#app/model/settings.ts";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ownMounts, watchMounts } from "#app/compare-mounts.ts";
+import { ownMounts, watchMounts } from "./compare-mounts.ts";
 import type { Peer } from "#contract/ask.ts";
 import { listenService } from "#http/listen.ts";
 import { silentLog } from "#telemetry/log.ts";

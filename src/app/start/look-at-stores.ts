@@ -1,4 +1,4 @@
-import { hasOtherMounts, mountReaders, ownMounts } from "#app/compare-mounts.ts";
+import { hasOtherMounts, mountReaders, ownMounts } from "./compare-mounts.ts";
 import { findInstanceSecrets } from "#authn/sealing/instance-secret.ts";
 import { issueLine } from "#contract/start-issues.ts";
 import { httpPeer } from "#http/peer.ts";

@@ -40,14 +40,6 @@ const CALL_SECONDS = 60;
 /** A service's own token says nothing of the single call, so it serves for a third of its life. */
 const REUSE_MS = 20_000;
 
-export interface ServiceKeysParts {
-  readonly store: ServiceKeyStore;
-  readonly secrets: InstanceSecrets;
-  /** `iss` of every token of Sallyport: the first public origin. */
-  readonly issuer: string;
-  readonly now: () => Date;
-}
-
 export interface ServiceKey {
   /** Whose key it is, e.g. `service:crud`. */
   readonly service: string;
@@ -72,7 +64,13 @@ export interface ServiceKeys {
  * the database (private part sealed), so services in other processes verify without asking anybody. A key signs for 30
  * days and is verified for one more; the next is made by whoever signs first after that.
  */
-export const createServiceKeys = (parts: ServiceKeysParts): ServiceKeys => {
+export const createServiceKeys = (parts: {
+  readonly store: ServiceKeyStore;
+  readonly secrets: InstanceSecrets;
+  /** `iss` of every token of Sallyport: the first public origin. */
+  readonly issuer: string;
+  readonly now: () => Date;
+}): ServiceKeys => {
   const sealer = createKeySealer(parts.secrets);
   const privateKeys = new Map<string, Promise<CryptoKey>>();
   const publicKeys = new Map<string, Promise<CryptoKey>>();

@@ -13,7 +13,7 @@ import { Problem } from "#contract/problem.ts";
 import { isObject } from "#contract/is-object.ts";
 import type { Claim } from "#http/shares.ts";
 import { strictJsonSteps } from "#http/strict-json.ts";
-import { atOnce, createYieldingOfLong, yielding } from "#http/yielding.ts";
+import { createYieldingOfLong, yielding } from "#http/yielding.ts";
 import { UpstreamError } from "#crud/model/upstream-error.ts";
 import type { Launch } from "#crud/servers/sandbox.ts";
 import { answeredBy, createMessageLines, endsOf, isUseless, type LongLine } from "./message-lines.ts";

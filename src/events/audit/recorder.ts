@@ -200,7 +200,7 @@ export const createRecorder = async (parts: RecorderParts): Promise<AuditRecorde
   const seen =
     database.kind === "pglite"
       ? undefined
-      : setInterval(() => void database.run(SEEN, [parts.writerId]).catch(() => undefined), SEEN_EVERY_MS).unref();
+      : startInterval({ everyMs: SEEN_EVERY_MS, work: () => database.run(SEEN, [parts.writerId]), failed: () => undefined });
   let sweep: Interval | undefined;
 
   return {
@@ -228,8 +228,7 @@ export const createRecorder = async (parts: RecorderParts): Promise<AuditRecorde
       return recoverWith(settle);
     },
     [Symbol.asyncDispose]: async () => {
-      clearInterval(seen);
-      if (sweep !== undefined) await inTime(sweep[Symbol.asyncDispose](), timeoutMs);
+      for (const loop of [seen, sweep]) if (loop !== undefined) await inTime(loop[Symbol.asyncDispose](), timeoutMs);
       await inTime(appender.drained(), timeoutMs);
       await one(system({ event: "stopped", last_n: numbers.lastWithNext() })).catch(() => undefined);
       appender.stop();

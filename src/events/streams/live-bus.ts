@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import { startInterval } from "#http/interval.ts";
 import type { Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
@@ -58,8 +59,6 @@ export const createLiveBus = async (parts: LiveBusParts): Promise<LiveBus> => {
   let confirmedAt = Number.NEGATIVE_INFINITY;
   let closed = false;
   let stale = false;
-  let timer: NodeJS.Timeout | undefined;
-  let polling: Promise<void> | undefined;
   const apart = AsyncLocalStorage.snapshot();
 
   const isFresh = (): boolean => performance.now() - confirmedAt <= (parts.freshMs ?? FRESH_MS);
@@ -74,20 +73,15 @@ export const createLiveBus = async (parts: LiveBusParts): Promise<LiveBus> => {
     moved(await source.heads([...hubs.values()]));
     confirmedAt = performance.now();
   };
-  const round = (): void => {
-    polling = poll()
-      .catch(issue)
-      .finally(() => {
-        metrics.set("events_bus_fresh", {}, isFresh() ? 1 : 0);
-        if (stale === isFresh()) {
-          stale = !stale;
-          log.warn("bus_stale", { stale });
-        }
-        if (!closed) timer = setTimeout(round, parts.pollMs ?? 1_000);
-      });
+  const round = async (): Promise<void> => {
+    await poll().catch(issue);
+    metrics.set("events_bus_fresh", {}, isFresh() ? 1 : 0);
+    if (stale !== isFresh()) return;
+    stale = !stale;
+    log.warn("bus_stale", { stale });
   };
-  round();
-  await polling;
+  await round();
+  const loop = startInterval({ everyMs: parts.pollMs ?? 1_000, work: round, failed: issue });
 
   const count = (stream: string, by: number): void => {
     const clients = (open.get(stream) ?? 0) + by;
@@ -145,10 +139,9 @@ export const createLiveBus = async (parts: LiveBusParts): Promise<LiveBus> => {
     },
     [Symbol.asyncDispose]: async () => {
       closed = true;
-      clearTimeout(timer);
       for (const { hub } of hubs.values()) hub.end();
       await hints.close();
-      await polling;
+      await loop[Symbol.asyncDispose]();
     },
   };
 };

@@ -3,6 +3,7 @@ import { Problem } from "#contract/problem.ts";
 import { sseFrame, sseHeaders } from "#http/sse.ts";
 import type { ConfigWatch } from "./config-watch.ts";
 import type { BusFrame, LiveBus, StreamEvent } from "./live-bus.ts";
+import { startRecheck } from "./recheck.ts";
 
 export interface StreamOptions {
   readonly bus: LiveBus;
@@ -59,8 +60,6 @@ const BOOKMARK_MS = 15_000;
 /** What a reader that stopped reading costs, beside its socket. */
 const HELD_BYTES = 65_536;
 const RECHECK_MS = 60_000;
-/** Between two checks that changes of rights ask for. */
-const RECHECK_PAUSE_MS = 1000;
 
 /** Between 2 and 5 s, so that a thousand clients cut at once do not come back at once. */
 const retryMs = (): number => 2_000 + Math.round(Math.random() * 3_000);
@@ -143,8 +142,14 @@ export const streamResponse = async (options: StreamOptions): Promise<Response> 
   };
 
   let timers: readonly NodeJS.Timeout[] = [];
-  let pause: NodeJS.Timeout | undefined;
-  let unwatch = (): void => undefined;
+  const recheck = startRecheck(options.recheckMs ?? RECHECK_MS, () => {
+    // Not decidable is not permitted: the client comes back and is refused or let in.
+    options.recheck?.().then(
+      (may) => (may ? undefined : finish("revoked")),
+      () => finish("upstream"),
+    );
+  });
+  const unwatch = options.recheck === undefined ? undefined : options.rightChanges?.watch(options.tenant, recheck.soon);
   let hasLeft = false;
   const source: UnderlyingDefaultSource<Uint8Array> = {
     start: (controller) => {
@@ -156,8 +161,8 @@ export const streamResponse = async (options: StreamOptions): Promise<Response> 
         if (!open) return;
         open = false;
         timers.forEach(clearInterval);
-        clearTimeout(pause);
-        unwatch();
+        recheck.stop();
+        unwatch?.();
         options.ended?.();
         signal.removeEventListener("abort", close);
         leave.abort();
@@ -171,32 +176,12 @@ export const streamResponse = async (options: StreamOptions): Promise<Response> 
         write(control("bye", { reason, retry_ms: retryMs() }, subscription.position, false));
         close();
       };
-      let askedAt = -Infinity;
-      const recheck = (): void => {
-        askedAt = performance.now();
-        // Not decidable is not permitted: the client comes back and is refused or let in.
-        options.recheck?.().then(
-          (may) => (may ? undefined : finish("revoked")),
-          () => finish("upstream"),
-        );
-      };
-      const recheckSoon = (): void => {
-        pause ??= setTimeout(
-          () => {
-            pause = undefined;
-            recheck();
-          },
-          Math.max(0, askedAt + RECHECK_PAUSE_MS - performance.now()),
-        );
-      };
-      if (options.recheck !== undefined) unwatch = options.rightChanges?.watch(options.tenant, recheckSoon) ?? unwatch;
       timers = [
         setInterval(() => {
           if ((controller.desiredSize ?? 0) <= 0) return;
           // A bookmark vouches for what was shown; without a fresh bus only the connection is kept.
           write(bus.isFresh() ? control("bookmark", {}, subscription.position, true) : sseFrame({ comment: "waiting" }));
         }, options.bookmarkMs ?? BOOKMARK_MS),
-        setInterval(recheck, options.recheckMs ?? RECHECK_MS),
         ...(options.endsInMs === undefined ? [] : [setTimeout(() => finish("expired"), options.endsInMs)]),
       ];
       signal.addEventListener("abort", close, { once: true });

@@ -6,11 +6,6 @@ import { guardContentType, readBody } from "#gateway/model/read-body.ts";
 import type { Sessions } from "#gateway/sessions/sessions.ts";
 import type { Once } from "./once.ts";
 
-export interface BackchannelLogoutParts extends Pick<GatewayParts, "checkLogoutToken" | "metrics" | "log"> {
-  readonly once: Once;
-  readonly sessions: Pick<Sessions, "end">;
-}
-
 const MAX_BYTES = 16_384;
 
 /** RFC 9110 form of the one field that counts; a field given twice is no field. */
@@ -26,7 +21,12 @@ const parseForm = (bytes: Uint8Array): string => {
  * that came from it end in every replica. A token counts once; it is spent only after the sessions have ended, so that a
  * provider which was answered 503 may send it again.
  */
-export const createBackchannelLogout = (parts: BackchannelLogoutParts): BuiltInHandler => {
+export const createBackchannelLogout = (
+  parts: Pick<GatewayParts, "checkLogoutToken" | "metrics" | "log"> & {
+    readonly once: Once;
+    readonly sessions: Pick<Sessions, "end">;
+  },
+): BuiltInHandler => {
   const end = async (token: LogoutToken, correlationId: string): Promise<number> => {
     const which = token.sid === undefined ? { issuer: token.issuer, idpSub: token.sub ?? "" } : { issuer: token.issuer, idpSid: token.sid };
     return (await parts.sessions.end(which, "backchannel", correlationId)).length;

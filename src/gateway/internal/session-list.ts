@@ -12,12 +12,6 @@ import type { SessionRecord } from "#gateway/sessions/session-store.ts";
 import type { Sessions } from "#gateway/sessions/sessions.ts";
 import type { PdpClient } from "#pdp-client/pdp-client.ts";
 
-export interface SessionListParts extends Pick<GatewayParts, "recorder" | "secrets" | "log" | "now"> {
-  readonly sessions: Pick<Sessions, "list" | "end">;
-  readonly cookies: SessionCookies;
-  readonly pdpClient: Pick<PdpClient, "decide" | "refusal">;
-}
-
 const DEFAULT_LIMIT = 100;
 
 type SessionCaller = Recognised & { readonly kind: "session" };
@@ -44,7 +38,11 @@ const viewOf = (record: SessionRecord, own: SessionRecord) => ({
  * or `sessions/revoke`. What one may not end is answered like what is not there.
  */
 export const createSessionList = (
-  parts: SessionListParts,
+  parts: Pick<GatewayParts, "recorder" | "secrets" | "log" | "now"> & {
+    readonly sessions: Pick<Sessions, "list" | "end">;
+    readonly cookies: SessionCookies;
+    readonly pdpClient: Pick<PdpClient, "decide" | "refusal">;
+  },
 ): { readonly list: InternalHandler; readonly endOne: InternalHandler; readonly endOf: InternalHandler } => {
   const cursors = createSealedCursors<readonly [createdMs: number, ref: string]>({ ...parts, purpose: "gateway.session-list" });
   const recordDenial = createRecordDenial(parts);

@@ -7,8 +7,9 @@ import { reply } from "#gateway/model/reply.ts";
 import type { RouteCall } from "#gateway/steps/route-call.ts";
 import type { SessionRecord } from "#gateway/sessions/session-store.ts";
 import type { ConfigWatch } from "#events/streams/config-watch.ts";
-import { watchRight, type RightWatch } from "#gateway/streams/right-watch.ts";
+import { watchRight } from "#gateway/streams/right-watch.ts";
 import type { ByeReason } from "#events/streams/stream.ts";
+import type { Recheck } from "#events/streams/recheck.ts";
 import type { StreamRegistry } from "#gateway/streams/stream-registry.ts";
 import { comeBackMs, RETRY_MS, STREAM_AGE_MS } from "#gateway/streams/stream-times.ts";
 
@@ -59,7 +60,7 @@ export const createStreamHealth = (parts: StreamHealthParts) => {
     const bytes = new TextEncoder();
     let timer: NodeJS.Timeout | undefined;
     let age: NodeJS.Timeout | undefined;
-    let watch: RightWatch | undefined;
+    let watch: Recheck | undefined;
     let isOpen = true;
     const close = (): void => {
       isOpen = false;

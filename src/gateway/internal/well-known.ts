@@ -8,15 +8,6 @@ import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
 import { reply } from "#gateway/model/reply.ts";
 import { createKeptAnswer } from "./stored-answer.ts";
 
-export interface WellKnownParts extends Pick<GatewayParts, "jwks" | "now"> {
-  /** What the decision point says it serves. */
-  readonly pointMetadata: () => Promise<ReplyOf<typeof metadata>>;
-  /** Whether the table of this moment has a row for a POST to the path. */
-  readonly isRouted: (path: string) => boolean;
-  /** Where clients get their tokens. */
-  readonly authorizationServers: readonly string[];
-}
-
 /** The standard's members and the paths under which the gateway has them. */
 const endpointPaths = {
   access_evaluation_endpoint: "/access/v1/evaluation",
@@ -43,7 +34,16 @@ export const readSchema: BuiltInHandler = async ({ captures }) => {
 };
 
 /** Public documents about this deployment: its keys, its decision point, and what a token for it must name. */
-export const createWellKnown = (parts: WellKnownParts): Readonly<Record<"jwks" | "authzen" | "resource" | "mcp", BuiltInHandler>> => {
+export const createWellKnown = (
+  parts: Pick<GatewayParts, "jwks" | "now"> & {
+    /** What the decision point says it serves. */
+    readonly pointMetadata: () => Promise<ReplyOf<typeof metadata>>;
+    /** Whether the table of this moment has a row for a POST to the path. */
+    readonly isRouted: (path: string) => boolean;
+    /** Where clients get their tokens. */
+    readonly authorizationServers: readonly string[];
+  },
+): Readonly<Record<"jwks" | "authzen" | "resource" | "mcp", BuiltInHandler>> => {
   // What it served a while ago is a better word than none.
   const served = createKeptAnswer(parts.pointMetadata, KEPT, () => parts.now().getTime());
   const pointMetadata = () =>

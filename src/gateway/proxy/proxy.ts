@@ -15,12 +15,6 @@ import type { Upstream } from "./upstream.ts";
 import type { UpstreamAuthorization } from "./upstream-authorization.ts";
 import { forwardedHeaders, identityHeaders, originHeaders } from "#gateway/steps/upstream-headers.ts";
 
-export interface ProxyParts extends Pick<GatewayParts, "metrics" | "tracing"> {
-  /** By the service's name in the route table. */
-  readonly upstreams: ReadonlyMap<string, Upstream>;
-  readonly authorization: Pick<UpstreamAuthorization, "authorize">;
-}
-
 /** A request that has passed every step. */
 export interface ProxyCall {
   readonly inbound: Inbound;
@@ -58,7 +52,13 @@ const abortWith = (stop: AbortController, signal: AbortSignal): void => {
   else signal.addEventListener("abort", () => stop.abort(signal.reason), { once: true });
 };
 
-export const createProxy = (parts: ProxyParts): Proxy => {
+export const createProxy = (
+  parts: Pick<GatewayParts, "metrics" | "tracing"> & {
+    /** By the service's name in the route table. */
+    readonly upstreams: ReadonlyMap<string, Upstream>;
+    readonly authorization: Pick<UpstreamAuthorization, "authorize">;
+  },
+): Proxy => {
   const upstreamOf = (route: Route): Upstream => {
     const found = route.target.kind === "service" ? parts.upstreams.get(route.target.service.name) : undefined;
     if (found === undefined) throw new Problem("upstream_unavailable");

@@ -1,12 +1,6 @@
 import { LRUCache } from "lru-cache";
 import type { ProviderTokens } from "#authn/provider/oidc-client.ts";
 
-export interface TokenCacheParts {
-  readonly now: () => Date;
-  /** A kept token was asked for and is no longer good. */
-  readonly onExpired: (service: string) => void;
-}
-
 export interface TokenOrder {
   /** Everything that makes two tokens different, in one order. */
   readonly key: readonly string[];
@@ -34,7 +28,11 @@ const MAX_KEPT = 10_000;
 const EARLY_MS = 30_000;
 
 /** Tokens for upstreams: 10,000 at most, what was not asked for longest goes first; whoever asks for one being fetched waits for that. */
-export const createTokenCache = (parts: TokenCacheParts): TokenCache => {
+export const createTokenCache = (parts: {
+  readonly now: () => Date;
+  /** A kept token was asked for and is no longer good. */
+  readonly onExpired: (service: string) => void;
+}): TokenCache => {
   const keysOf = new Map<string, Set<string>>();
   const kept = new LRUCache<string, Kept>({
     max: MAX_KEPT,

@@ -1,3 +1,4 @@
+import type { ServiceIdentity } from "#authn/keys/service-identity.ts";
 import { createHash } from "node:crypto";
 import { countEnd } from "#authn/model/count-end.ts";
 import type { ProviderTokens } from "#authn/provider/oidc-client.ts";
@@ -7,14 +8,31 @@ import type { Recognised } from "#gateway/steps/recognise.ts";
 import type { Route, TokenTarget } from "#gateway/routes/route-table.ts";
 import type { SessionKeys } from "#gateway/sessions/session-keys.ts";
 import { audiencesOf, guardExchanged, guardOwn, readClaims, type TokenSubject, type TokenWish } from "./exchanged-token.ts";
-import { mintAuthorization } from "./service-token.ts";
 import { createTokenCache } from "./token-cache.ts";
 
-export interface UpstreamAuthorizationParts extends Pick<GatewayParts, "identity" | "oidc" | "now" | "metrics"> {
-  readonly keys: Pick<SessionKeys, "openTokens">;
-  /** Audiences of Sallyport's own services and of its public origins. */
-  readonly internalAudiences: readonly string[];
-}
+/**
+ * The Authorization header for a row's upstream: a service of Sallyport gets a 60 s token that the gateway signs for this
+ * one call, in the caller's name and never wider than the caller's own; any other upstream gets none. The scopes of the
+ * row's policy, if it has some, are the most it may carry.
+ */
+const mintAuthorization = async (identity: ServiceIdentity, route: Route, who: Recognised): Promise<string | undefined> => {
+  if (who.kind === "none" || route.target.kind !== "service" || !route.target.service.isInternal) return undefined;
+  const audience = route.tokenTarget?.audience;
+  if (audience === undefined) return undefined;
+  const limit = route.row.token_policy?.scopes;
+  const { principal } = who;
+  const token = await identity.onBehalfOf(audience, {
+    sub: principal.sub,
+    tenant: principal.tenant,
+    scopes: limit === undefined ? principal.scopes : [...principal.scopes].filter((scope) => limit.includes(scope)),
+    amr: principal.amr,
+    actors: who.kind === "bearer" ? who.caller.actors : undefined,
+    clientId: principal.clientId,
+    acr: principal.acr,
+    authTime: principal.authTime,
+  });
+  return `Bearer ${token}`;
+};
 
 export interface UpstreamAuthorization {
   /**
@@ -30,7 +48,13 @@ type Policy = NonNullable<Route["row"]["token_policy"]>;
 type Somebody = Exclude<Recognised, { readonly kind: "none" }>;
 
 /** Tokens for upstreams: Sallyport's own are signed here, those of others are the provider's. */
-export const createUpstreamAuthorization = (parts: UpstreamAuthorizationParts): UpstreamAuthorization => {
+export const createUpstreamAuthorization = (
+  parts: Pick<GatewayParts, "identity" | "oidc" | "now" | "metrics"> & {
+    readonly keys: Pick<SessionKeys, "openTokens">;
+    /** Audiences of Sallyport's own services and of its public origins. */
+    readonly internalAudiences: readonly string[];
+  },
+): UpstreamAuthorization => {
   const { metrics, now, oidc } = parts;
   const cache = createTokenCache({ now, onExpired: (service) => metrics.count("bff_token_expiry_total", { service }) });
 

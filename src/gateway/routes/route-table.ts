@@ -69,15 +69,6 @@ export interface TableContext {
   readonly isBuiltIn: (path: string) => boolean;
 }
 
-export interface RouteTableParts extends TableContext {
-  readonly source: YamlDocument;
-  /** All that the table is made of, for its revision. */
-  readonly text: string;
-  /** Whether the decision point knows a `resource/action` pair. */
-  readonly knowsPair: (pair: string) => boolean;
-  readonly pdp: PointConfig;
-}
-
 const isCredentialPair = (one: RowShape, other: RowShape): boolean =>
   new Set([one.auth, other.auth, "session", "bearer"]).size === 2 && one.auth !== other.auth;
 
@@ -104,7 +95,14 @@ const clashIssues = (routes: readonly { readonly route: Route; readonly index: n
  * and column; a table with one issue serves nothing.
  */
 export const readRouteTable = (
-  parts: RouteTableParts,
+  parts: TableContext & {
+    readonly source: YamlDocument;
+    /** All that the table is made of, for its revision. */
+    readonly text: string;
+    /** Whether the decision point knows a `resource/action` pair. */
+    readonly knowsPair: (pair: string) => boolean;
+    readonly pdp: PointConfig;
+  },
 ):
   | { readonly table: RouteTable; readonly warnings: readonly Issue[]; readonly issues: readonly [] }
   | { readonly issues: readonly Issue[] } => {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { startInterval } from "#http/interval.ts";
 import type { EndReason, SessionChange, SessionFeed, SessionRecord } from "./session-store.ts";
 
 /** What carries changes between processes; a message is heard by every process, the sender's own among them. */
@@ -50,15 +51,13 @@ export const createChangeFeed = (carrier: ChangeCarrier): ChangeFeed => {
         if (!read.success || "beat" in read.data) return;
         received(read.data as SessionChange);
       }, regained);
-      const beat = (): void => {
-        carrier.publish('{"beat":true}').catch(() => {});
-      };
-      const timer = carrier.isAlone ? undefined : setInterval(beat, HEARTBEAT_MS).unref();
+      const work = (): Promise<void> => carrier.publish('{"beat":true}');
+      const beat = carrier.isAlone ? undefined : startInterval({ everyMs: HEARTBEAT_MS, work, failed: () => undefined });
       return {
-        isConnected: () => carrier.isConnected() && (timer === undefined || performance.now() - receivedAt < FRESH_MS),
+        isConnected: () => carrier.isConnected() && (beat === undefined || performance.now() - receivedAt < FRESH_MS),
         stop: async () => {
-          clearInterval(timer);
           listeners.delete(received);
+          await beat?.[Symbol.asyncDispose]();
           await stop();
         },
       };

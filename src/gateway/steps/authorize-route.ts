@@ -10,11 +10,6 @@ import { clientOf } from "./recognise.ts";
 import { createRecordDenial, type AskingRequest } from "./record-denial.ts";
 import { askOfRoute, mappingOf, metByRow } from "./route-question.ts";
 
-export interface DecideRouteParts extends Pick<GatewayParts, "recorder" | "metrics" | "tracing" | "log"> {
-  readonly pdpClient: PdpClient;
-  readonly endByDecision: EndByDecision;
-}
-
 /** The part of a request that a decision is asked for. */
 export interface RouteRequest extends AskingRequest {
   readonly captures: ReadonlyMap<string, string>;
@@ -39,7 +34,12 @@ export type DecideRoute = (request: RouteRequest) => Promise<RoutePermit>;
  * The decision check of a row. Answers only for a permit. Throws `access_denied` (403) with the decision's id and reason,
  * `step_up_required` (401), `no_mapping` (403), `decision_unavailable` (503), and the faults of the body.
  */
-export const createDecideRoute = (parts: DecideRouteParts): DecideRoute => {
+export const createDecideRoute = (
+  parts: Pick<GatewayParts, "recorder" | "metrics" | "tracing" | "log"> & {
+    readonly pdpClient: PdpClient;
+    readonly endByDecision: EndByDecision;
+  },
+): DecideRoute => {
   const { tracing = noTracing } = parts;
   const recordDenial = createRecordDenial(parts);
   const deny = (request: RouteRequest, ask: EvaluationQuery, decided: Decision): Promise<void> =>

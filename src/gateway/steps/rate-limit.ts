@@ -13,11 +13,6 @@ import type { RateClass, Rates } from "#gateway/model/rate-classes.ts";
 /** Classes that count by the client's address; the other two by who was recognised. */
 export type AddressClass = Exclude<RateClass, "session" | "bearer">;
 
-export interface RateLimitParts extends Pick<GatewayParts, "metrics" | "log"> {
-  readonly buckets: RateBuckets;
-  readonly rates: Rates;
-}
-
 export interface RateLimit {
   /** Takes one of the address's requests of this class. Throws `rate_limited` (429). */
   requireByAddress(inbound: Inbound, name: AddressClass): Promise<void>;
@@ -66,7 +61,12 @@ const violator = (name: RateClass, who: Recognised | undefined): string => (who?
 const isRefusal = (error: unknown): boolean => error instanceof Problem && (error.status === 401 || error.status === 403);
 
 /** The limit check: how often a client may ask. */
-export const createRateLimit = (parts: RateLimitParts): RateLimit => {
+export const createRateLimit = (
+  parts: Pick<GatewayParts, "metrics" | "log"> & {
+    readonly buckets: RateBuckets;
+    readonly rates: Rates;
+  },
+): RateLimit => {
   const now = (): number => performance.now();
   const suspects = createTtlCache<Suspect>(MAX_SUSPECTS, () => new Date(now()));
 

@@ -7,13 +7,6 @@ import type { ConfigWatch } from "#events/streams/config-watch.ts";
 import { watchRight } from "./right-watch.ts";
 import type { StreamOwner, StreamPlace, StreamRegistry } from "./stream-registry.ts";
 
-export interface RawStreamsParts {
-  /** Of these streams alone: relayed ones have places of their own. */
-  readonly registry: StreamRegistry;
-  readonly rightChanges: ConfigWatch;
-  readonly now: () => Date;
-}
-
 export interface RawCall extends ProxyCall {
   /** Recognises and decides again; throws when who asked may no more. */
   readonly recheck: () => Promise<number>;
@@ -36,7 +29,12 @@ const ownerOf = ({ who, inbound }: RawCall): StreamOwner => ({
  *
  * Streaming rows are counted, with no other request: at most the registry's total at once. Throws `too_many_streams` (429).
  */
-export const createRawStreams = (parts: RawStreamsParts): ((proxy: Proxy, call: RawCall) => Promise<Answer>) => {
+export const createRawStreams = (parts: {
+  /** Of these streams alone: relayed ones have places of their own. */
+  readonly registry: StreamRegistry;
+  readonly rightChanges: ConfigWatch;
+  readonly now: () => Date;
+}): ((proxy: Proxy, call: RawCall) => Promise<Answer>) => {
   const { registry, rightChanges, now } = parts;
 
   const govern = (call: RawCall, answer: Answer, source: ReadableStream<Uint8Array>, place: StreamPlace) => {

@@ -1,18 +1,10 @@
 import { Problem } from "#contract/problem.ts";
 import type { ConfigWatch } from "#events/streams/config-watch.ts";
 import type { ByeReason } from "#events/streams/stream.ts";
+import { startRecheck, type Recheck } from "#events/streams/recheck.ts";
 
 const RECHECK_MS = 60_000;
-const PAUSE_MS = 1000;
 const MAX_TIMER_MS = 2_147_483_647;
-
-/** The right of an open stream, asked again and again. */
-export interface RightWatch {
-  now(): void;
-  /** At most once a second. */
-  soon(): void;
-  stop(): void;
-}
 
 /** Not decidable is not permitted: the client comes back and is refused or let in. */
 const reasonOf = (error: unknown): ByeReason => {
@@ -35,40 +27,25 @@ export const watchRight = (parts: {
   /** Answers until when nothing runs out; throws when the stream may not go on. */
   readonly recheck: () => Promise<number>;
   readonly lost: (reason: ByeReason) => void;
-}): RightWatch => {
-  let pause: NodeJS.Timeout | undefined;
+}): Recheck => {
   let clock: NodeJS.Timeout | undefined;
-  let askedAt = performance.now();
   let isStopped = false;
   const wait = (until: number): void => {
     clearTimeout(clock);
     if (isStopped || until === Infinity) return;
-    clock = setTimeout(ask, Math.min(Math.max(0, until - parts.now().getTime()), MAX_TIMER_MS)).unref();
+    clock = setTimeout(check.now, Math.min(Math.max(0, until - parts.now().getTime()), MAX_TIMER_MS)).unref();
   };
-  const ask = (): void => {
-    askedAt = performance.now();
+  const check = startRecheck(RECHECK_MS, () => {
     parts.recheck().then(wait, (error: unknown) => parts.lost(reasonOf(error)));
-  };
-  const soon = (): void => {
-    pause ??= setTimeout(
-      () => {
-        pause = undefined;
-        ask();
-      },
-      Math.max(0, askedAt + PAUSE_MS - performance.now()),
-    ).unref();
-  };
-  const timer = setInterval(ask, RECHECK_MS).unref();
+  });
   wait(parts.until ?? Infinity);
-  const unwatch = parts.tenant === undefined ? () => {} : parts.rightChanges.watch(parts.tenant, soon);
+  const unwatch = parts.tenant === undefined ? () => {} : parts.rightChanges.watch(parts.tenant, check.soon);
   return {
-    now: ask,
-    soon,
+    ...check,
     stop: () => {
       isStopped = true;
-      clearInterval(timer);
+      check.stop();
       clearTimeout(clock);
-      clearTimeout(pause);
       unwatch();
     },
   };

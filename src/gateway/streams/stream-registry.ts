@@ -57,7 +57,13 @@ const byeOf: Readonly<Record<EndReason, ByeReason>> = {
   person_ended: "revoked",
 };
 
-export interface StreamRegistryParts {
+interface Held {
+  stream: OpenStream | undefined;
+  ended: ByeReason | undefined;
+}
+
+/** Streams of this process, by session: so many a session, so many in all. */
+export const createStreamRegistry = (parts: {
   /** Streams that one session may hold; as many as there are in all unless given. */
   readonly perSession?: number;
   readonly total: number;
@@ -65,15 +71,7 @@ export interface StreamRegistryParts {
   readonly ofAddress?: AddressCount;
   /** Hears how many there are now. */
   readonly counted?: (open: number) => void;
-}
-
-interface Held {
-  stream: OpenStream | undefined;
-  ended: ByeReason | undefined;
-}
-
-/** Streams of this process, by session: so many a session, so many in all. */
-export const createStreamRegistry = (parts: StreamRegistryParts): StreamRegistry => {
+}): StreamRegistry => {
   const { total, perSession = total, ofAddress = noAddressCount, counted = () => {} } = parts;
   const all = new Set<Held>();
   const bySession = new Map<string, Set<Held>>();

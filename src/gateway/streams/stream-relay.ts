@@ -9,14 +9,6 @@ import type { ConfigWatch } from "#events/streams/config-watch.ts";
 import { watchRight } from "./right-watch.ts";
 import type { StreamRegistry } from "./stream-registry.ts";
 
-export interface StreamRelayParts extends Pick<GatewayParts, "metrics" | "now"> {
-  readonly proxy: Proxy;
-  readonly registry: StreamRegistry;
-  readonly rightChanges: ConfigWatch;
-  /** How long each kind of stream may be silent. */
-  readonly silence: SilenceLimits;
-}
-
 /** Seconds without a byte from the upstream. */
 export interface SilenceLimits {
   readonly workflow: number;
@@ -83,7 +75,15 @@ const streamOf = (bytes: Uint8Array): ReadableStream<Uint8Array> =>
  * its session, with an access token that cannot be refreshed, with the right to it, and with the process; the right is asked again each
  * minute, when the tenant's graph, policies or delegations move, and when something of the session runs out.
  */
-export const createStreamRelay = (parts: StreamRelayParts): ((call: RelayCall) => Promise<Answer>) => {
+export const createStreamRelay = (
+  parts: Pick<GatewayParts, "metrics" | "now"> & {
+    readonly proxy: Proxy;
+    readonly registry: StreamRegistry;
+    readonly rightChanges: ConfigWatch;
+    /** How long each kind of stream may be silent. */
+    readonly silence: SilenceLimits;
+  },
+): ((call: RelayCall) => Promise<Answer>) => {
   return async (call) => {
     guardAccept(call);
     const resume = parseResume(call);

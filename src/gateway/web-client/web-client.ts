@@ -1,18 +1,41 @@
+import { namesState, tagsOf } from "#http/entity-tags.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Principal } from "#pdp-client/pdp-client.ts";
 import type { Steps } from "#gateway/steps/steps.ts";
 import type { Inbound } from "#gateway/model/inbound.ts";
 import { problemPage, wantsHtml } from "#gateway/model/plain-page.ts";
-import { assetResponse } from "./asset-response.ts";
-import type { BuiltFiles } from "./built-files.ts";
+import type { BuiltFiles, BuiltFile } from "./built-files.ts";
 import { clientPageAt, isReserved, type ClientPage } from "#gateway/routes/client-pages.ts";
 import { indexResponse } from "./index-response.ts";
 
-export interface WebClientParts extends Pick<Steps, "recogniser" | "rate" | "pdpClient"> {
-  readonly files: BuiltFiles;
-  /** Which modules are on for somebody; throws when it cannot be known. */
-  readonly modulesOf: (principal: Principal, correlationId: string) => Promise<Readonly<Record<string, boolean>>>;
-}
+/** The codings that the client takes, with `q=0` as a no. */
+const accepts = (header: string | undefined, coding: string): boolean =>
+  (header ?? "").split(",").some((item) => {
+    const [name, ...parameters] = item.split(";").map((part) => part.trim().toLowerCase());
+    return name === coding && !parameters.some((parameter) => /^q=0(?:\.0*)?$/.test(parameter));
+  });
+
+/** A file whose name holds its digest: never changes, so it is kept for a year. */
+const assetResponse = (file: BuiltFile, inbound: Inbound): Response => {
+  const accepted = inbound.headers.get("accept-encoding");
+  const [coding, content] =
+    file.br !== undefined && accepts(accepted, "br")
+      ? (["br", file.br] as const)
+      : file.gzip !== undefined && accepts(accepted, "gzip")
+        ? (["gzip", file.gzip] as const)
+        : ([undefined, file.plain] as const);
+  const etag = `"${file.etag}${coding === undefined ? "" : `-${coding}`}"`;
+  const headers = new Headers({
+    "content-type": file.type,
+    "cache-control": "public, max-age=31536000, immutable",
+    etag,
+    vary: "Accept-Encoding",
+  });
+  if (namesState(tagsOf(inbound.headers, "if-none-match"), etag)) return new Response(null, { status: 304, headers });
+  if (coding !== undefined) headers.set("content-encoding", coding);
+  headers.set("content-length", String(content.byteLength));
+  return new Response(content, { headers });
+};
 
 export interface WebClient {
   asset(name: string, inbound: Inbound): Promise<Response>;
@@ -33,7 +56,13 @@ const mayGetPage = (inbound: Inbound, page: ClientPage | undefined): boolean =>
  * behind it. Yet a signed-in person who opens a screen that they may not see gets the page with 403, so that the address
  * says the same as the screen.
  */
-export const createWebClient = (parts: WebClientParts): WebClient => {
+export const createWebClient = (
+  parts: Pick<Steps, "recogniser" | "rate" | "pdpClient"> & {
+    readonly files: BuiltFiles;
+    /** Which modules are on for somebody; throws when it cannot be known. */
+    readonly modulesOf: (principal: Principal, correlationId: string) => Promise<Readonly<Record<string, boolean>>>;
+  },
+): WebClient => {
   /**
    * Status of the page: 200, 401 with the challenge where the screen wants a stronger sign-in, 403 denied, 404 module off, 503 not
    * decidable. Without a session there is nothing to gate. Who comes too often is `rate_limited`: it is a session and a decision like

@@ -17,24 +17,19 @@ import type { SealedCursors } from "#authn/sealing/sealed-cursors.ts";
 import { answer, type Handler, type Router } from "#http/serve.ts";
 import { removeAct, rotateAct, settleAct, writeAct } from "#secrets/operations/acts.ts";
 import { passBulkAgain, performBulk } from "#secrets/operations/bulk.ts";
-import type { Changes } from "#secrets/model/changes.ts";
-import type { SecretsPolicy } from "#secrets/config.ts";
 import type { KeyedAnswers } from "#secrets/operations/keyed-answers.ts";
 import { copySecretTo, lookAtCarry } from "#secrets/operations/copy.ts";
 import { lookAtMove, moveSecretTo } from "#secrets/operations/move.ts";
-import type { MoveJournal } from "#secrets/operations/move-journal.ts";
+import type { SecretsContext } from "#secrets/pipeline/secrets-context.ts";
 import { secretOperations } from "#contract/secret-operations.ts";
 import { whoOf, type OperationPipeline, type From } from "#secrets/pipeline/pipeline.ts";
 import { writeReply } from "./reply.ts";
 import { parseSecretUri } from "#secrets/model/secret-uri.ts";
 
-export interface ActParts {
+export interface ActParts extends Pick<SecretsContext, "policy" | "journal" | "changes"> {
   readonly router: Router<Caller>;
   readonly perform: OperationPipeline;
-  readonly policy: SecretsPolicy;
-  readonly journal: MoveJournal;
   readonly answers: KeyedAnswers;
-  readonly changes: Changes;
   readonly plans: SealedCursors<string>;
 }
 

@@ -7,44 +7,26 @@ import { listSecretMetadata } from "#contract/secret-listings.ts";
 import { listSecretAudit } from "#contract/secret-audit.ts";
 import { secretsBase } from "#contract/secrets.ts";
 import { actorKindOf } from "#authn/model/actor-kind.ts";
-import type { Authenticate } from "#authn/callers/authenticate.ts";
 import type { Caller } from "#authn/model/caller.ts";
 import type { SealedCursors } from "#authn/sealing/sealed-cursors.ts";
 import { createStreamShare } from "#authn/callers/stream-share.ts";
 import { logOf } from "#events/audit/leaf.ts";
-import type { References } from "#events/audit/references.ts";
 import { readSecretActs, type SecretAct } from "#events/audit/secret-acts.ts";
 import { createConfigWatch, rightKinds } from "#events/streams/config-watch.ts";
-import type { Log } from "#telemetry/log.ts";
-import type { LiveBus } from "#events/streams/live-bus.ts";
-import type { ResourceRef } from "#events/model/resource-ref.ts";
 import { streamResponse } from "#events/streams/stream.ts";
 import { correlationIdOf } from "#http/correlation-id.ts";
 import type { Router } from "#http/serve.ts";
-import type { PdpClient } from "#pdp-client/pdp-client.ts";
-import type { Database } from "#store/database.ts";
-import type { SecretsPolicy } from "#secrets/config.ts";
+import { previousRefsOf } from "#secrets/config.ts";
+import type { SecretsContext } from "#secrets/pipeline/secrets-context.ts";
 import { secretOperations, type SecretOperation } from "#contract/secret-operations.ts";
 import { readSecretQuery } from "./secret-request.ts";
 import { formatPrefix, parseSecretPrefix, parseSecretUri } from "#secrets/model/secret-uri.ts";
 
-export interface AuditParts {
+export interface AuditParts extends SecretsContext {
   readonly router: Router<Caller>;
-  readonly authenticate: Authenticate;
-  readonly policy: SecretsPolicy;
-  readonly pdpClient: PdpClient;
-  readonly database: Database;
-  readonly references: Pick<References, "find" | "subjectsOf" | "resolve" | "unseal">;
-  readonly bus: LiveBus;
   readonly cursors: SealedCursors<string>;
-  readonly resourceRef: ResourceRef | undefined;
-  /** Under earlier salts. */
-  readonly previousRefs: readonly ResourceRef[];
-  /** The stream is there at all. */
-  readonly hasStream: boolean;
   /** Ends the streams. */
   readonly stopping: AbortSignal;
-  readonly log: Log;
 }
 
 /** Why what happened is not for the caller; else whether what happened to the platform's secrets is, too. */
@@ -116,6 +98,9 @@ const readOps = (url: URL): ReadonlySet<string> | undefined => {
  */
 export const serveAudit = (parts: AuditParts): void => {
   const { router, policy, pdpClient, database, resourceRef } = parts;
+  const { references } = parts.recorder;
+  const previousRefs = previousRefsOf(parts.config);
+  const hasStream = parts.config.eventsStream ?? parts.environment !== "production";
   const rightChanges = createConfigWatch({ bus: parts.bus, kinds: rightKinds, log: parts.log });
 
   /**
@@ -158,13 +143,12 @@ export const serveAudit = (parts: AuditParts): void => {
     if (query.uri === undefined) return refs;
     const ref = policy.guard(caller.tenant, parseSecretUri(query.uri, policy.schemes));
     if (resourceRef === undefined) throw unsalted("uri");
-    const own = [resourceRef, ...parts.previousRefs].map((refOf) => refOf(caller.tenant, ref));
+    const own = [resourceRef, ...previousRefs].map((refOf) => refOf(caller.tenant, ref));
     return refs === undefined ? own : own.filter((one) => refs.includes(one));
   };
 
   /** Opens what acts of these persons hold sealed; nothing of somebody who is erased, or of an entry that was altered. */
   const openSealed = async (log: string, subjects: ReadonlyMap<string, string>): Promise<(act: SecretAct) => unknown> => {
-    const { references } = parts;
     const known = await references.resolve(database, log, new Set(subjects.values()), { remember: true });
     return ({ actor, entry_id: entryId, sealed }) => {
       const subject = subjects.get(String(actor["subject_ref"])) ?? "";
@@ -186,14 +170,13 @@ export const serveAudit = (parts: AuditParts): void => {
     const before = cursor === undefined ? undefined : BigInt(parts.cursors.open(cursor, bound));
     const { actor } = query;
     // Whoever has no reference has done nothing.
-    const subjectRef =
-      actor === undefined || IS_REFERENCE.test(actor) ? actor : ((await parts.references.find(database, log, actor)) ?? "none");
+    const subjectRef = actor === undefined || IS_REFERENCE.test(actor) ? actor : ((await references.find(database, log, actor)) ?? "none");
     const filter = { ...wanted, subjectRef, resourceRefs: refsOf(caller, query), seesPlatform };
     const acts = await readSecretActs(database, log, filter, before, limit + 1);
     const page = acts.slice(0, limit);
     const last = page.at(-1);
     const refs = new Set(page.map((act) => String(act.actor["subject_ref"])));
-    const subjects = await parts.references.subjectsOf(database, log, [...refs]);
+    const subjects = await references.subjectsOf(database, log, [...refs]);
     const open = await openSealed(log, subjects);
     return {
       items: page.map((act) => itemOf(act, subjects, open(act))),
@@ -219,7 +202,7 @@ export const serveAudit = (parts: AuditParts): void => {
 
   const share = createStreamShare();
   router.raw("GET", stream.path, async (request) => {
-    if (!parts.hasStream) throw new Problem("not_found");
+    if (!hasStream) throw new Problem("not_found");
     const correlationId = correlationIdOf(request.headers.get("x-correlation-id"));
     const caller = await parts.authenticate(request, stream);
     const url = new URL(request.url);

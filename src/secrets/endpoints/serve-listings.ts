@@ -11,12 +11,10 @@ import {
 import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/model/caller.ts";
 import type { SealedCursors } from "#authn/sealing/sealed-cursors.ts";
-import type { PdpClient } from "#pdp-client/pdp-client.ts";
 import type { Router } from "#http/serve.ts";
-import type { Changes } from "#secrets/model/changes.ts";
-import type { SecretsPolicy } from "#secrets/config.ts";
 import type { createSecretDecision } from "#secrets/pipeline/authorize-secret.ts";
 import { createListing } from "#secrets/operations/listing.ts";
+import type { SecretsContext } from "#secrets/pipeline/secrets-context.ts";
 import { secretOperations } from "#contract/secret-operations.ts";
 import { whoOf, type OperationPipeline, type From } from "#secrets/pipeline/pipeline.ts";
 import type { SecretDetail, SecretProvider, SecretVersion } from "#secrets/providers/secret-provider.ts";
@@ -25,13 +23,10 @@ import { SecretValue, wireOf } from "#secrets/model/secret-value.ts";
 import type { SecretRef } from "#secrets/model/tenant-guard.ts";
 import { isAble } from "#contract/secret-schemes.ts";
 
-export interface ListingParts {
+export interface ListingParts extends Pick<SecretsContext, "policy" | "changes" | "pdpClient"> {
   readonly router: Router<Caller>;
   readonly perform: OperationPipeline;
-  readonly policy: SecretsPolicy;
   readonly decide: ReturnType<typeof createSecretDecision>;
-  readonly changes: Changes;
-  readonly pdpClient: PdpClient;
   readonly cursors: SealedCursors<string>;
   /** Whether a place's provider is here and can list. */
   readonly serves: (place: SecretPrefix) => boolean;

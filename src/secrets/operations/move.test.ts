@@ -14,7 +14,7 @@ import { requireProgram } from "#testing/programs.ts";
 import { testSecrets } from "#testing/secrets.ts";
 import { createLog, silentLog } from "#telemetry/log.ts";
 import { createChanges } from "#secrets/model/changes.ts";
-import { createMoveJournal } from "./move-journal.ts";
+import { createMoveJournal } from "#secrets/pipeline/move-journal.ts";
 import { settleMoves } from "./move.ts";
 import { isSameData, SecretValue, toSecretData } from "#secrets/model/secret-value.ts";
 import type { Scheme } from "#contract/secret-schemes.ts";
@@ -24,6 +24,7 @@ const openBaoA = sharedOpenBao((t) => requireProgram(t, "bao"), { storage: "memo
 const openBaoB = sharedOpenBao((t) => requireProgram(t, "bao"), { storage: "memory" });
 const ada = { sub: "person:ada", tenant: "tenant:acme", scopes: ["secrets.read", "secrets.write", "secrets.delete"] };
 const { schemes } = parseSchemeAliases([], "SECRETS_SCHEME_ALIASES");
+const policy = { schemes, isPlatform: () => false };
 const STATES = statement<{ state: string; from_uri: string }>(
   "testing.move_states",
   "select state, from_uri from secrets.move order by created_at",
@@ -160,7 +161,7 @@ suite("moving a secret", () => {
         }
         // The database tells milliseconds: what was begun in this one is abandoned, too.
         const journal = createMoveJournal(instance.database, -1);
-        settled += await settleMoves({ journal, providers: inner, schemes, changes, change: instance.change, resourceRef: undefined, log });
+        settled += await settleMoves({ journal, providers: inner, policy, changes, change: instance.change, resourceRef: undefined, log });
         const after = [await there(source, fromUri), await there(target, toUri)];
         assert.equal(after.filter(Boolean).length, 1, `settled after ${steps} steps: ${after.join()}`);
         const reported = (await instance.database.run(STATES)).find(({ from_uri }) => from_uri === refOf(fromUri).id)?.state;
@@ -255,7 +256,7 @@ suite("moving a secret", () => {
       await settleMoves({
         journal: createMoveJournal(instance.database, -1),
         providers: new Map([["vaulta+kv2", provider]]),
-        schemes,
+        policy,
         changes: createChanges(instance.database, 30),
         change: instance.change,
         resourceRef: undefined,

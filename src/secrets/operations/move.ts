@@ -12,7 +12,7 @@ import {
   type Carry,
 } from "./copy.ts";
 import { requireDecided } from "#secrets/pipeline/authorize-secret.ts";
-import type { Move, MoveJournal } from "./move-journal.ts";
+import type { Move, MoveJournal } from "#secrets/pipeline/move-journal.ts";
 import { secretOperations } from "#contract/secret-operations.ts";
 import type { OperationPipeline } from "#secrets/pipeline/pipeline.ts";
 import type { ReadSecret, SecretProvider, WrittenSecret } from "#secrets/providers/secret-provider.ts";
@@ -122,7 +122,7 @@ const holds = (target: ReadSecret, to: SecretRef, source: ReadSecret, from: Secr
 };
 
 const settleOne = async (parts: SettleMoveParts, move: Move): Promise<"done" | "failed"> => {
-  const refOf = (uri: string): SecretRef => Object.freeze({ ...parseSecretUri(uri, parts.schemes), tenant: move.tenant });
+  const refOf = (uri: string): SecretRef => Object.freeze({ ...parseSecretUri(uri, parts.policy.schemes), tenant: move.tenant });
   const [from, to] = [refOf(move.from_uri), refOf(move.to_uri)];
   const [source, target] = [parts.providers.get(from.scheme), parts.providers.get(to.scheme)];
   if (source === undefined || target === undefined) throw new Problem("provider_not_configured");
@@ -146,7 +146,7 @@ const settleOne = async (parts: SettleMoveParts, move: Move): Promise<"done" | "
 /** What a process left open is in the audit log as unknown: how it ended is told by an entry of its own, with its event. */
 const record = (parts: SettleParts, move: Move, state: "done" | "failed", code?: string): Promise<void> =>
   parts.change(async () => {
-    const from = parseSecretUri(move.from_uri, parts.schemes);
+    const from = parseSecretUri(move.from_uri, parts.policy.schemes);
     const versions = move.source_version === null ? [] : [move.source_version];
     const end = { outcome: state === "done" ? "ok" : "refused", code, wanted: "deleted", versions } as const;
     const operation = { ...secretOperations.move, purposes: ["delete"] } as const;

@@ -1,19 +1,12 @@
 import { Problem } from "#contract/problem.ts";
-import type { ResourceRef } from "#events/model/resource-ref.ts";
-import type { EvaluationQuery, PdpClient } from "#pdp-client/pdp-client.ts";
+import type { EvaluationQuery } from "#pdp-client/pdp-client.ts";
 import { meetsAt, type Decision } from "#pdp-client/obligations.ts";
+import type { SecretsContext } from "./secrets-context.ts";
 import { refuseSecret, type SecretRequester } from "./requester.ts";
-import type { Changes } from "#secrets/model/changes.ts";
 import { actionOf } from "#contract/secret-operations.ts";
 import type { ReadSecret, SecretNode } from "#secrets/providers/secret-provider.ts";
 import { formatPrefix } from "#secrets/model/secret-uri.ts";
 import type { SecretRef } from "#secrets/model/tenant-guard.ts";
-
-export interface DecideParts {
-  readonly pdpClient: PdpClient;
-  readonly resourceRef: ResourceRef | undefined;
-  readonly changes: Pick<Changes, "ownersOf">;
-}
 
 /** The decision about the secret itself, and the ids of all nodes that were decided with it. */
 export interface SecretPermit {
@@ -67,7 +60,7 @@ const meets = meetsAt<"secrets">({ secret_grant: "Each read is decided anew, whi
  * Decides the secret and every node that would be touched; the first denial is the answer and names no node below.
  * Throws `secret_authz_failed`, `obligation_unsupported` (403), `step_up_required` (401), `decision_unavailable` (503).
  */
-export const createSecretDecision = (parts: DecideParts) => {
+export const createSecretDecision = (parts: Pick<SecretsContext, "pdpClient" | "resourceRef" | "changes">) => {
   /** Why, for whom may have this decision explained: policies and graph tell more than the refused need know. */
   const whyOf = async (
     requester: SecretRequester,

@@ -22,6 +22,7 @@ import { parseSchemeAliases } from "#secrets/model/uri-schemes.ts";
 const scopes = ["read", "write", "rotate", "delete", "destroy", "read_metadata"].map((name) => `secrets.${name}`);
 const ada = { sub: "person:ada", tenant: "tenant:acme", scopes };
 const { schemes } = parseSchemeAliases([], "SECRETS_SCHEME_ALIASES");
+const policy = { schemes, isPlatform: () => false };
 const log = createLog({ level: "silent", service: "secrets", version: "0", environment: "test", write: () => undefined });
 const ROWS = statement<{ id: string; uri: string; op: string; state: string; row: string }>(
   "testing.intent_rows",
@@ -65,7 +66,7 @@ const open = async (t: Parameters<typeof testSecrets>[0]) => {
   const parts = {
     intents: createIntents({ database: instance.database, secrets }, 0),
     providers: inner,
-    schemes,
+    policy,
     changes: createChanges(instance.database, 30),
     change: instance.change,
     resourceRef: undefined,
@@ -226,7 +227,7 @@ suite("what is about to be done to a store", () => {
       settleIntents({
         intents: createIntents({ database: instance.database, secrets }, 0),
         providers: new Map([["vaulta+kv2", kv]]),
-        schemes,
+        policy,
         changes: createChanges(instance.database, 30),
         change: instance.change,
         resourceRef: undefined,

@@ -1,41 +1,27 @@
 import { Problem } from "#contract/problem.ts";
 import { requireScope, type Caller } from "#authn/model/caller.ts";
 import { secretOperations, type Purpose, type SecretOperation } from "#contract/secret-operations.ts";
-import type { Change } from "#events/changes/change.ts";
-import type { Recorder } from "#events/audit/entry.ts";
-import type { ResourceRef } from "#events/model/resource-ref.ts";
 import { asProblem } from "#http/problem-body.ts";
-import type { Log } from "#telemetry/log.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
-import { noTracing, type Tracing } from "#telemetry/tracing.ts";
+import { noTracing } from "#telemetry/tracing.ts";
+import type { SecretsContext } from "./secrets-context.ts";
 import type { SecretRequester, createRequesters } from "./requester.ts";
 import type { SecretsPolicy } from "#secrets/config.ts";
-import type { Changes, Done } from "#secrets/model/changes.ts";
+import type { Done } from "#secrets/model/changes.ts";
 import type { createSecretDecision, SecretPermit } from "./authorize-secret.ts";
-import type { IntentEnd, Intents } from "./intents.ts";
+import type { IntentEnd } from "./intents.ts";
 import { operationSteps } from "./operation-steps.ts";
 import type { Intend, Intent, SecretChange, SecretProvider, Standing, WrittenSecret } from "#secrets/providers/secret-provider.ts";
 import { entryOf, eventOf, eventTypesOf, NOT_DONE, refOf, versionsOf, type RecordedOperation } from "./secret-record.ts";
 import type { SecretUri } from "#secrets/model/secret-uri.ts";
 import type { SecretRef } from "#secrets/model/tenant-guard.ts";
-import { isAble, type Scheme } from "#contract/secret-schemes.ts";
+import { isAble } from "#contract/secret-schemes.ts";
 
-export interface OperationPipelineParts {
-  readonly policy: SecretsPolicy;
-  readonly providers: ReadonlyMap<Scheme, SecretProvider>;
+export interface OperationPipelineParts extends SecretsContext {
   readonly recognise: ReturnType<typeof createRequesters>;
   readonly decide: ReturnType<typeof createSecretDecision>;
   readonly limit: (caller: string) => void;
-  readonly recorder: Recorder;
-  readonly change: Change;
-  readonly resourceRef: ResourceRef | undefined;
-  readonly changes: Changes;
-  readonly intents: Intents;
   /** Told of whom an act's close has not landed yet; it is retried. */
   readonly unclosed: (who: Who) => void;
-  readonly metrics: Metrics;
-  readonly tracing?: Tracing;
-  readonly log: Log;
 }
 
 /** Who wishes something, and with which request. */

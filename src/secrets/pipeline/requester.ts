@@ -1,10 +1,10 @@
 import { getDecision, permitsCall, type DecisionRecord } from "#contract/decisions.ts";
-import { ask, type Peer } from "#contract/ask.ts";
+import { ask } from "#contract/ask.ts";
 import { Problem } from "#contract/problem.ts";
 import { actorKindOf } from "#authn/model/actor-kind.ts";
 import type { Caller } from "#authn/model/caller.ts";
-import type { ServiceIdentity } from "#authn/keys/service-identity.ts";
-import type { SecretsPolicy } from "#secrets/config.ts";
+import { boundDecisionPoint } from "#pdp-client/bounded-decision-point.ts";
+import type { SecretsContext } from "./secrets-context.ts";
 import type { SecretOperation, Purpose } from "#contract/secret-operations.ts";
 
 /** The tool call that a workload reads for, out of its headers. */
@@ -33,14 +33,6 @@ interface Recognised {
   /** Of `?purpose=`. */
   readonly wanted?: "read" | "execute";
   readonly correlationId: string;
-}
-
-export interface RequesterParts {
-  readonly policy: SecretsPolicy;
-  readonly pdp: Peer;
-  readonly pdpAudience: string;
-  readonly identity: ServiceIdentity;
-  readonly now: () => Date;
 }
 
 const headerId = /^[A-Za-z0-9._:@+~-]{1,200}$/;
@@ -77,11 +69,13 @@ const readToolCall = (headers: Headers): CallBehind => {
  * Makes an caller of a caller. A workload has no tenant of its own: it has that of the decision which permitted the tool
  * call it names, and which is looked up here. Throws `secret_authz_failed` (403), `decision_unavailable` (503).
  */
-export const createRequesters = (parts: RequesterParts) => {
+export const createRequesters = (parts: Pick<SecretsContext, "policy" | "identity" | "peers" | "pdpTimeoutMs" | "audiences" | "now">) => {
+  const pdp = boundDecisionPoint(parts.peers.pdp, parts.pdpTimeoutMs);
+
   const findDecision = async (id: string, correlationId: string): Promise<DecisionRecord | undefined> => {
-    const token = await parts.identity.asService(parts.pdpAudience, ["pdp.decisions.read"]);
+    const token = await parts.identity.asService(parts.audiences.pdp, ["pdp.decisions.read"]);
     try {
-      return await ask(parts.pdp, getDecision, {
+      return await ask(pdp, getDecision, {
         params: { id },
         query: {},
         headers: { authorization: `Bearer ${token}`, "x-correlation-id": correlationId },

@@ -1,15 +1,13 @@
-import type { Change } from "#events/changes/change.ts";
 import type { EventDraft } from "#events/model/event-draft.ts";
 import type { EntryActor, EntryDraft } from "#events/audit/entry.ts";
 import type { ResourceRef } from "#events/model/resource-ref.ts";
-import type { Log } from "#telemetry/log.ts";
 import type { SecretRequester } from "./requester.ts";
-import type { Changes } from "#secrets/model/changes.ts";
 import type { SecretOperation } from "#contract/secret-operations.ts";
-import type { Intent, SecretProvider } from "#secrets/providers/secret-provider.ts";
-import type { SecretPrefix, SecretUri } from "#secrets/model/secret-uri.ts";
-import { secretStores, type Scheme } from "#contract/secret-schemes.ts";
-import type { SchemeTable } from "#secrets/model/uri-schemes.ts";
+import type { Intent } from "#secrets/providers/secret-provider.ts";
+import type { SecretUri } from "#secrets/model/secret-uri.ts";
+import { secretStores } from "#contract/secret-schemes.ts";
+import type { SecretsPolicy } from "#secrets/config.ts";
+import type { SecretsContext } from "./secrets-context.ts";
 
 /** What one operation is, for its records: no path, no key, no value, no stated purpose. */
 export interface RecordedOperation {
@@ -135,14 +133,8 @@ export const eventOf = (
 };
 
 /** With what acts are ended that another process began. */
-export interface SettleParts {
-  readonly providers: ReadonlyMap<Scheme, SecretProvider>;
-  readonly schemes: SchemeTable;
-  readonly changes: Changes;
-  readonly change: Change;
-  readonly resourceRef: ResourceRef | undefined;
-  readonly isPlatform?: (place: SecretPrefix) => boolean;
-  readonly log: Log;
+export interface SettleParts extends Pick<SecretsContext, "providers" | "changes" | "change" | "resourceRef" | "log"> {
+  readonly policy: Pick<SecretsPolicy, "schemes" | "isPlatform">;
 }
 /** An act that another process began, for somebody. */
 export interface LeftAct {
@@ -167,11 +159,11 @@ export const settledAct = (
   uri: SecretUri,
   named: "move_id" | "intent_id",
   { outcome, code, wanted, versions }: LeftEnd,
-  { resourceRef, isPlatform: isOfPlatform }: Pick<SettleParts, "resourceRef" | "isPlatform">,
+  { resourceRef, policy }: Pick<SettleParts, "resourceRef" | "policy">,
 ): { readonly entries: readonly EntryDraft[]; readonly events: readonly EventDraft[] } => {
   const ref = resourceRef?.(left.tenant, uri);
   const correlationId = left.correlation_id ?? left.id;
-  const isPlatform = isOfPlatform?.(uri) === true;
+  const isPlatform = policy.isPlatform(uri);
   const { tenant } = left;
   const decisionId = left.decision_id ?? undefined;
   const data = {

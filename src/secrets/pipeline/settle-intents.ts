@@ -58,7 +58,7 @@ const lookAt = async (parts: SettleIntentParts, intent: OpenIntent, uri: SecretU
 
 const settleOne = async (parts: SettleIntentParts, intent: OpenIntent): Promise<void> => {
   const { intents, changes, log } = parts;
-  const uri = parseSecretUri(intent.uri, parts.schemes);
+  const uri = parseSecretUri(intent.uri, parts.policy.schemes);
   const provider = parts.providers.get(uri.scheme);
   if (provider === undefined) throw new Problem("provider_not_configured");
   const state = await lookAt(parts, intent, uri, provider);

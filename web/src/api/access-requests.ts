@@ -1,37 +1,18 @@
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { z } from "zod";
-import {
-  accessRequestDraft,
-  accessRequestOffer,
-  answerAccessRequest,
-  cancelAccessRequest,
-  createAccessRequest,
-  getAccessRequest,
-  listAccessRequests,
-  type AccessRequestStatus,
-} from "#contract/access-requests.ts";
+import { accessRequestDraft, accessRequestOffer, listAccessRequests, type AccessRequestStatus } from "#contract/access-requests.ts";
 import { evaluate } from "#contract/authzen.ts";
+import { useEndpoint } from "./use-endpoint.ts";
 import type { Client } from "./client.ts";
-import { pagesQuery, replyQuery } from "./queries.ts";
 
 export const REQUESTS = "requests";
 
 /** How old what is on screen may become: no event of requests reaches the page. */
-const REREAD_MS = 4_000;
+export const REREAD_MS = 4_000;
 
-export type Role = "requester" | "approver";
-
-export const requestPagesQuery = (client: Client, role: Role, status: AccessRequestStatus | undefined) => ({
-  ...pagesQuery(
-    [REQUESTS, "pages", role, status],
-    async (cursor, signal) => await client.ask(listAccessRequests, { query: { as: role, limit: 50, status, cursor }, signal }),
-  ),
-  refetchInterval: REREAD_MS,
-});
-
-export const requestQuery = (client: Client, id: string) => ({
-  ...replyQuery(client, [REQUESTS, "one", id], getAccessRequest, { params: { id } }),
-  refetchInterval: REREAD_MS,
-});
+/** Requests of the person, or that wait for the person's answer, page by page. */
+export const useRequests = (as: "requester" | "approver", status: AccessRequestStatus | undefined) =>
+  useInfiniteQuery({ ...useEndpoint(listAccessRequests).pages({ query: { as, limit: 50, status } }), refetchInterval: REREAD_MS });
 
 const denial = accessRequestDraft.pick({ subject: true, resource: true, action: true, denial: true });
 
@@ -99,15 +80,3 @@ export const askAgain = async (
     },
   };
 };
-
-/** Asks; the same `idempotencyKey` never asks twice. */
-export const request = async (client: Client, asked: Denial, justification: string, idempotencyKey: string) =>
-  await client.ask(createAccessRequest, {
-    body: { ...asked, justification: justification || undefined },
-    headers: { "idempotency-key": idempotencyKey },
-  });
-
-export const takeBack = async (client: Client, id: string) => await client.ask(cancelAccessRequest, { params: { id } });
-
-export const answerRequest = async (client: Client, id: string, outcome: "approve" | "deny", comment: string) =>
-  await client.ask(answerAccessRequest, { params: { id }, body: { outcome, comment: comment || undefined } });

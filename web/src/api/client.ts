@@ -11,16 +11,10 @@ export interface Client {
   askAnswer<E extends Endpoint>(endpoint: E, options?: AskOptions<E>): Promise<Answered<ReplyOf<E>> & { readonly correlationId: string }>;
 }
 
-export interface ClientParts {
-  readonly peer: Peer;
-  readonly origin: string;
-  readonly newId: () => string;
-}
-
 const filled = (path: string, params: Readonly<Record<string, string>> | undefined): string =>
   path.replace(/\{([^}]+)\}/g, (whole, name: string) => (params?.[name] === undefined ? whole : encodeURIComponent(params[name])));
 
-export const createClient = (parts: ClientParts): Client => {
+export const createClient = (parts: { readonly peer: Peer; readonly origin: string; readonly newId: () => string }): Client => {
   const askWithHeaders: Client["askAnswer"] = async (endpoint, options = {}) => {
     const correlationId = parts.newId();
     const there = throughGateway(endpoint);

@@ -1,34 +1,16 @@
 import { queryOptions } from "@tanstack/react-query";
 import { z } from "zod";
-import { evaluateMany, type Reason } from "#contract/authzen.ts";
-import { decisionValues, getDecision, listDecisions, type DecisionSort } from "#contract/decisions.ts";
+import { evaluateMany } from "#contract/authzen.ts";
+import { decisionValues, getDecision, type listDecisions } from "#contract/decisions.ts";
+import type { SentQuery } from "#contract/endpoint.ts";
 import type { Client } from "./client.ts";
 import type { Suggestions } from "../ui/suggest-input.tsx";
 import { hasCode } from "../model/gateway-error.ts";
-import { pagesQuery, replyQuery } from "./queries.ts";
 
 /** What of a decision can be looked for with suggestions. */
 export type DecisionValue = "subject" | "agent" | "action" | "resource_type" | "resource";
 
-export interface DecisionFilter extends Partial<Readonly<Record<DecisionValue, string>>> {
-  readonly whose?: "own";
-  /** `part`: the five above may be names and parts of them. */
-  readonly match?: "part";
-  readonly from?: string;
-  readonly to?: string;
-  readonly sort?: DecisionSort;
-  readonly order?: "asc" | "desc";
-  readonly decision?: "true" | "false";
-  readonly enforced?: "true" | "false" | "any";
-  readonly reason?: Reason;
-  readonly correlation_id?: string;
-}
-
-export const decisionPagesQuery = (client: Client, filter: DecisionFilter) =>
-  pagesQuery(
-    ["decisions", "pages", filter],
-    async (cursor, signal) => await client.ask(listDecisions, { query: { ...filter, limit: 50, cursor }, signal }),
-  );
+export type DecisionFilter = SentQuery<typeof listDecisions>;
 
 /** What there is to be found by, the last used first. */
 export const decisionSuggestions = (client: Client, of: DecisionValue, text: string): Suggestions => ({
@@ -37,16 +19,6 @@ export const decisionSuggestions = (client: Client, of: DecisionValue, text: str
     const { values } = await client.ask(decisionValues, { query: { of, text: text || undefined }, signal });
     return values.map(({ value, name }) => ({ value, label: name }));
   },
-});
-
-/** The newest few of a filter. */
-export const lastDecisionsQuery = (client: Client, filter: DecisionFilter, limit: number) =>
-  replyQuery(client, ["decisions", "last", filter, limit], listDecisions, { query: { ...filter, limit } });
-
-/** One decision without what would change it: what was refused, and whether it can be asked for. */
-export const outcomeQuery = (client: Client, id: string) => ({
-  ...replyQuery(client, ["decisions", "outcome", id], getDecision, { params: { id }, query: {} }),
-  staleTime: 60_000,
 });
 
 /** One decision, as far as this person may know, with the smallest change that would allow it. */

@@ -1,15 +1,7 @@
 import { queryOptions } from "@tanstack/react-query";
-import { patchGraphNode } from "#contract/graph-edit.ts";
 import { getRelationships, searchNodes } from "#contract/membership.ts";
 import type { Suggestions } from "../ui/suggest-input.tsx";
 import type { Client } from "./client.ts";
-import { replyQuery } from "./queries.ts";
-
-/** Agents that the signed-in person may know of. */
-export const agentsQuery = (client: Client) => ({
-  ...replyQuery(client, ["nodes", "agents"], searchNodes, { query: { node_type: "AIAgent", limit: 500 } }),
-  staleTime: 30_000,
-});
 
 const suggestNodes = (client: Client, kinds: readonly ("AIAgent" | "Person" | "Group")[], text: string): Suggestions => ({
   key: ["nodes", "suggestions", kinds.join(), text],
@@ -49,7 +41,3 @@ export const agentToolsQuery = (client: Client, agentId: string) =>
       (await joinedTo(client, agentId, "HAS_CAPABILITY", 500, signal)).toSorted((a, b) => a.id.localeCompare(b.id)),
     staleTime: 30_000,
   });
-
-/** Takes a node that was suspended into use again. */
-export const activateNode = async (client: Client, id: string, reason: string) =>
-  await client.ask(patchGraphNode, { params: { id }, headers: { "if-match": "*" }, body: { state: "active", reason } });

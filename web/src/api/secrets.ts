@@ -2,12 +2,10 @@ import { queryOptions } from "@tanstack/react-query";
 import type { ReplyOf, SentBody } from "#contract/endpoint.ts";
 import { bulkSecrets } from "#contract/secret-acts.ts";
 import { listSecretAudit } from "#contract/secret-audit.ts";
-import { describeSecret, listSecretKeys, listSecretMetadata, listSecretMounts, searchSecrets } from "#contract/secret-listings.ts";
-import { readSecretValue } from "#contract/secrets.ts";
+import { describeSecret, listSecretKeys, listSecretMetadata, listSecretMounts } from "#contract/secret-listings.ts";
 import { listSecretUses } from "#contract/tools.ts";
 import type { Client } from "./client.ts";
 import { GatewayError } from "../model/gateway-error.ts";
-import { pagesQuery } from "./queries.ts";
 
 /** Root of every query about secrets. No value is ever in one. */
 export const SECRETS = "secrets";
@@ -22,19 +20,6 @@ export const mountsQuery = (client: Client) =>
     queryFn: async ({ signal }) => (await client.ask(listSecretMounts, { signal })).mounts,
     staleTime: 60_000,
   });
-
-/** All levels of a place that may be listed. */
-export const placeQuery = (client: Client, prefix: string) =>
-  pagesQuery(
-    [SECRETS, "place", prefix],
-    async (cursor, signal) => await client.ask(listSecretMetadata, { query: { prefix, depth: "8", limit: "500", cursor }, signal }),
-  );
-
-export const searchQuery = (client: Client, q: string, prefix: string) =>
-  pagesQuery(
-    [SECRETS, "search", q, prefix],
-    async (cursor, signal) => await client.ask(searchSecrets, { query: { q, prefix, depth: "8", limit: "100", cursor }, signal }),
-  );
 
 /** `undefined` instead of a refusal that says that nothing is there. */
 const orAbsent = async <T>(read: Promise<T>): Promise<T | undefined> => {
@@ -82,12 +67,6 @@ export const secretQuery = (client: Client, uri: string, keepsVersions: boolean)
 export const readUses = async (client: Client, uri: string, signal?: AbortSignal) =>
   (await client.ask(listSecretUses, { query: { uri }, signal })).systems;
 
-export const usesQuery = (client: Client, uri: string) =>
-  queryOptions({
-    queryKey: [SECRETS, "uses", uri],
-    queryFn: async ({ signal }) => await readUses(client, uri, signal),
-  });
-
 /** More than are shown, for looking at the page is on record too. */
 const MAX_ACTS = 50;
 
@@ -126,7 +105,3 @@ export const refusalOf = async (asked: Promise<unknown>): Promise<GatewayError |
     throw error;
   }
 };
-
-/** The one read of a value: kept nowhere but where it is shown. */
-export const reveal = async (client: Client, uri: string, version: string | undefined, purpose: string) =>
-  await client.ask(readSecretValue, { query: { uri, version }, headers: { "x-purpose": purpose } });

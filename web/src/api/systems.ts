@@ -1,19 +1,11 @@
 import { queryOptions } from "@tanstack/react-query";
 import { configKinds, type ConfigWritten } from "#contract/configs.ts";
-import {
-  approveDefinition,
-  approveSystemDefinitions,
-  listDefinitions,
-  readDefinition,
-  rejectDefinition,
-  type DefinitionRow,
-} from "#contract/definitions.ts";
 import type { ReplyOf, SentBody } from "#contract/endpoint.ts";
 import { acceptImport, importedOperations, importOpenApi, reimportSystem } from "#contract/imports.ts";
 import type { Client } from "./client.ts";
-import { ifMatch, pagesQuery, readAll, replyQuery } from "./queries.ts";
+import { ifMatch, readAll } from "./queries.ts";
 
-const systems = configKinds.system.endpoints;
+export const systems = configKinds.system.endpoints;
 
 /** Root of every query about systems. */
 export const SYSTEMS = "systems";
@@ -58,12 +50,6 @@ export const versionTextQuery = (client: Client, name: string, version: number) 
     staleTime: Infinity,
   });
 
-export const versionPagesQuery = (client: Client, name: string) =>
-  pagesQuery(
-    [SYSTEMS, "versions", name],
-    async (cursor, signal) => await client.ask(systems.versions, { params: { name }, query: { limit: 20, cursor }, signal }),
-  );
-
 const textOptions = (text: string, etag?: string) => ({
   text,
   // What an import writes is JSON, and may be larger than YAML may.
@@ -92,23 +78,6 @@ export const publishNew = async (client: Client, text: string, reason: string) =
 export const publishOver = async (client: Client, name: string, text: string, reason: string | undefined, etag: string) =>
   await client.ask(systems.put, { params: { name }, query: { reason }, ...textOptions(text, etag) });
 
-export const removalQuery = (client: Client, name: string) =>
-  replyQuery(client, [SYSTEMS, "removal", name], systems.remove, { params: { name }, query: { dryRun: "true" } });
-
-export const removeSystem = async (client: Client, name: string, reason: string, etag: string) =>
-  await client.ask(systems.remove, { params: { name }, query: { reason }, ...ifMatch(etag) });
-
-export const rollbackQuery = (client: Client, name: string, version: number) =>
-  replyQuery(client, [SYSTEMS, "rollback", name, version], systems.rollBack, {
-    params: { name },
-    query: { dryRun: "true" },
-    body: { version },
-  });
-
-/** `etag` of the version that is put aside; none where the system was taken away. */
-export const rollBackTo = async (client: Client, name: string, version: number, reason: string, etag: string | undefined) =>
-  await client.ask(systems.rollBack, { params: { name }, query: {}, body: { version, reason }, ...ifMatch(etag) });
-
 export type Looked = ReplyOf<typeof importOpenApi>;
 
 export interface ImportSource {
@@ -125,35 +94,14 @@ export interface ImportSource {
 export const lookAt = async (client: Client, { provider, instance, text, url, allow }: ImportSource): Promise<Looked> =>
   await client.ask(importOpenApi, { query: { provider, instance, url, allow }, ...(text === undefined ? {} : textOptions(text)) });
 
-const askOperations = async (
+/** Keys of all that fit the filter and can be imported. */
+export const importableKeys = async (
   client: Client,
   id: string,
-  filter: OperationFilter,
-  cursor: string | undefined,
-  limit: number,
-  signal?: AbortSignal,
-) =>
-  await client.ask(importedOperations, {
-    params: { id },
-    query: { q: filter.q || undefined, tag: filter.tag || undefined, limit, cursor },
-    signal,
-  });
-
-export interface OperationFilter {
-  readonly q: string;
-  readonly tag: string;
-}
-
-export const operationPagesQuery = (client: Client, id: string, filter: OperationFilter) =>
-  pagesQuery(
-    [SYSTEMS, "operations", id, filter.q, filter.tag],
-    async (cursor, signal) => await askOperations(client, id, filter, cursor, 50, signal),
-  );
-
-/** Keys of all that fit the filter and can be imported. */
-export const importableKeys = async (client: Client, id: string, filter: OperationFilter): Promise<readonly string[]> =>
+  filter: { readonly q: string | undefined; readonly tag: string | undefined },
+): Promise<readonly string[]> =>
   await readAll(
-    async (cursor) => await askOperations(client, id, filter, cursor, 500),
+    async (cursor) => await client.ask(importedOperations, { params: { id }, query: { ...filter, limit: 500, cursor } }),
     ({ operations }) => operations.filter(({ importable }) => importable).map(({ key }) => key),
   );
 
@@ -183,26 +131,3 @@ export const importTryQuery = (client: Client, target: ImportTarget) =>
 
 export const publishImport = async (client: Client, target: ImportTarget): Promise<ImportWritten> =>
   await runImport(client, target, "false");
-
-/** Definitions of external servers that the person may answer, by state; `undefined`: all. */
-export const definitionListQuery = (client: Client, state = "") =>
-  replyQuery(client, [SYSTEMS, "definitions", state], listDefinitions, {
-    query: { state: (state || undefined) as DefinitionRow["state"] | undefined },
-  });
-
-export type WaitingSystem = ReplyOf<typeof listDefinitions>["waiting"][number];
-
-/** Approves all that wait, if they are still those that were looked at. */
-export const approveAllOf = async (client: Client, { system, digest }: WaitingSystem, reason: string) =>
-  await client.ask(approveSystemDefinitions, { params: { name: system }, body: { digest, reason } });
-
-export type ReadDefinition = ReplyOf<typeof readDefinition>;
-
-export const definitionQuery = (client: Client, tool: string) =>
-  replyQuery(client, [SYSTEMS, "definition", tool], readDefinition, { params: { tool } });
-
-/** With a digest what is served is approved, and refused where another is served by now; without one it is rejected. */
-export const answerDefinition = async (client: Client, tool: string, reason: string, digest: string | undefined) =>
-  digest === undefined
-    ? await client.ask(rejectDefinition, { params: { tool }, body: { reason } })
-    : await client.ask(approveDefinition, { params: { tool }, body: { digest, reason } });

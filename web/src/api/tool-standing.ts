@@ -1,13 +1,7 @@
 import { queryOptions } from "@tanstack/react-query";
 import { relationshipConnections } from "#contract/diagnostics.ts";
-import { deleteKillSwitch, putKillSwitch } from "#contract/kill-switches.ts";
 import { searchSubject } from "#contract/searches.ts";
 import type { Client } from "./client.ts";
-import { explain } from "./tools.ts";
-
-/** What holds of a tool for whoever calls it, and which checks it has for the signed-in person. */
-export const toolStandingQuery = (client: Client, tool: string) =>
-  queryOptions({ queryKey: ["tools", "standing", tool], queryFn: async () => await explain(client, { tool }), retry: false });
 
 /** Who was let to call it, and which agents can be delegated it. */
 export const toolHoldersQuery = (client: Client, tool: string) =>
@@ -34,9 +28,3 @@ export const toolCallersQuery = (client: Client, tool: string) =>
       return { persons, hasMore: (page?.next_token ?? "") !== "" };
     },
   });
-
-/** Switches something off at once for the person's tenant. */
-export const switchOff = async (client: Client, scope: string, reason: string): Promise<unknown> =>
-  await client.ask(putKillSwitch, { params: { scope }, body: { reason } });
-export const switchOn = async (client: Client, scope: string): Promise<unknown> =>
-  await client.ask(deleteKillSwitch, { params: { scope } });

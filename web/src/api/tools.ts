@@ -1,5 +1,5 @@
 import { queryOptions } from "@tanstack/react-query";
-import { explainTool, listTools, toolRpc, type ToolExplanation } from "#contract/tools.ts";
+import { listTools, toolRpc } from "#contract/tools.ts";
 import type { RpcResponse } from "#contract/json-rpc.ts";
 import type { Client } from "./client.ts";
 import { readAll } from "./queries.ts";
@@ -24,9 +24,6 @@ export interface ExplainAsk {
   readonly user_id?: string;
   readonly agent_id?: string;
 }
-
-/** Which checks a call would pass; nothing is called. */
-export const explain = async (client: Client, ask: ExplainAsk): Promise<ToolExplanation> => await client.ask(explainTool, { query: ask });
 
 export interface Called {
   readonly response: RpcResponse;

@@ -31,12 +31,6 @@ export interface SessionHolder {
   end(): void;
 }
 
-export interface SessionStoreParts {
-  readonly read: () => Promise<SessionView>;
-  /** Another person or tenant is signed in now: nothing on the page may stay. */
-  readonly reload: () => void;
-}
-
 const signedInOf = (view: SessionView): SignedIn | undefined => {
   if (!view.authenticated || view.subject === undefined || view.tenant === undefined || view.csrf_token === undefined) return undefined;
   return {
@@ -50,7 +44,11 @@ const signedInOf = (view: SessionView): SignedIn | undefined => {
   };
 };
 
-export const createSessionStore = (parts: SessionStoreParts): SessionHolder => {
+export const createSessionStore = (parts: {
+  readonly read: () => Promise<SessionView>;
+  /** Another person or tenant is signed in now: nothing on the page may stay. */
+  readonly reload: () => void;
+}): SessionHolder => {
   let state: SessionState = { phase: "loading" };
   let reading: Promise<void> | undefined;
   const { tell, subscribe } = createListeners();

@@ -2,10 +2,11 @@ import { Modal, TextInput, useMantineColorScheme } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useId, useRef, useState, type KeyboardEvent, type ReactElement } from "react";
+import { listDelegations } from "#contract/delegations.ts";
 import { useClient } from "../api/client-context.ts";
-import { delegationListQuery } from "../api/delegations.ts";
 import { systemListQuery } from "../api/systems.ts";
 import { toolListQuery } from "../api/tools.ts";
+import { useEndpoint } from "../api/use-endpoint.ts";
 import { useSession } from "../session/session-context.ts";
 import { words } from "../strings/en.ts";
 import { visibleText } from "../strings/format.ts";
@@ -42,7 +43,10 @@ const useChoices = (isOpen: boolean): readonly Choice[] => {
   const { subject } = useSession();
   const { setColorScheme } = useMantineColorScheme();
   const tools = useQuery({ ...toolListQuery(client), enabled: isOpen && may.tools === "allowed" });
-  const held = useQuery({ ...delegationListQuery(client, { user_id: subject.id }), enabled: isOpen && may.delegations === "allowed" });
+  const held = useQuery({
+    ...useEndpoint(listDelegations).query({ query: { user_id: subject.id } }),
+    enabled: isOpen && may.delegations === "allowed",
+  });
   const systems = useQuery({ ...systemListQuery(client), enabled: isOpen && may.systems === "allowed" });
   const command = (key: string, text: string, icon: IconName, run: () => void): Choice => ({
     key,

@@ -23,19 +23,19 @@ export interface Replays {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-export interface ReplaysParts extends Pick<ServiceParts, "database" | "change" | "log" | "now"> {
-  readonly records: DecisionLog;
-  readonly engines: Engines;
-  readonly keepDays: number;
-  /** Between two looks for one to go on with. */
-  readonly lookMs?: number;
-}
-
 /** What is started here begins at once; this is for what another process left, which is noticed after ten seconds of its silence. */
 const LOOK_MS = 10_000;
 const MAX_RUNNING = 5;
 
-export const createReplays = (parts: ReplaysParts): Replays => {
+export const createReplays = (
+  parts: Pick<ServiceParts, "database" | "change" | "log" | "now"> & {
+    readonly records: DecisionLog;
+    readonly engines: Engines;
+    readonly keepDays: number;
+    /** Between two looks for one to go on with. */
+    readonly lookMs?: number;
+  },
+): Replays => {
   const { database, records, engines, log } = parts;
   const store = replayStore(database);
   const holder = randomUUID();
@@ -67,7 +67,7 @@ export const createReplays = (parts: ReplaysParts): Replays => {
   const release = async (): Promise<void> => {
     await store.release(holder).catch((cause: unknown) => log.warn("pdp_replay_interrupted", { cause }));
   };
-  const kick = (): void => {
+  const kick = async (): Promise<void> => {
     if (closing) return;
     // What failed is let go and tried again by the next look of anybody, so many times.
     working ??= work()
@@ -76,12 +76,14 @@ export const createReplays = (parts: ReplaysParts): Replays => {
         return release();
       })
       .finally(() => (working = undefined));
+    await working;
   };
-  const looking = setInterval(kick, parts.lookMs ?? LOOK_MS).unref();
+  const failed = (cause: unknown): void => log.warn("pdp_purge_failed", { cause });
+  const looking = startInterval({ everyMs: parts.lookMs ?? LOOK_MS, work: kick, failed });
   const purging = startInterval({
     everyMs: 3_600_000,
     work: () => store.purge(new Date(parts.now().getTime() - parts.keepDays * 86_400_000)),
-    failed: (cause) => log.warn("pdp_purge_failed", { cause }),
+    failed,
   });
 
   const read: Replays["read"] = async (id, tenant) => {
@@ -100,7 +102,7 @@ export const createReplays = (parts: ReplaysParts): Replays => {
         await store.insert(sql, { id, tenant, version, filter, most }, admin.by.subject);
         return { result: undefined, entries: [policyEntry(admin.by, "replay_started", version, { replay_id: id, most })] };
       });
-      kick();
+      void kick();
       return id;
     },
     stop: async (admin, id, tenant) => {
@@ -112,9 +114,7 @@ export const createReplays = (parts: ReplaysParts): Replays => {
     },
     [Symbol.asyncDispose]: async () => {
       closing = true;
-      clearInterval(looking);
-      await purging[Symbol.asyncDispose]();
-      await working;
+      await Promise.all([looking[Symbol.asyncDispose](), purging[Symbol.asyncDispose](), working]);
       await release();
     },
   };

@@ -10,12 +10,12 @@ import { tellOf } from "./policy-events.ts";
 import { createVersionReader, type VersionReaderParts } from "./version-reader.ts";
 import { dropVersion, findDigest, findLastRetired, storeDraft, type StoredVersion } from "./version-store.ts";
 
-export interface RolloutParts extends VersionReaderParts {
-  readonly change: Change;
-}
-
 /** What can be done to versions. Every change is one commit with its audit entry and events. */
-export const createRollouts = (parts: RolloutParts) => {
+export const createRollouts = (
+  parts: VersionReaderParts & {
+    readonly change: Change;
+  },
+) => {
   const { database, change, follower } = parts;
   const reader = createVersionReader(parts);
   const turn = createTurn({ change, follower }, reader);

@@ -22,13 +22,6 @@ export interface Shadow {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-export interface ShadowParts extends Pick<ServiceParts, "database" | "metrics" | "log"> {
-  readonly engines: Engines;
-  /** Share of decisions, 0 to 1. */
-  readonly sample: number;
-  readonly random: () => number;
-}
-
 /** Decisions that wait for the shadow; beyond it they are dropped and counted. */
 const MAX_WAITING = 2_000;
 /** Longest that it holds the event loop at a time. */
@@ -43,7 +36,14 @@ interface Pending extends ShadowTotals {
   readonly decisions: ShadowedDecision[];
 }
 
-export const createShadow = (parts: ShadowParts): Shadow => {
+export const createShadow = (
+  parts: Pick<ServiceParts, "database" | "metrics" | "log"> & {
+    readonly engines: Engines;
+    /** Share of decisions, 0 to 1. */
+    readonly sample: number;
+    readonly random: () => number;
+  },
+): Shadow => {
   const { database, metrics, log } = parts;
   const waiting: { readonly shadow: Version; readonly item: ShadowItem; readonly at: Date }[] = [];
   let pending = new Map<string, Pending>();

@@ -31,15 +31,6 @@ import { readDetail, readVersion, type KvVersion } from "./kv-versions.ts";
 /** By scheme: in which store each of its mounts was found to lie. */
 export type FoundMounts = Map<Scheme, Map<string, string>>;
 
-export interface KvProviderParts {
-  readonly scheme: Scheme;
-  readonly client: KvClient;
-  /** Of all providers of an instance: two schemes that name one store must not name one mount of it. */
-  readonly found: FoundMounts;
-  /** Where the tenants' secrets lie: health tries a read at each. */
-  readonly places?: readonly SecretPrefix[];
-}
-
 /** Nobody's secret: it is read to see whether one could be. */
 const PROBE = "sallyport-health-probe";
 /** Writers of other processes may win so often before one gives up; those of this one wait for each other. */
@@ -73,7 +64,14 @@ const afterChange = <T>(work: Promise<T>, current: number | undefined): Promise<
  * Secrets of a KVv2 server (OpenBao, Vault). Every write names the version that it was made from, so nobody's is lost; a write whose
  * answer was lost is looked up. A mount is asked once whether it is one of KVv2, and again after the server was away.
  */
-export const createKvProvider = (parts: KvProviderParts): SecretProvider => {
+export const createKvProvider = (parts: {
+  readonly scheme: Scheme;
+  readonly client: KvClient;
+  /** Of all providers of an instance: two schemes that name one store must not name one mount of it. */
+  readonly found: FoundMounts;
+  /** Where the tenants' secrets lie: health tries a read at each. */
+  readonly places?: readonly SecretPrefix[];
+}): SecretProvider => {
   const { scheme, client, found, places = [] } = parts;
   const mounts = new Map<string, Promise<void>>();
   /** Whose store tells the keys of a secret with their values alone. */

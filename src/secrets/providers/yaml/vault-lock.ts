@@ -3,6 +3,7 @@ import { constants } from "node:fs";
 import { open, readFile, rename, stat, unlink, utimes } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { startInterval } from "#http/interval.ts";
 import { Problem } from "#contract/problem.ts";
 import { isAlive } from "#store/is-alive.ts";
 import { makeFolder } from "#store/make-folder.ts";
@@ -10,12 +11,6 @@ import { makeFolder } from "#store/make-folder.ts";
 export interface VaultLock extends AsyncDisposable {
   /** Throws `cas_mismatch` when somebody took the lock meanwhile: then nothing may be written. */
   requireHeld(): Promise<void>;
-}
-
-export interface VaultLockOptions {
-  readonly path: string;
-  /** Real time: locks are about other processes, which share no injected clock. */
-  readonly waitMs?: number;
 }
 
 const STALE_MS = 10_000;
@@ -76,7 +71,11 @@ const tryCreate = async (path: string, nonce: string): Promise<boolean> => {
 };
 
 /** Takes the lock file beside the secrets file. Throws `busy` (503) after 2 s. */
-export const acquireVaultLock = async (options: VaultLockOptions): Promise<VaultLock> => {
+export const acquireVaultLock = async (options: {
+  readonly path: string;
+  /** Real time: locks are about other processes, which share no injected clock. */
+  readonly waitMs?: number;
+}): Promise<VaultLock> => {
   const { path, waitMs = 2000 } = options;
   const nonce = randomBytes(16).toString("hex");
   const deadline = performance.now() + waitMs;
@@ -86,18 +85,15 @@ export const acquireVaultLock = async (options: VaultLockOptions): Promise<Vault
     if (performance.now() >= deadline) throw new Problem("busy", { detail: "The secrets file is being written." });
     await sleep(20 + Math.random() * 20);
   }
-  const beat = setInterval(() => {
-    const now = new Date();
-    utimes(path, now, now).catch(() => undefined);
-  }, HEARTBEAT_MS);
-  beat.unref();
+  const work = (): Promise<void> => utimes(path, new Date(), new Date());
+  const beat = startInterval({ everyMs: HEARTBEAT_MS, work, failed: () => undefined });
   const isHeld = async (): Promise<boolean> => (await read(path))?.nonce === nonce;
   return {
     requireHeld: async () => {
       if (!(await isHeld())) throw new Problem("cas_mismatch", { detail: "The lock of the secrets file was lost." });
     },
     [Symbol.asyncDispose]: async () => {
-      clearInterval(beat);
+      await beat[Symbol.asyncDispose]();
       if (await isHeld()) await unlink(path).catch(() => undefined);
     },
   };

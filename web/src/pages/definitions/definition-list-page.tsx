@@ -2,9 +2,8 @@ import { NativeSelect } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useState, type ReactElement } from "react";
-import type { DefinitionRow } from "#contract/definitions.ts";
-import { useClient } from "../../api/client-context.ts";
-import { definitionListQuery } from "../../api/systems.ts";
+import { listDefinitions, type DefinitionRow } from "#contract/definitions.ts";
+import { useEndpoint } from "../../api/use-endpoint.ts";
 import { words } from "../../strings/en.ts";
 import { formatMoment } from "../../strings/format.ts";
 import { definitionWords } from "../../strings/definitions.ts";
@@ -54,7 +53,9 @@ const columns: readonly Column<DefinitionRow>[] = [
 export const DefinitionListPage = (): ReactElement => {
   const { state, tool } = route.useSearch();
   const navigate = route.useNavigate();
-  const query = useQuery(definitionListQuery(useClient(), state));
+  const query = useQuery(
+    useEndpoint(listDefinitions).query({ query: { state: (state || undefined) as DefinitionRow["state"] | undefined } }),
+  );
   const [said, setSaid] = useState("");
   return (
     <Page title={text.title} lead={text.lead}>

@@ -1,8 +1,9 @@
 import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState, type ReactElement } from "react";
-import { useClient } from "../../api/client-context.ts";
-import { answerDefinition, definitionQuery, type ReadDefinition } from "../../api/systems.ts";
+import { approveDefinition, readDefinition, rejectDefinition } from "#contract/definitions.ts";
+import type { ReplyOf } from "#contract/endpoint.ts";
+import { useEndpoint } from "../../api/use-endpoint.ts";
 import { visibleText } from "../../strings/format.ts";
 import { definitionWords } from "../../strings/definitions.ts";
 import { DiffView } from "../../ui/diff-view.tsx";
@@ -16,8 +17,15 @@ import { ReasonedDialog } from "../tools/reasoned-dialog.tsx";
 const text = definitionWords;
 const written = (definition: unknown): string => (definition === null ? "" : JSON.stringify(definition, null, 2));
 
-const Definition = ({ read, onDone }: { readonly read: ReadDefinition; readonly onDone: (said: string) => void }): ReactElement => {
-  const client = useClient();
+const Definition = ({
+  read,
+  onDone,
+}: {
+  readonly read: ReplyOf<typeof readDefinition>;
+  readonly onDone: (said: string) => void;
+}): ReactElement => {
+  const approve = useEndpoint(approveDefinition);
+  const reject = useEndpoint(rejectDefinition);
   const [act, setAct] = useState<"approve" | "reject">();
   const { tool, approved, served, diff, approved_digest: before, served_digest: digest, state } = read;
   return (
@@ -61,7 +69,12 @@ const Definition = ({ read, onDone }: { readonly read: ReadDefinition; readonly 
           sentence={act === "approve" ? text.approveSentence : text.rejectSentence}
           verb={act === "approve" ? text.approve : text.reject}
           isDangerous={act === "reject"}
-          act={async (reason) => await answerDefinition(client, tool, reason, act === "approve" ? (digest ?? undefined) : undefined)}
+          // Refused where another is served by now.
+          act={async (reason) =>
+            act === "approve" && digest !== null
+              ? await approve.ask({ params: { tool }, body: { digest, reason } })
+              : await reject.ask({ params: { tool }, body: { reason } })
+          }
           onDone={({ warnings }) => {
             setAct(undefined);
             onDone([act === "approve" ? text.approved(tool) : text.rejected(tool), ...warnings].join(" "));
@@ -76,7 +89,7 @@ const Definition = ({ read, onDone }: { readonly read: ReadDefinition; readonly 
 /** One definition: as it was approved, as it is served, what differs, and the answer to it. */
 export const DefinitionPanel = ({ tool, onDone }: { readonly tool: string; readonly onDone: (said: string) => void }): ReactElement => (
   <Panel title={text.lookAt(tool)}>
-    <QueryView query={useQuery(definitionQuery(useClient(), tool))} service="crud">
+    <QueryView query={useQuery(useEndpoint(readDefinition).query({ params: { tool } }))} service="crud">
       {(read) => <Definition read={read} onDone={onDone} />}
     </QueryView>
   </Panel>

@@ -1,8 +1,8 @@
 import { Button } from "@mantine/core";
 import { useState, type ReactElement } from "react";
-import type { DefinitionRow } from "#contract/definitions.ts";
-import { useClient } from "../../api/client-context.ts";
-import { approveAllOf, type WaitingSystem } from "../../api/systems.ts";
+import { approveSystemDefinitions, type DefinitionRow, type listDefinitions } from "#contract/definitions.ts";
+import type { ReplyOf } from "#contract/endpoint.ts";
+import { useEndpoint } from "../../api/use-endpoint.ts";
 import { definitionWords } from "../../strings/definitions.ts";
 import { Foreign } from "../../ui/foreign.tsx";
 import { NameList } from "../systems/effects-view.tsx";
@@ -11,6 +11,8 @@ import { ReasonedDialog } from "../tools/reasoned-dialog.tsx";
 const text = definitionWords;
 
 /** Systems of which some definitions wait, and one act that approves all of a system's. */
+type WaitingSystem = ReplyOf<typeof listDefinitions>["waiting"][number];
+
 export const WaitingSystems = ({
   waiting,
   definitions,
@@ -21,7 +23,7 @@ export const WaitingSystems = ({
   readonly definitions: readonly DefinitionRow[];
   readonly onDone: (said: string) => void;
 }): ReactElement | null => {
-  const client = useClient();
+  const approve = useEndpoint(approveSystemDefinitions);
   const [open, setOpen] = useState<WaitingSystem>();
   if (waiting.length === 0) return null;
   const named = definitions
@@ -46,7 +48,8 @@ export const WaitingSystems = ({
           title={text.approveAllTitle(open.definitions, open.system)}
           sentence={text.approveAllSentence}
           verb={text.approveAll}
-          act={async (reason) => await approveAllOf(client, open, reason)}
+          // Refused where others wait than those that were looked at.
+          act={async (reason) => await approve.ask({ params: { name: open.system }, body: { digest: open.digest, reason } })}
           onDone={({ approved, warnings }) => {
             setOpen(undefined);
             onDone([text.approvedAll(approved.length, open.system), ...warnings].join(" "));

@@ -2,9 +2,10 @@ import { Button, Radio } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState, type ReactElement } from "react";
-import type { IdentityNode } from "#contract/membership.ts";
+import { searchNodes, type IdentityNode } from "#contract/membership.ts";
 import { useClient } from "../../api/client-context.ts";
-import { agentsQuery, controllersQuery } from "../../api/nodes.ts";
+import { controllersQuery } from "../../api/nodes.ts";
+import { useEndpoint } from "../../api/use-endpoint.ts";
 import { useCan, type Can } from "../../decisions/use-can.ts";
 import { useCans } from "../../decisions/use-cans.ts";
 import { AskSomebody } from "../../shell/ask-somebody.tsx";
@@ -125,7 +126,10 @@ const Choice = ({ agents, form, onChange, onNext }: StepProps & { readonly agent
 
 /** Which agent: those that the person controls can be chosen, the others say why not. */
 export const AgentStep = (props: StepProps): ReactElement => (
-  <QueryView query={useQuery(agentsQuery(useClient()))} service="membership">
+  <QueryView
+    query={useQuery({ ...useEndpoint(searchNodes).query({ query: { node_type: "AIAgent", limit: 500 } }), staleTime: 30_000 })}
+    service="membership"
+  >
     {(agents) => <Choice {...props} agents={agents} />}
   </QueryView>
 );

@@ -2,9 +2,9 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { notifications } from "@mantine/notifications";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useRef, useState, type ReactElement } from "react";
-import { useClient } from "../../api/client-context.ts";
-import { askWhatIf, create } from "../../api/delegations.ts";
+import { createDelegation, whatIfDelegation } from "#contract/delegations.ts";
 import { hasCode } from "../../model/gateway-error.ts";
+import { useEndpoint } from "../../api/use-endpoint.ts";
 import { words } from "../../strings/en.ts";
 import { grantWords } from "../../strings/grant.ts";
 import { formatMoney, formatMoment, visibleText } from "../../strings/format.ts";
@@ -20,7 +20,8 @@ import { WhatIfView } from "./what-if-view.tsx";
 
 /** What the delegation adds, by the code that will decide; then the button that grants exactly that. */
 export const CheckStep = ({ form, onBack, onCreated }: StepProps & { readonly onCreated: () => void }): ReactElement => {
-  const client = useClient();
+  const whatIfEndpoint = useEndpoint(whatIfDelegation);
+  const create = useEndpoint(createDelegation);
   const queries = useQueryClient();
   const navigate = useNavigate();
   // One key for one draft as it was looked at: pressing twice, or again after a lost answer, creates one delegation.
@@ -35,7 +36,7 @@ export const CheckStep = ({ form, onBack, onCreated }: StepProps & { readonly on
   const whatIf = useQuery({
     queryKey: ["what-if", draft],
     queryFn: async () =>
-      draft === undefined ? await Promise.reject(new Error("the draft is not complete")) : await askWhatIf(client, draft),
+      draft === undefined ? await Promise.reject(new Error("the draft is not complete")) : await whatIfEndpoint.ask({ body: draft }),
     enabled: draft !== undefined,
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 0,
@@ -43,7 +44,7 @@ export const CheckStep = ({ form, onBack, onCreated }: StepProps & { readonly on
   const saving = useMutation({
     mutationFn: async (digest: string) => {
       if (draft === undefined) throw new Error("the draft is not complete");
-      return await create(client, { ...draft, what_if_digest: digest }, keyFor(digest));
+      return await create.ask({ body: { ...draft, what_if_digest: digest }, headers: { "idempotency-key": keyFor(digest) } });
     },
     onSuccess: async (created) => {
       onCreated();

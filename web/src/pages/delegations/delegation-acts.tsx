@@ -1,13 +1,20 @@
 import { Button } from "@mantine/core";
 import { useState, type ReactElement } from "react";
-import { useClient } from "../../api/client-context.ts";
-import { pause, resume, type ReadDelegation } from "../../api/delegations.ts";
+import { pauseDelegation, resumeDelegation, type Delegation } from "#contract/delegations.ts";
+import { ifMatch } from "../../api/queries.ts";
+import { useEndpoint } from "../../api/use-endpoint.ts";
 import { Gate } from "../../decisions/use-can.ts";
 import { useSession } from "../../session/session-context.ts";
 import { words } from "../../strings/en.ts";
 import { visibleText } from "../../strings/format.ts";
 import { isLive } from "./facts.ts";
 import { ReasonedDialog, RevokeAllDialog, RevokeDialog } from "./revoke-dialogs.tsx";
+
+export interface ReadDelegation {
+  readonly delegation: Delegation;
+  readonly etag: string | undefined;
+  readonly readAt: Date;
+}
 
 type Open = "revoke" | "pause" | "resume" | "all";
 
@@ -21,7 +28,8 @@ export const DelegationActs = ({
 }): ReactElement => {
   const [open, setOpen] = useState<Open>();
   const { subject } = useSession();
-  const client = useClient();
+  const pause = useEndpoint(pauseDelegation);
+  const resume = useEndpoint(resumeDelegation);
   const { delegation, etag } = read;
   const close = (): void => setOpen(undefined);
   const done = (fact: string): void => {
@@ -38,7 +46,7 @@ export const DelegationActs = ({
           title={words.delegations.pauseTitle}
           sentence={words.delegations.pauseSentence}
           verb={words.delegations.pause}
-          act={async (reason) => await pause(client, id, reason)}
+          act={async (reason) => await pause.ask({ params: { id }, body: { reason } })}
           onDone={() => done(words.delegations.pausedFact)}
           onClose={close}
         />
@@ -48,7 +56,7 @@ export const DelegationActs = ({
           title={words.delegations.resumeTitle}
           sentence={words.delegations.resumeSentence}
           verb={words.delegations.resume}
-          act={async (reason) => await resume(client, id, reason, etag)}
+          act={async (reason) => await resume.ask({ params: { id }, body: { reason }, ...ifMatch(etag) })}
           onDone={() => done(words.delegations.resumedFact)}
           onClose={close}
         />

@@ -2,10 +2,11 @@ import { Button, Checkbox, NativeSelect, SegmentedControl } from "@mantine/core"
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useState, type ReactElement } from "react";
-import type { Delegation } from "#contract/delegations.ts";
+import { listDelegations, type Delegation } from "#contract/delegations.ts";
+import type { SentQuery } from "#contract/endpoint.ts";
 import { useClient } from "../../api/client-context.ts";
-import { delegationListQuery, delegationPagesQuery, type DelegationFilter } from "../../api/delegations.ts";
 import { agentSuggestions } from "../../api/nodes.ts";
+import { useEndpoint } from "../../api/use-endpoint.ts";
 import { useSession } from "../../session/session-context.ts";
 import { nodeText } from "#contract/page-search.ts";
 import { isFilteredBy } from "../../shell/search.ts";
@@ -31,7 +32,7 @@ const statuses = ["active", "paused", "revoked", "expired"] as const;
 
 type Search = ReturnType<typeof route.useSearch>;
 
-const filterOf = (search: Search, subjectId: string): DelegationFilter => {
+const filterOf = (search: Search, subjectId: string): SentQuery<typeof listDelegations> => {
   const status = search.status ?? "active";
   const known = statuses.find((candidate) => candidate === status);
   return {
@@ -133,7 +134,7 @@ const Filters = ({ search }: { readonly search: Search }): ReactElement => {
 
 /** No active delegation of mine: either there never was one, or all are over, and where those are. */
 const NoneActive = ({ userId }: { readonly userId: string }): ReactElement => {
-  const query = useQuery(delegationListQuery(useClient(), { user_id: userId }));
+  const query = useQuery(useEndpoint(listDelegations).query({ query: { user_id: userId } }));
   const count = query.data?.items.length ?? 0;
   return (
     <QueryView query={query} service="membership">
@@ -159,7 +160,7 @@ export const DelegationListPage = (): ReactElement => {
   const navigate = route.useNavigate();
   const { subject } = useSession();
   const now = useClock(30_000);
-  const query = useInfiniteQuery(delegationPagesQuery(useClient(), filterOf(search, subject.id)));
+  const query = useInfiniteQuery(useEndpoint(listDelegations).pages({ query: filterOf(search, subject.id) }));
   const [isRevoking, setRevoking] = useState(false);
   const [fact, setFact] = useState<string>();
   const isFiltered = isFilteredBy(search);

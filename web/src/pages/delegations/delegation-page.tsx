@@ -1,9 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useState, type ReactElement } from "react";
-import type { Delegation } from "#contract/delegations.ts";
+import { getDelegation, type Delegation } from "#contract/delegations.ts";
 import { useClient } from "../../api/client-context.ts";
-import { delegationQuery } from "../../api/delegations.ts";
 import { words } from "../../strings/en.ts";
 import { visibleText } from "../../strings/format.ts";
 import { CopyButton } from "../../ui/copy-button.tsx";
@@ -14,7 +13,7 @@ import { Panel } from "../../ui/panel.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
 import { StatusChip } from "../../ui/status-chip.tsx";
 import { CapabilitiesPanel } from "./capabilities-panel.tsx";
-import { DelegationActs } from "./delegation-acts.tsx";
+import { DelegationActs, type ReadDelegation } from "./delegation-acts.tsx";
 import { DelegationFacts } from "./delegation-facts.tsx";
 import { HistoryPanel } from "./history-panel.tsx";
 import { UsagePanel } from "./usage-panel.tsx";
@@ -27,10 +26,22 @@ const leadOf = (delegation: Delegation): string =>
 
 const route = getRouteApi("/delegations/$id");
 
+const useDelegation = (id: string) => {
+  const client = useClient();
+  return useQuery({
+    queryKey: ["delegations", "one", id],
+    queryFn: async ({ signal }): Promise<ReadDelegation> => {
+      const answered = await client.askAnswer(getDelegation, { params: { id }, signal });
+      return { delegation: answered.value, etag: answered.headers.get("etag") ?? undefined, readAt: new Date() };
+    },
+    structuralSharing: false,
+  });
+};
+
 /** One delegation: its meters live, what it covers, what was called under it, who changed it, and how to stop it. */
 export const DelegationPage = (): ReactElement => {
   const { id } = route.useParams();
-  const query = useQuery(delegationQuery(useClient(), id));
+  const query = useDelegation(id);
   const [fact, setFact] = useState<string>();
   return (
     <Page

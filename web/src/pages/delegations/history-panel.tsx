@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactElement } from "react";
-import { useClient } from "../../api/client-context.ts";
-import { historyQuery } from "../../api/delegations.ts";
+import { delegationHistory } from "#contract/delegations.ts";
+import { useEndpoint } from "../../api/use-endpoint.ts";
 import { words } from "../../strings/en.ts";
 import { formatCount, formatMoment } from "../../strings/format.ts";
 import { Foreign } from "../../ui/foreign.tsx";
@@ -12,7 +12,7 @@ import { changeOf } from "./change-of.ts";
 
 /** Who changed it, when and why: the graph's own log. */
 export const HistoryPanel = ({ id }: { readonly id: string }): ReactElement => {
-  const query = useQuery(historyQuery(useClient(), id));
+  const query = useQuery(useEndpoint(delegationHistory).query({ params: { id } }));
   return (
     <Panel title={words.delegations.history}>
       <QueryView query={query} service="membership">

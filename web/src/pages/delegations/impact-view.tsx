@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactElement } from "react";
-import { useClient } from "../../api/client-context.ts";
-import { impactQuery } from "../../api/delegations.ts";
+import { delegationImpact } from "#contract/delegations.ts";
+import { useEndpoint } from "../../api/use-endpoint.ts";
 import { words } from "../../strings/en.ts";
 import { formatRelative } from "../../strings/format.ts";
 import { CodesFact, Fact, FactList } from "../../ui/fact-list.tsx";
@@ -13,9 +13,12 @@ export interface ImpactViewProps {
   readonly covers?: { readonly tools: readonly string[] | null };
 }
 
+/** Read anew each time a dialog opens. */
+const useImpact = (id: string) => useQuery({ ...useEndpoint(delegationImpact).query({ params: { id } }), staleTime: 0, gcTime: 0 });
+
 /** What ending a delegation takes away, as the server computes it now. */
 export const ImpactView = ({ id, covers }: ImpactViewProps): ReactElement => {
-  const query = useQuery(impactQuery(useClient(), id));
+  const query = useImpact(id);
   return (
     <QueryView query={query} service="membership">
       {(impact) => (
@@ -44,4 +47,4 @@ export const ImpactView = ({ id, covers }: ImpactViewProps): ReactElement => {
 };
 
 /** True once the impact has been read: before that the button that ends it stays off. */
-export const useIsImpactRead = (id: string): boolean => useQuery(impactQuery(useClient(), id)).isSuccess;
+export const useIsImpactRead = (id: string): boolean => useImpact(id).isSuccess;

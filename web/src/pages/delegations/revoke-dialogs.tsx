@@ -1,8 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactElement } from "react";
-import type { Delegation } from "#contract/delegations.ts";
-import { useClient } from "../../api/client-context.ts";
-import { delegationListQuery, revoke, revokeAllOf } from "../../api/delegations.ts";
+import { listDelegations, revokeDelegation, revokeMany, type Delegation } from "#contract/delegations.ts";
+import { useEndpoint } from "../../api/use-endpoint.ts";
 import { useSession } from "../../session/session-context.ts";
 import { words } from "../../strings/en.ts";
 import { formatCount, formatMoment, visibleText } from "../../strings/format.ts";
@@ -29,7 +28,7 @@ interface DialogProps {
 }
 
 export const RevokeDialog = ({ id, onDone, onClose }: DialogProps & { readonly id: string }): ReactElement => {
-  const client = useClient();
+  const revoke = useEndpoint(revokeDelegation);
   return (
     <ReasonedDialog
       title={text.revokeTitle}
@@ -37,7 +36,7 @@ export const RevokeDialog = ({ id, onDone, onClose }: DialogProps & { readonly i
       verb={text.revoke}
       isDangerous
       isReady={useIsImpactRead(id)}
-      act={async (reason) => await revoke(client, id, reason)}
+      act={async (reason) => await revoke.ask({ params: { id }, body: { reason } })}
       onDone={(done) => onDone(text.revokedFact(formatMoment(done.ended_at ?? new Date().toISOString()), formatCount(done.graph_version)))}
       onClose={onClose}
     >
@@ -62,9 +61,9 @@ export const RevokeAllDialog = ({
   onDone,
   onClose,
 }: DialogProps & { readonly agentId: string; readonly agentName: string }): ReactElement => {
-  const client = useClient();
+  const revoke = useEndpoint(revokeMany);
   const { subject } = useSession();
-  const query = useQuery({ ...delegationListQuery(client, { user_id: subject.id, agent_id: agentId }), staleTime: 0 });
+  const query = useQuery({ ...useEndpoint(listDelegations).query({ query: { user_id: subject.id, agent_id: agentId } }), staleTime: 0 });
   const live = query.data?.items.filter(isLive) ?? [];
   return (
     <ReasonedDialog
@@ -73,7 +72,7 @@ export const RevokeAllDialog = ({
       verb={text.revoke}
       isDangerous
       isReady={query.isSuccess && live.length > 0}
-      act={async (reason) => await revokeAllOf(client, agentId, subject.id, reason)}
+      act={async (reason) => await revoke.ask({ body: { agent_id: agentId, delegator_id: subject.id, mode: "revoke", reason } })}
       onDone={(done) => onDone(text.manyFact(done.delegations.length, formatCount(done.graph_version)))}
       onClose={onClose}
     >

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactElement } from "react";
-import { useClient } from "../../api/client-context.ts";
-import { usageQuery } from "../../api/delegations.ts";
+import { delegationUsage } from "#contract/delegations.ts";
+import { useEndpoint } from "../../api/use-endpoint.ts";
 import { words } from "../../strings/en.ts";
 import { formatCount, formatMoney, formatRelative } from "../../strings/format.ts";
 import { Foreign } from "../../ui/foreign.tsx";
@@ -11,7 +11,7 @@ import { Rows } from "../../ui/rows.tsx";
 
 /** What was called under it, and what runs now. */
 export const UsagePanel = ({ id }: { readonly id: string }): ReactElement => {
-  const query = useQuery(usageQuery(useClient(), id));
+  const query = useQuery(useEndpoint(delegationUsage).query({ params: { id }, query: {} }));
   return (
     <Panel title={words.delegations.usage}>
       <QueryView query={query} service="membership">

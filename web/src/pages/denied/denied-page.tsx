@@ -1,8 +1,7 @@
 import { lazyRouteComponent, Link } from "@tanstack/react-router";
 import { useQuery } from "@tanstack/react-query";
-import { type ReactElement } from "react";
-import { useClient } from "../../api/client-context.ts";
-import { outcomeQuery } from "../../api/decisions.ts";
+import type { ReactElement } from "react";
+import { getDecision } from "#contract/decisions.ts";
 import { isAskedForHere } from "../requests/asked-for-here.ts";
 import { useSession } from "../../session/session-context.ts";
 import { words } from "../../strings/en.ts";
@@ -11,6 +10,7 @@ import { DecisionLink } from "../../ui/links.tsx";
 import { Page } from "../../ui/page.tsx";
 import { AskSomebody } from "../../shell/ask-somebody.tsx";
 import { Late } from "../../ui/late.tsx";
+import { useEndpoint } from "../../api/use-endpoint.ts";
 
 const AskAgainPanel = lazyRouteComponent(async () => await import("../requests/ask-again-panel.tsx"), "AskAgainPanel");
 
@@ -23,7 +23,11 @@ export const HomeLink = (): ReactElement => (
 /** A screen that is not for this person: why, how to ask for it, who can open it, and the way back. */
 export const DeniedPage = ({ title, decisionId }: { readonly title: string; readonly decisionId: string | undefined }): ReactElement => {
   const { subject } = useSession();
-  const query = useQuery({ ...outcomeQuery(useClient(), decisionId ?? ""), enabled: decisionId !== undefined });
+  const query = useQuery({
+    ...useEndpoint(getDecision).query({ params: { id: decisionId ?? "" }, query: {} }),
+    staleTime: 60_000,
+    enabled: decisionId !== undefined,
+  });
   const record = query.data;
   const isAsked = record !== undefined && isAskedForHere(record, subject.id);
   return (

@@ -1,8 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactElement } from "react";
-import { useClient } from "../../api/client-context.ts";
-import { delegationListQuery } from "../../api/delegations.ts";
+import { listDelegations } from "#contract/delegations.ts";
+import { useEndpoint } from "../../api/use-endpoint.ts";
 import { useSession } from "../../session/session-context.ts";
 import { words } from "../../strings/en.ts";
 import { formatRelative, visibleText } from "../../strings/format.ts";
@@ -13,9 +13,8 @@ import { StatusChip } from "../../ui/status-chip.tsx";
 
 /** My delegations that are nearly used up or about to end. */
 export const AttentionPanel = (): ReactElement => {
-  const client = useClient();
   const { subject } = useSession();
-  const query = useQuery(delegationListQuery(client, { user_id: subject.id, status: "active", attention: "true" }));
+  const query = useQuery(useEndpoint(listDelegations).query({ query: { user_id: subject.id, status: "active", attention: "true" } }));
   return (
     <Panel title={words.home.attentionTitle}>
       <QueryView query={query} service="membership">

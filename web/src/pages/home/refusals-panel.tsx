@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactElement } from "react";
-import { useClient } from "../../api/client-context.ts";
-import { lastDecisionsQuery } from "../../api/decisions.ts";
+import { listDecisions } from "#contract/decisions.ts";
+import { useEndpoint } from "../../api/use-endpoint.ts";
 import { useSession } from "../../session/session-context.ts";
 import { words } from "../../strings/en.ts";
 import { formatMoment, formatRelative, visibleText } from "../../strings/format.ts";
@@ -12,10 +12,11 @@ import { useClock } from "../../ui/timers.ts";
 
 /** Tool calls of mine and of my agents that were refused, newest first, each with its explanation. */
 export const RefusalsPanel = (): ReactElement => {
-  const client = useClient();
   const { subject } = useSession();
   const now = useClock(30_000);
-  const query = useQuery(lastDecisionsQuery(client, { subject: subject.id, action: "tools/call", decision: "false" }, 5));
+  const query = useQuery(
+    useEndpoint(listDecisions).query({ query: { subject: subject.id, action: "tools/call", decision: "false", limit: 5 } }),
+  );
   return (
     <Panel title={words.home.refusalsTitle}>
       <QueryView query={query} service="pdp">

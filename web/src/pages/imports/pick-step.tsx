@@ -2,9 +2,10 @@ import { Button, Checkbox, NativeSelect, Radio, TextInput } from "@mantine/core"
 import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useState, type ReactElement } from "react";
-import type { ImportedOperation } from "#contract/imports.ts";
+import { importedOperations, type ImportedOperation } from "#contract/imports.ts";
 import { useClient } from "../../api/client-context.ts";
-import { importableKeys, operationPagesQuery, type Looked } from "../../api/systems.ts";
+import { importableKeys, type Looked } from "../../api/systems.ts";
+import { useEndpoint } from "../../api/use-endpoint.ts";
 import { words } from "../../strings/en.ts";
 import { systemWords } from "../../strings/systems.ts";
 import { ActButton } from "../../ui/act-button.tsx";
@@ -59,8 +60,10 @@ const Operations = ({
   const set = (more: Readonly<Record<string, string>>): void =>
     void navigate({ search: (before) => ({ ...before, ...more }), replace: true });
   const settled = useDebounced(q, 250);
-  const filter = { q: settled, tag };
-  const query = useInfiniteQuery(operationPagesQuery(client, looked.import_id, filter));
+  const filter = { q: settled || undefined, tag: tag || undefined };
+  const query = useInfiniteQuery(
+    useEndpoint(importedOperations).pages({ params: { id: looked.import_id }, query: { ...filter, limit: 50 } }),
+  );
   const picking = useMutation({
     mutationFn: async () => await importableKeys(client, looked.import_id, filter),
     onSuccess: (keys) => onPicks([...new Set([...(picks ?? []), ...keys])]),

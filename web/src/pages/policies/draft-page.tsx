@@ -4,10 +4,10 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { useState, type FormEvent, type ReactElement } from "react";
 import type { ReplyOf } from "#contract/endpoint.ts";
 import type { PolicyReport } from "#contract/policies.ts";
-import type { readRollout } from "#contract/rollouts.ts";
-import { useClient } from "../../api/client-context.ts";
+import { readRollout, createRollout, listRollouts } from "#contract/rollouts.ts";
 import { hasCode } from "../../model/gateway-error.ts";
-import { activeVersionQuery, POLICIES, saveDraft, versionQuery } from "../../api/policies.ts";
+import { POLICIES } from "../../api/policies.ts";
+import { useEndpoint } from "../../api/use-endpoint.ts";
 import { useDraft } from "../../session/use-draft.ts";
 import { policyWords } from "../../strings/policies.ts";
 import { ActButton } from "../../ui/act-button.tsx";
@@ -26,7 +26,7 @@ const text = policyWords.draft;
 const shape = { read: readPolicyDraft };
 
 const Editing = ({ version }: { readonly version: ReplyOf<typeof readRollout> }): ReactElement => {
-  const client = useClient();
+  const create = useEndpoint(createRollout);
   const queries = useQueryClient();
   const navigate = route.useNavigate();
   const search = route.useSearch();
@@ -42,7 +42,7 @@ const Editing = ({ version }: { readonly version: ReplyOf<typeof readRollout> })
     void navigate({ search: (before) => ({ ...before, from, file: path }), replace: true });
   };
   const saving = useMutation({
-    mutationFn: async () => await saveDraft(client, from, draft.files, draft.message.trim()),
+    mutationFn: async () => await create.ask({ body: { from_version: from, files: { ...draft.files }, message: draft.message.trim() } }),
     onSuccess: ({ rollout }) => {
       forget();
       void queries.invalidateQueries({ queryKey: [POLICIES] });
@@ -120,7 +120,7 @@ const Editing = ({ version }: { readonly version: ReplyOf<typeof readRollout> })
 };
 
 const From = ({ version }: { readonly version: string }): ReactElement => (
-  <QueryView query={useQuery(versionQuery(useClient(), version))} service="pdp" rows={8}>
+  <QueryView query={useQuery(useEndpoint(readRollout).query({ params: { version } }))} service="pdp" rows={8}>
     {(read) => <Editing key={read.version} version={read} />}
   </QueryView>
 );
@@ -128,7 +128,7 @@ const From = ({ version }: { readonly version: string }): ReactElement => (
 /** Writing a draft over a version: the one that decides unless the address names another. */
 export const DraftPage = (): ReactElement => {
   const { from } = route.useSearch();
-  const active = useQuery({ ...activeVersionQuery(useClient()), enabled: from === undefined });
+  const active = useQuery({ ...useEndpoint(listRollouts).query({ query: { state: "active", limit: 1 } }), enabled: from === undefined });
   return (
     <Page
       title={text.title}
@@ -140,7 +140,7 @@ export const DraftPage = (): ReactElement => {
     >
       {from === undefined ? (
         <QueryView query={active} service="pdp" rows={8}>
-          {({ version }) => (version === undefined ? <Empty text={text.noActive} /> : <From version={version} />)}
+          {({ rollouts: [rollout] }) => (rollout === undefined ? <Empty text={text.noActive} /> : <From version={rollout.version} />)}
         </QueryView>
       ) : (
         <From version={from} />

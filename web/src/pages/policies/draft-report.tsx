@@ -1,8 +1,7 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useEffect, type ReactElement } from "react";
-import type { PolicyReport } from "#contract/policies.ts";
-import { useClient } from "../../api/client-context.ts";
-import { validateQuery } from "../../api/policies.ts";
+import { validatePolicies, type PolicyReport } from "#contract/policies.ts";
+import { useEndpoint } from "../../api/use-endpoint.ts";
 import { policyWords } from "../../strings/policies.ts";
 import { Panel } from "../../ui/panel.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
@@ -26,7 +25,13 @@ export const DraftReport = ({
 }): ReactElement => {
   const settled = useDebounced(files, SETTLED_MS);
   const isEmpty = Object.keys(settled).length === 0;
-  const query = useQuery({ ...validateQuery(useClient(), from, settled), enabled: !isEmpty, placeholderData: keepPreviousData });
+  const query = useQuery({
+    ...useEndpoint(validatePolicies).query({ body: { version: from, files: { ...settled } } }),
+    staleTime: Infinity,
+    gcTime: 10_000,
+    enabled: !isEmpty,
+    placeholderData: keepPreviousData,
+  });
   const report = isEmpty ? undefined : query.data;
   useEffect(() => onReport(report), [report, onReport]);
   const isChecking = !isEmpty && (query.isFetching || settled !== files);

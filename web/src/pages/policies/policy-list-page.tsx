@@ -3,9 +3,9 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useState, type ReactElement } from "react";
 import type { z } from "zod";
-import type { policyRow } from "#contract/policies.ts";
-import { useClient } from "../../api/client-context.ts";
-import { lastRetiredQuery, policyListQuery } from "../../api/policies.ts";
+import { listPolicies, type policyRow } from "#contract/policies.ts";
+import { listRollouts } from "#contract/rollouts.ts";
+import { useEndpoint } from "../../api/use-endpoint.ts";
 import { Gate } from "../../decisions/use-can.ts";
 import { words } from "../../strings/en.ts";
 import { policyWords } from "../../strings/policies.ts";
@@ -47,7 +47,7 @@ const fits = (row: Row, typed: string): boolean =>
 const RuleList = (): ReactElement => {
   const { q = "", status } = route.useSearch();
   const navigate = route.useNavigate();
-  const query = useQuery(policyListQuery(useClient()));
+  const query = useQuery(useEndpoint(listPolicies).query({ query: {} }));
   const set = (more: Readonly<Record<string, string>>): void =>
     void navigate({ search: (before) => ({ ...before, ...more }), replace: true });
   return (
@@ -92,7 +92,8 @@ const RuleList = (): ReactElement => {
 const RollBack = ({ onFact }: { readonly onFact: (fact: string) => void }): ReactElement | null => {
   const { act } = route.useSearch();
   const navigate = route.useNavigate();
-  const last = useQuery(lastRetiredQuery(useClient())).data?.last;
+  const { data } = useQuery(useEndpoint(listRollouts).query({ query: { state: "retired", limit: 200 } }));
+  const [last] = data?.rollouts.toSorted((a, b) => (b.activated_at ?? "").localeCompare(a.activated_at ?? "")) ?? [];
   const open = (isOpen: boolean): void =>
     void navigate({ search: (before) => ({ ...before, act: isOpen ? "rollback" : "" }), replace: true });
   if (last === undefined) return null;

@@ -2,9 +2,8 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import type { ReactElement } from "react";
 import type { ReplyOf } from "#contract/endpoint.ts";
-import type { readPolicy } from "#contract/policies.ts";
-import { useClient } from "../../api/client-context.ts";
-import { policyQuery } from "../../api/policies.ts";
+import { readPolicy } from "#contract/policies.ts";
+import { useEndpoint } from "../../api/use-endpoint.ts";
 import { Gate } from "../../decisions/use-can.ts";
 import { words } from "../../strings/en.ts";
 import { visibleText } from "../../strings/format.ts";
@@ -59,7 +58,7 @@ const Rule = ({ policy }: { readonly policy: Policy }): ReactElement => (
 export const PolicyPage = (): ReactElement => {
   const { id } = route.useParams();
   const { version } = route.useSearch();
-  const query = useQuery(policyQuery(useClient(), id, version));
+  const query = useQuery(useEndpoint(readPolicy).query({ params: { id }, query: { version } }));
   const policy = query.data;
   return (
     <Page

@@ -1,4 +1,7 @@
-import type { ReplayAsk } from "../../api/policies.ts";
+import type { SentBody } from "#contract/endpoint.ts";
+import type { startReplay } from "#contract/replay.ts";
+
+export type ReplayAsk = SentBody<typeof startReplay>;
 
 /** The fields of the form that starts a replay, as text. */
 export interface ReplayFields {

@@ -2,8 +2,8 @@ import { NativeSelect, TextInput } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useState, type FormEvent, type ReactElement } from "react";
-import { useClient } from "../../api/client-context.ts";
-import { beginReplay, endReplay, POLICIES, replayQuery, type ReplayAsk } from "../../api/policies.ts";
+import { readReplay, startReplay, stopReplay } from "#contract/replay.ts";
+import { useEndpoint } from "../../api/use-endpoint.ts";
 import { Gate } from "../../decisions/use-can.ts";
 import { formatCount } from "../../strings/format.ts";
 import { policyWords } from "../../strings/policies.ts";
@@ -12,17 +12,18 @@ import { Failure } from "../../ui/failure.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
 import { ClassList } from "./class-list.tsx";
-import { emptyReplay, replayAskOf, type ReplayFields } from "./replay-ask.ts";
+import { emptyReplay, replayAskOf, type ReplayAsk, type ReplayFields } from "./replay-ask.ts";
 
 const route = getRouteApi("/policies/versions/$version");
+const REREAD_MS = 700;
 const view = { type: "policies", action: "view" };
 
 const Form = ({ version, onStarted }: { readonly version: string; readonly onStarted: (id: string) => void }): ReactElement => {
   const [fields, setFields] = useState<ReplayFields>(emptyReplay);
   const [hasTried, setTried] = useState(false);
-  const client = useClient();
+  const start = useEndpoint(startReplay);
   const starting = useMutation({
-    mutationFn: async (ask: ReplayAsk) => await beginReplay(client, ask),
+    mutationFn: async (ask: ReplayAsk) => await start.ask({ body: ask }),
     onSuccess: (reply) => onStarted(reply.replay_id),
   });
   const set = (more: Partial<ReplayFields>): void => setFields({ ...fields, ...more });
@@ -79,12 +80,13 @@ const Form = ({ version, onStarted }: { readonly version: string; readonly onSta
 };
 
 const Running = ({ id, onAgain }: { readonly id: string; readonly onAgain: () => void }): ReactElement => {
-  const client = useClient();
+  const stop = useEndpoint(stopReplay);
   const queries = useQueryClient();
-  const query = useQuery(replayQuery(client, id));
+  const reading = useEndpoint(readReplay).query({ params: { id } });
+  const query = useQuery({ ...reading, refetchInterval: ({ state }) => (state.data?.state === "running" ? REREAD_MS : false) });
   const stopping = useMutation({
-    mutationFn: async () => await endReplay(client, id),
-    onSettled: async () => await queries.invalidateQueries({ queryKey: [POLICIES, "replay", id] }),
+    mutationFn: async () => await stop.ask({ params: { id } }),
+    onSettled: async () => await queries.invalidateQueries(reading),
   });
   const text = policyWords.replay;
   return (

@@ -1,16 +1,18 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactElement } from "react";
-import { useClient } from "../../api/client-context.ts";
-import { differencesQuery } from "../../api/policies.ts";
+import { rolloutDifferences } from "#contract/rollouts.ts";
+import { useEndpoint } from "../../api/use-endpoint.ts";
 import { words } from "../../strings/en.ts";
 import { policyWords } from "../../strings/policies.ts";
 import { Panel } from "../../ui/panel.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
 import { ClassList } from "./class-list.tsx";
 
+const REREAD_MS = 2_000;
+
 /** What a version in the shadow decides otherwise, as it comes in. */
 export const ShadowPanel = ({ version }: { readonly version: string }): ReactElement => {
-  const query = useQuery(differencesQuery(useClient(), version));
+  const query = useQuery({ ...useEndpoint(rolloutDifferences).query({ params: { version } }), refetchInterval: REREAD_MS });
   return (
     <Panel title={policyWords.shadow.title}>
       <div className="sp-stack">

@@ -2,9 +2,8 @@ import { Button } from "@mantine/core";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import type { ReactElement } from "react";
 import type { PolicyReport } from "#contract/policies.ts";
-import type { Rollout } from "#contract/rollouts.ts";
-import { useClient } from "../../api/client-context.ts";
-import { dropDraft, putInShadow, takeOutOfShadow } from "../../api/policies.ts";
+import { deleteRollout, promoteRollout, type Rollout } from "#contract/rollouts.ts";
+import { useEndpoint } from "../../api/use-endpoint.ts";
 import { Gate } from "../../decisions/use-can.ts";
 import { policyWords } from "../../strings/policies.ts";
 import { ActivateDialog, PolicyDialog, RollBackDialog } from "./version-dialogs.tsx";
@@ -48,7 +47,8 @@ export const VersionActs = ({
   const { act } = route.useSearch();
   const navigate = route.useNavigate();
   const leave = useNavigate();
-  const client = useClient();
+  const promote = useEndpoint(promoteRollout);
+  const drop = useEndpoint(deleteRollout);
   const acts = actsOf(version);
   const open = (next: Act | undefined): void => void navigate({ search: (before) => ({ ...before, act: next ?? "" }), replace: true });
   const shared = { version: version.version, onDone: onFact, onClose: () => open(undefined) };
@@ -71,7 +71,7 @@ export const VersionActs = ({
             sentence={text.removeSentence}
             verb={text.remove}
             isDangerous
-            act={async () => await dropDraft(client, version.version)}
+            act={async () => await drop.ask({ params: { version: version.version } })}
             fact={text.dropped(version.version)}
             onDone={() => void leave({ to: "/policies" })}
           />
@@ -93,7 +93,7 @@ export const VersionActs = ({
             title={text.shadowTitle}
             sentence={text.shadowSentence}
             verb={text.shadow}
-            act={async () => await putInShadow(client, version.version)}
+            act={async () => await promote.ask({ params: { version: version.version }, body: { to: "shadow" } })}
             fact={text.shadowed(version.version)}
           />
         ) : null}
@@ -103,7 +103,7 @@ export const VersionActs = ({
             title={text.unshadowTitle}
             sentence={text.unshadowSentence}
             verb={text.unshadow}
-            act={async () => await takeOutOfShadow(client, version.version)}
+            act={async () => await promote.ask({ params: { version: version.version }, body: { to: "draft" } })}
             fact={text.unshadowed(version.version)}
           />
         ) : null}

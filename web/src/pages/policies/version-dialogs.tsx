@@ -1,8 +1,11 @@
 import { Checkbox, Textarea } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState, type ReactElement } from "react";
+import { promoteRollout, rollBack } from "#contract/rollouts.ts";
 import { useClient } from "../../api/client-context.ts";
-import { activate, matrixQuery, POLICIES, rollBackTo } from "../../api/policies.ts";
+import { matrixQuery, POLICIES } from "../../api/policies.ts";
+import { ifMatch } from "../../api/queries.ts";
+import { useEndpoint } from "../../api/use-endpoint.ts";
 import { policyWords } from "../../strings/policies.ts";
 import { ActDialog, type ActDialogProps } from "../../ui/act-dialog.tsx";
 import { MatrixView } from "./matrix-view.tsx";
@@ -32,8 +35,8 @@ export const PolicyDialog = ({ fact, onDone, ...rest }: PolicyDialogProps): Reac
 
 /** Lets a version decide: the difference is shown, has to be said to be seen, and its digest goes along. */
 export const ActivateDialog = ({ version, onDone, onClose }: ActProps): ReactElement => {
-  const client = useClient();
-  const query = useQuery(matrixQuery(client, version));
+  const promote = useEndpoint(promoteRollout);
+  const query = useQuery(matrixQuery(useClient(), version));
   const [seen, setSeen] = useState<string>();
   const read = query.data;
   const isSeen = read !== undefined && seen === read.matrix.digest;
@@ -43,7 +46,12 @@ export const ActivateDialog = ({ version, onDone, onClose }: ActProps): ReactEle
       sentence={text.activateSentence}
       verb={text.activate}
       isReady={isSeen}
-      act={async () => (read === undefined ? undefined : await activate(client, read))}
+      // Refused when another has been made to decide since.
+      act={async () =>
+        read === undefined
+          ? undefined
+          : await promote.ask({ params: { version }, body: { to: "active", acknowledged_diff: read.matrix.digest }, ...ifMatch(read.etag) })
+      }
       fact={text.activated(version)}
       onDone={onDone}
       onClose={onClose}
@@ -62,10 +70,10 @@ export const ActivateDialog = ({ version, onDone, onClose }: ActProps): ReactEle
 
 /** Lets a version that decided before decide again. */
 export const RollBackDialog = ({ version: given, onDone, onClose }: ActProps): ReactElement => {
-  const client = useClient();
+  const rollBackTo = useEndpoint(rollBack);
   // The one it was opened for: which version is the last retired changes while the dialog is still open.
   const [version] = useState(given);
-  const query = useQuery(matrixQuery(client, version));
+  const query = useQuery(matrixQuery(useClient(), version));
   const [message, setMessage] = useState("");
   const read = query.data;
   return (
@@ -75,7 +83,11 @@ export const RollBackDialog = ({ version: given, onDone, onClose }: ActProps): R
       verb={text.rollback}
       isDangerous
       isReady={read !== undefined}
-      act={async () => (read === undefined ? undefined : await rollBackTo(client, read, message.trim()))}
+      act={async () =>
+        read === undefined
+          ? undefined
+          : await rollBackTo.ask({ params: { version }, body: { message: message.trim() || undefined }, ...ifMatch(read.etag) })
+      }
       fact={text.rolledBack(version)}
       onDone={onDone}
       onClose={onClose}

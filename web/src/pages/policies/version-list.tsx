@@ -1,9 +1,8 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactElement } from "react";
-import type { Rollout } from "#contract/rollouts.ts";
-import { useClient } from "../../api/client-context.ts";
-import { versionPagesQuery } from "../../api/policies.ts";
+import { listRollouts, type Rollout } from "#contract/rollouts.ts";
+import { useEndpoint } from "../../api/use-endpoint.ts";
 import { policyWords } from "../../strings/policies.ts";
 import { Empty } from "../../ui/empty.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
@@ -31,7 +30,7 @@ const columns: readonly Column<Rollout>[] = [
 
 /** All versions, newest first, with where each stands. */
 export const VersionList = (): ReactElement => {
-  const query = useInfiniteQuery(versionPagesQuery(useClient()));
+  const query = useInfiniteQuery(useEndpoint(listRollouts).pages({ query: { limit: 20 } }));
   return (
     <Panel title={policyWords.versions}>
       <PagedRows

@@ -2,9 +2,10 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useState, type ReactElement } from "react";
 import type { ReplyOf } from "#contract/endpoint.ts";
-import type { readRollout } from "#contract/rollouts.ts";
+import { readRollout } from "#contract/rollouts.ts";
 import { useClient } from "../../api/client-context.ts";
-import { matrixQuery, versionQuery } from "../../api/policies.ts";
+import { matrixQuery } from "../../api/policies.ts";
+import { useEndpoint } from "../../api/use-endpoint.ts";
 import { words } from "../../strings/en.ts";
 import { formatMoment, visibleText } from "../../strings/format.ts";
 import { policyWords } from "../../strings/policies.ts";
@@ -91,7 +92,7 @@ const VersionView = ({ version }: { readonly version: Version }): ReactElement =
 export const VersionPage = (): ReactElement => {
   const { version: name } = route.useParams();
   const [fact, setFact] = useState<string>();
-  const query = useQuery(versionQuery(useClient(), name));
+  const query = useQuery(useEndpoint(readRollout).query({ params: { version: name } }));
   return (
     <Page
       title={query.data === undefined ? policyWords.oneVersion.title : visibleText(query.data.message)}

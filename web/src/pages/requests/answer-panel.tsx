@@ -1,8 +1,9 @@
 import { Textarea } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState, type ReactElement } from "react";
-import { answerRequest, REQUESTS } from "../../api/access-requests.ts";
-import { useClient } from "../../api/client-context.ts";
+import { answerAccessRequest } from "#contract/access-requests.ts";
+import { REQUESTS } from "../../api/access-requests.ts";
+import { useEndpoint } from "../../api/use-endpoint.ts";
 import { requestWords } from "../../strings/requests.ts";
 import { ActButton } from "../../ui/act-button.tsx";
 import { Failure } from "../../ui/failure.tsx";
@@ -10,11 +11,12 @@ import { Panel } from "../../ui/panel.tsx";
 
 /** Approve or decline, with a comment. Afterwards the request is read again: whoever was first has answered. */
 export const AnswerPanel = ({ id }: { readonly id: string }): ReactElement => {
-  const client = useClient();
+  const answer = useEndpoint(answerAccessRequest);
   const queries = useQueryClient();
   const [comment, setComment] = useState("");
   const answering = useMutation({
-    mutationFn: async (outcome: "approve" | "deny") => await answerRequest(client, id, outcome, comment.trim()),
+    mutationFn: async (outcome: "approve" | "deny") =>
+      await answer.ask({ params: { id }, body: { outcome, comment: comment.trim() || undefined } }),
     onSettled: async () => await queries.invalidateQueries({ queryKey: [REQUESTS] }),
   });
   const isBusy = (outcome: "approve" | "deny"): boolean => answering.isPending && answering.variables === outcome;

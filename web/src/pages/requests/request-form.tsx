@@ -2,9 +2,10 @@ import { Textarea } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState, type FormEvent, type ReactElement } from "react";
-import { request, REQUESTS, type Requestable } from "../../api/access-requests.ts";
-import { useClient } from "../../api/client-context.ts";
+import { createAccessRequest } from "#contract/access-requests.ts";
+import { REQUESTS, type Requestable } from "../../api/access-requests.ts";
 import { GatewayError, memberOf } from "../../model/gateway-error.ts";
+import { useEndpoint } from "../../api/use-endpoint.ts";
 import { requestWords } from "../../strings/requests.ts";
 import { ActButton } from "../../ui/act-button.tsx";
 import { Failure } from "../../ui/failure.tsx";
@@ -20,12 +21,17 @@ const RequestLink = ({ id, label }: { readonly id: string; readonly label: strin
 
 /** Asks that one denial be lifted: what it would open and who answers is the server's to say, why is the person's. */
 export const RequestForm = ({ requestable }: { readonly requestable: Requestable }): ReactElement => {
-  const client = useClient();
+  const create = useEndpoint(createAccessRequest);
   const queries = useQueryClient();
   const [why, setWhy] = useState("");
   const [key] = useState(() => crypto.randomUUID());
   const sending = useMutation({
-    mutationFn: async () => await request(client, requestable.denial, why.trim(), key),
+    // The same key never asks twice.
+    mutationFn: async () =>
+      await create.ask({
+        body: { ...requestable.denial, justification: why.trim() || undefined },
+        headers: { "idempotency-key": key },
+      }),
     onSettled: async () => await queries.invalidateQueries({ queryKey: [REQUESTS] }),
   });
   const submit = (event: FormEvent): void => {

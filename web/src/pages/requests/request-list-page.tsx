@@ -1,10 +1,8 @@
 import { NativeSelect, SegmentedControl } from "@mantine/core";
-import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import type { ReactElement } from "react";
 import { accessRequestStatus, type AccessRequestTask } from "#contract/access-requests.ts";
-import { requestPagesQuery } from "../../api/access-requests.ts";
-import { useClient } from "../../api/client-context.ts";
+import { useRequests } from "../../api/access-requests.ts";
 import { words } from "../../strings/en.ts";
 import { requestWords } from "../../strings/requests.ts";
 import { Empty } from "../../ui/empty.tsx";
@@ -43,7 +41,7 @@ export const RequestListPage = (): ReactElement => {
   const navigate = route.useNavigate();
   const role = search.as === "approver" ? "approver" : "requester";
   const status = accessRequestStatus.safeParse(search.status).data;
-  const query = useInfiniteQuery(requestPagesQuery(useClient(), role, status));
+  const query = useRequests(role, status);
   const set = (more: Readonly<Record<string, string>>): void =>
     void navigate({ search: (before) => ({ ...before, ...more }), replace: true });
   return (

@@ -1,9 +1,9 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import type { ReactElement } from "react";
-import type { AccessRequestReply, AccessRequestTask } from "#contract/access-requests.ts";
-import { requestQuery, REQUESTS, takeBack } from "../../api/access-requests.ts";
-import { useClient } from "../../api/client-context.ts";
+import { cancelAccessRequest, getAccessRequest, type AccessRequestReply, type AccessRequestTask } from "#contract/access-requests.ts";
+import { REQUESTS, REREAD_MS } from "../../api/access-requests.ts";
+import { useEndpoint } from "../../api/use-endpoint.ts";
 import { useScreens } from "../../shell/use-screen.ts";
 import { words } from "../../strings/en.ts";
 import { formatMoment, visibleText } from "../../strings/format.ts";
@@ -83,10 +83,10 @@ const Approval = ({ result }: { readonly result: NonNullable<AccessRequestReply[
 };
 
 const RequestView = ({ reply: { task, result } }: { readonly reply: AccessRequestReply }): ReactElement => {
-  const client = useClient();
+  const cancel = useEndpoint(cancelAccessRequest);
   const queries = useQueryClient();
   const cancelling = useMutation({
-    mutationFn: async () => await takeBack(client, task.id),
+    mutationFn: async () => await cancel.ask({ params: { id: task.id } }),
     onSettled: async () => await queries.invalidateQueries({ queryKey: [REQUESTS] }),
   });
   return (
@@ -111,7 +111,7 @@ const RequestView = ({ reply: { task, result } }: { readonly reply: AccessReques
 export const RequestPage = (): ReactElement => {
   const { id } = route.useParams();
   const may = useScreens();
-  const query = useQuery(requestQuery(useClient(), id));
+  const query = useQuery({ ...useEndpoint(getAccessRequest).query({ params: { id } }), refetchInterval: REREAD_MS });
   return (
     <Page
       title={query.data === undefined ? requestWords.facts : visibleText(query.data.task.display.title)}

@@ -1,8 +1,6 @@
-import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactElement } from "react";
-import { requestPagesQuery } from "../../api/access-requests.ts";
-import { useClient } from "../../api/client-context.ts";
+import { useRequests } from "../../api/access-requests.ts";
 import { formatRelative } from "../../strings/format.ts";
 import { requestWords } from "../../strings/requests.ts";
 import { Foreign } from "../../ui/foreign.tsx";
@@ -13,7 +11,7 @@ const MAX = 5;
 
 /** Requests of others that wait for this person's answer. */
 export const WaitingPanel = (): ReactElement => {
-  const query = useInfiniteQuery(requestPagesQuery(useClient(), "approver", "pending"));
+  const query = useRequests("approver", "pending");
   return (
     <Panel title={requestWords.waiting.title}>
       <QueryView query={query} service="pdp">

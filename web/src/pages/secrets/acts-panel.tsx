@@ -3,9 +3,11 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactElement } from "react";
 import { secretOperationLabels } from "#contract/secret-operations.ts";
+import { listSecretUses } from "#contract/tools.ts";
 import { useClient } from "../../api/client-context.ts";
-import { actsQuery, usesQuery, type SecretAct, type SecretStory } from "../../api/secrets.ts";
+import { actsQuery, type SecretAct, type SecretStory } from "../../api/secrets.ts";
 import { hasCode } from "../../model/gateway-error.ts";
+import { useEndpoint } from "../../api/use-endpoint.ts";
 import { words } from "../../strings/en.ts";
 import { secretWords } from "../../strings/secrets.ts";
 import { formatMoment, formatRelative, visibleText } from "../../strings/format.ts";
@@ -155,11 +157,11 @@ export const ActsPanel = ({ uris, story }: { readonly uris: readonly string[]; r
 
 /** Whose tools would be without their credential. */
 export const UsesPanel = ({ uri }: { readonly uri: string }): ReactElement => {
-  const query = useQuery(usesQuery(useClient(), uri));
+  const query = useQuery(useEndpoint(listSecretUses).query({ query: { uri } }));
   return (
     <Panel title={secretWords.uses.title}>
       <QueryView query={query} service="crud" rows={1}>
-        {(systems) =>
+        {({ systems }) =>
           systems.length === 0 ? (
             <p className="sp-dim">{secretWords.uses.empty}</p>
           ) : (

@@ -1,8 +1,9 @@
 import { Button, TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState, type FormEvent, type ReactElement } from "react";
-import { useClient } from "../../api/client-context.ts";
-import { ACTS, reveal } from "../../api/secrets.ts";
+import { readSecretValue } from "#contract/secrets.ts";
+import { ACTS } from "../../api/secrets.ts";
+import { useEndpoint } from "../../api/use-endpoint.ts";
 import { useSession } from "../../session/session-context.ts";
 import { secretWords } from "../../strings/secrets.ts";
 import { visibleText } from "../../strings/format.ts";
@@ -49,7 +50,7 @@ const Value = ({ shown, onHide }: { readonly shown: Shown; readonly onHide: () =
  * the component. It is in no cache, no address and no draft.
  */
 export const Reveal = ({ uri, version }: { readonly uri: string; readonly version: string | undefined }): ReactElement => {
-  const client = useClient();
+  const read = useEndpoint(readSecretValue);
   const { canReveal } = useSession();
   const [purpose, setPurpose] = useState("");
   const [hasIssue, setIssue] = useState(false);
@@ -59,7 +60,7 @@ export const Reveal = ({ uri, version }: { readonly uri: string; readonly versio
   const asking = useMutation({
     gcTime: 0,
     mutationFn: async (): Promise<void> => {
-      const { value, audit_id } = await reveal(client, uri, version, purpose.trim());
+      const { value, audit_id } = await read.ask({ query: { uri, version }, headers: { "x-purpose": purpose.trim() } });
       if (document.visibilityState === "hidden") return;
       setShown({
         value: typeof value === "string" ? value : JSON.stringify(value, undefined, 2),

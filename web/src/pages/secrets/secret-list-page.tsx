@@ -2,8 +2,10 @@ import { Button, TextInput } from "@mantine/core";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { getRouteApi, lazyRouteComponent, Link } from "@tanstack/react-router";
 import { useEffect, useState, type ReactElement } from "react";
+import { listSecretMetadata, searchSecrets } from "#contract/secret-listings.ts";
 import { useClient } from "../../api/client-context.ts";
-import { mountsQuery, placeQuery, searchQuery, type Mount } from "../../api/secrets.ts";
+import { mountsQuery, type Mount } from "../../api/secrets.ts";
+import { useEndpoint } from "../../api/use-endpoint.ts";
 import { words } from "../../strings/en.ts";
 import { secretWords } from "../../strings/secrets.ts";
 import { visibleText } from "../../strings/format.ts";
@@ -56,7 +58,7 @@ const Branches = ({ nodes, depth = 0 }: { readonly nodes: readonly TreeNode[]; r
 
 /** What lies at one place, with a state of its own: a store that is away hides no other. */
 const Place = ({ mount, prefix }: { readonly mount: Mount; readonly prefix: string }): ReactElement => {
-  const query = useInfiniteQuery(placeQuery(useClient(), prefix));
+  const query = useInfiniteQuery(useEndpoint(listSecretMetadata).pages({ query: { prefix, depth: "8", limit: "500" } }));
   return (
     <Panel
       title={visibleText(prefix)}
@@ -116,7 +118,7 @@ const columns: readonly Column<FoundRow>[] = [
 /** What is found at one place, as `Place`. */
 const Found = ({ q, prefix }: { readonly q: string; readonly prefix: string }): ReactElement => {
   const navigate = route.useNavigate();
-  const query = useInfiniteQuery(searchQuery(useClient(), q, prefix));
+  const query = useInfiniteQuery(useEndpoint(searchSecrets).pages({ query: { q, prefix, depth: "8", limit: "100" } }));
   const title = text.found.title(visibleText(prefix));
   return (
     <Panel title={title}>

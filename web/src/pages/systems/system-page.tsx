@@ -5,16 +5,10 @@ import { useState, type ReactElement } from "react";
 import type { ConfigWritten } from "#contract/configs.ts";
 import { isObject } from "#contract/is-object.ts";
 import { useClient } from "../../api/client-context.ts";
+import { ifMatch } from "../../api/queries.ts";
 import { hasCode } from "../../model/gateway-error.ts";
-import {
-  publishOver,
-  removalQuery,
-  removeSystem,
-  systemQuery,
-  versionPagesQuery,
-  type ReadSystem,
-  type VersionRow,
-} from "../../api/systems.ts";
+import { publishOver, systems, systemQuery, type ReadSystem, type VersionRow } from "../../api/systems.ts";
+import { useEndpoint } from "../../api/use-endpoint.ts";
 import { useCan, useStanding } from "../../decisions/use-can.ts";
 import { useDraft } from "../../session/use-draft.ts";
 import { formatMoment, visibleText } from "../../strings/format.ts";
@@ -197,11 +191,11 @@ const Editing = ({ system }: { readonly system: ReadSystem }): ReactElement => {
 const Removal = ({ system }: { readonly system: ReadSystem }): ReactElement => {
   const { name, etag } = system;
   const say = useSay();
-  const client = useClient();
+  const remove = useEndpoint(systems.remove);
   const { act } = route.useSearch();
   const navigate = route.useNavigate();
   const open = (next: string): void => void navigate({ search: (before) => ({ ...before, act: next }), replace: true });
-  const query = useQuery({ ...removalQuery(client, name), enabled: act === "delete" });
+  const query = useQuery({ ...remove.query({ params: { name }, query: { dryRun: "true" } }), enabled: act === "delete" });
   return (
     <>
       <Button variant="default" onClick={() => open("delete")}>
@@ -214,7 +208,7 @@ const Removal = ({ system }: { readonly system: ReadSystem }): ReactElement => {
           verb={text.remove}
           isDangerous
           isReady={query.data !== undefined}
-          act={async (reason) => await removeSystem(client, name, reason, etag)}
+          act={async (reason) => await remove.ask({ params: { name }, query: { reason }, ...ifMatch(etag) })}
           onDone={() => {
             open("");
             say(name, { sentence: text.removed(name) });
@@ -234,13 +228,12 @@ const Removal = ({ system }: { readonly system: ReadSystem }): ReactElement => {
 export const SystemPage = (): ReactElement => {
   const { name } = route.useParams();
   const { version } = route.useSearch();
-  const client = useClient();
-  const query = useQuery(systemQuery(client, name));
+  const query = useQuery(systemQuery(useClient(), name));
   // What was taken away is not there any more, though what was read of it before still is in memory.
   const system = query.isError ? undefined : query.data;
   const isAbsent = hasCode(query.error, "not_found");
   // One that was taken away has its versions still, the newest of which says so.
-  const versions = useInfiniteQuery(versionPagesQuery(client, name));
+  const versions = useInfiniteQuery(useEndpoint(systems.versions).pages({ params: { name }, query: { limit: 20 } }));
   const [newest] = versions.data?.pages[0]?.versions ?? [];
   const gone = isAbsent && newest?.deleted === true ? newest : undefined;
   const isAskingWhy = isAbsent && versions.isFetching;

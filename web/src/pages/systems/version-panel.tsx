@@ -3,7 +3,9 @@ import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import type { ReactElement } from "react";
 import { useClient } from "../../api/client-context.ts";
-import { rollBackTo, rollbackQuery, versionPagesQuery, versionTextQuery, type ReadSystem, type VersionRow } from "../../api/systems.ts";
+import { ifMatch } from "../../api/queries.ts";
+import { systems, versionTextQuery, type ReadSystem, type VersionRow } from "../../api/systems.ts";
+import { useEndpoint } from "../../api/use-endpoint.ts";
 import { words } from "../../strings/en.ts";
 import { formatCount } from "../../strings/format.ts";
 import { systemWords } from "../../strings/systems.ts";
@@ -39,9 +41,9 @@ const RollBackDialog = ({
   version,
   onClose,
 }: VersionsProps & { readonly version: number; readonly onClose: () => void }): ReactElement => {
-  const client = useClient();
+  const rollBack = useEndpoint(systems.rollBack);
   const say = useSay();
-  const query = useQuery(rollbackQuery(client, name, version));
+  const query = useQuery(rollBack.query({ params: { name }, query: { dryRun: "true" }, body: { version } }));
   return (
     <ReasonedDialog
       title={text.rollbackTitle(version)}
@@ -49,7 +51,7 @@ const RollBackDialog = ({
       verb={text.rollback}
       isDangerous
       isReady={query.data !== undefined}
-      act={async (reason) => await rollBackTo(client, name, version, reason, system?.etag)}
+      act={async (reason) => await rollBack.ask({ params: { name }, query: {}, body: { version, reason }, ...ifMatch(system?.etag) })}
       onDone={(written) => {
         onClose();
         say(name, { sentence: text.rolledBack(version, written.version), warnings: written.warnings });
@@ -114,7 +116,7 @@ export const VersionView = ({ version, ...props }: VersionsProps & { readonly ve
 
 /** All versions, newest first. */
 export const VersionPanel = ({ name, system }: VersionsProps): ReactElement => {
-  const query = useInfiniteQuery(versionPagesQuery(useClient(), name));
+  const query = useInfiniteQuery(useEndpoint(systems.versions).pages({ params: { name }, query: { limit: 20 } }));
   const columns: readonly Column<VersionRow>[] = [
     {
       key: "version",

@@ -1,7 +1,7 @@
 import { NativeSelect } from "@mantine/core";
 import { useState, type ReactElement } from "react";
 import { useClient } from "../../api/client-context.ts";
-import { giveTool } from "../../api/give-tool.ts";
+import { useGiveTool } from "../../api/give-tool.ts";
 import { agentSuggestions, holderSuggestions } from "../../api/nodes.ts";
 import { useSession } from "../../session/session-context.ts";
 import { standingWords } from "../../strings/tool-standing.ts";
@@ -25,6 +25,7 @@ export const GrantDialog = ({
   readonly onClose: () => void;
 }): ReactElement => {
   const client = useClient();
+  const giveTool = useGiveTool();
   const { id: me } = useSession().subject;
   const [kind, setKind] = useState<"person" | "agent">("person");
   const [to, setTo] = useState("");
@@ -35,7 +36,7 @@ export const GrantDialog = ({
       verb={kind === "person" ? toolWords.steps.ways.grant : toolWords.steps.ways.capability}
       isReady={to.trim() !== ""}
       act={async (reason) =>
-        await giveTool(client, kind === "person" ? "GRANTS_ACCESS" : "HAS_CAPABILITY", to.trim(), tool, me, reason, digest)
+        await giveTool({ kind: kind === "person" ? "GRANTS_ACCESS" : "HAS_CAPABILITY", to: to.trim(), tool, by: me, reason, digest })
       }
       onDone={() => onDone(to.trim())}
       onClose={onClose}

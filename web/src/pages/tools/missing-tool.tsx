@@ -2,8 +2,8 @@ import { Button, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { lazyRouteComponent } from "@tanstack/react-router";
 import { useState, type ReactElement } from "react";
-import { useClient } from "../../api/client-context.ts";
-import { explain } from "../../api/tools.ts";
+import { explainTool } from "#contract/tools.ts";
+import { useEndpoint } from "../../api/use-endpoint.ts";
 import { Gate } from "../../decisions/use-can.ts";
 import { idText } from "#contract/page-search.ts";
 import { toolWords } from "../../strings/tools.ts";
@@ -16,13 +16,9 @@ import { ExplanationView } from "./explanation-view.tsx";
 const CheckForFields = lazyRouteComponent(async () => await import("./check-for-fields.tsx"), "CheckForFields");
 
 const Answer = ({ tool }: { readonly tool: string }): ReactElement => {
-  const client = useClient();
   const [checkFor, setCheckFor] = useState<CheckFor>({ userId: "", agentId: "" });
   const asked = askOf(checkFor);
-  const query = useQuery({
-    queryKey: ["tools", "explain", tool, checkFor.userId, checkFor.agentId],
-    queryFn: async () => await explain(client, { tool, ...asked }),
-  });
+  const query = useQuery(useEndpoint(explainTool).query({ query: { tool, ...asked } }));
   return (
     <div className="sp-stack">
       <Gate ask={{ type: "tool", action: "explain" }}>

@@ -1,11 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactElement } from "react";
 import type { MissingStep } from "#contract/tools.ts";
+import { deleteKillSwitch } from "#contract/kill-switches.ts";
+import { patchGraphNode } from "#contract/graph-edit.ts";
 import { useClient } from "../../api/client-context.ts";
-import { giveTool } from "../../api/give-tool.ts";
-import { activateNode } from "../../api/nodes.ts";
+import { useGiveTool } from "../../api/give-tool.ts";
 import { nameOnSecret, secretNodeQuery } from "../../api/secret-use.ts";
-import { switchOn } from "../../api/tool-standing.ts";
+import { useEndpoint } from "../../api/use-endpoint.ts";
 import { useSession } from "../../session/session-context.ts";
 import { visibleText } from "../../strings/format.ts";
 import { toolWords } from "../../strings/tools.ts";
@@ -72,7 +73,9 @@ export const StepDialog = ({
   /** The definition that a capability is pinned to. */
   readonly digest: string;
 }): ReactElement => {
-  const client = useClient();
+  const switchOn = useEndpoint(deleteKillSwitch);
+  const change = useEndpoint(patchGraphNode);
+  const giveTool = useGiveTool();
   const { id: me } = useSession().subject;
   const { tool, on, onDone, onClose } = props;
   const verb = text.ways[step];
@@ -86,7 +89,7 @@ export const StepDialog = ({
           sentence={text.switchOnSentence}
           verb={verb}
           rereads="tools"
-          act={async () => await switchOn(client, on)}
+          act={async () => await switchOn.ask({ params: { scope: on } })}
           onDone={onDone}
           onClose={onClose}
         />
@@ -97,7 +100,7 @@ export const StepDialog = ({
           title={text.activeTitle(on)}
           sentence={text.activeSentence}
           verb={verb}
-          act={async (reason) => await activateNode(client, on, reason)}
+          act={async (reason) => await change.ask({ params: { id: on }, headers: { "if-match": "*" }, body: { state: "active", reason } })}
           onDone={onDone}
           onClose={onClose}
         />
@@ -110,7 +113,7 @@ export const StepDialog = ({
           sentence={text.giveSentence[step]}
           verb={verb}
           act={async (reason) =>
-            await giveTool(client, step === "grant" ? "GRANTS_ACCESS" : "HAS_CAPABILITY", to, tool, me, reason, digest)
+            await giveTool({ kind: step === "grant" ? "GRANTS_ACCESS" : "HAS_CAPABILITY", to, tool, by: me, reason, digest })
           }
           onDone={onDone}
           onClose={onClose}

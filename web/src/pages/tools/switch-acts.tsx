@@ -2,9 +2,9 @@ import { Button } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { useState, type ReactElement, type ReactNode } from "react";
 import type { SwitchedOff } from "#contract/switched-off.ts";
-import { useClient } from "../../api/client-context.ts";
+import { deleteKillSwitch, putKillSwitch } from "#contract/kill-switches.ts";
 import { SYSTEMS } from "../../api/systems.ts";
-import { switchOff, switchOn } from "../../api/tool-standing.ts";
+import { useEndpoint } from "../../api/use-endpoint.ts";
 import { Gate } from "../../decisions/use-can.ts";
 import { switchWords } from "../../strings/switches.ts";
 import { ActDialog } from "../../ui/act-dialog.tsx";
@@ -27,7 +27,8 @@ export const SwitchActs = ({
   /** What else it means, before it is switched off. */
   readonly children?: ReactNode;
 }): ReactElement => {
-  const client = useClient();
+  const switchOn = useEndpoint(deleteKillSwitch);
+  const switchOff = useEndpoint(putKillSwitch);
   const queries = useQueryClient();
   /** As it was when the dialog was opened: the page may hear of the switch before the dialog's own answer is there. */
   const [open, setOpen] = useState<{ readonly scope: string; readonly isOff: boolean }>();
@@ -53,7 +54,7 @@ export const SwitchActs = ({
           sentence={text.onSentence}
           verb={text.switchOn}
           rereads="tools"
-          act={async () => await switchOn(client, open.scope)}
+          act={async () => await switchOn.ask({ params: { scope: open.scope } })}
           onDone={done(text.switchedOn)}
           onClose={close}
         />
@@ -63,7 +64,7 @@ export const SwitchActs = ({
           sentence={text.sentences[kind]}
           verb={text.switchOff}
           isDangerous
-          act={async (reason) => await switchOff(client, open.scope, reason)}
+          act={async (reason) => await switchOff.ask({ params: { scope: open.scope }, body: { reason } })}
           onDone={done(text.switchedOff)}
           onClose={close}
         >

@@ -2,10 +2,11 @@ import { Button } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, lazyRouteComponent } from "@tanstack/react-router";
 import { useState, type ReactElement } from "react";
-import type { ToolExplanation } from "#contract/tools.ts";
+import { explainTool, type ToolExplanation } from "#contract/tools.ts";
+import { listDecisions } from "#contract/decisions.ts";
 import { useClient } from "../../api/client-context.ts";
-import { lastDecisionsQuery } from "../../api/decisions.ts";
-import { toolCallersQuery, toolHoldersQuery, toolStandingQuery } from "../../api/tool-standing.ts";
+import { toolCallersQuery, toolHoldersQuery } from "../../api/tool-standing.ts";
+import { useEndpoint } from "../../api/use-endpoint.ts";
 import { Gate } from "../../decisions/use-can.ts";
 import { formatMoment, formatMoney, formatRelative, visibleText } from "../../strings/format.ts";
 import { standingWords } from "../../strings/tool-standing.ts";
@@ -101,7 +102,9 @@ const Acts = ({ tool, about }: { readonly tool: string; readonly about: About })
 /** What was decided: how the calls ended stands in the audit log alone. */
 const LastDecisions = ({ tool }: { readonly tool: string }): ReactElement => {
   const now = useClock(30_000);
-  const query = useQuery(lastDecisionsQuery(useClient(), { resource_type: "tool", resource: tool, action: "tools/call" }, 5));
+  const query = useQuery(
+    useEndpoint(listDecisions).query({ query: { resource_type: "tool", resource: tool, action: "tools/call", limit: 5 } }),
+  );
   return (
     <Panel title={text.last}>
       <QueryView query={query} service="pdp">
@@ -181,7 +184,7 @@ const Holders = ({ tool, about }: { readonly tool: string; readonly about: About
 
 /** State, price, sign-in, last calls and who may call it; nothing where the tool is not the person's to know of. */
 export const ToolStanding = ({ tool }: { readonly tool: string }): ReactElement | null => {
-  const query = useQuery(toolStandingQuery(useClient(), tool));
+  const query = useQuery({ ...useEndpoint(explainTool).query({ query: { tool } }), retry: false });
   if (query.isError) return null;
   return (
     <div className="sp-stack sp-below">

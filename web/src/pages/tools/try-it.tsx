@@ -2,9 +2,10 @@ import { Button, SegmentedControl } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { lazyRouteComponent } from "@tanstack/react-router";
 import { useMemo, useState, type ReactElement } from "react";
-import type { ToolDescriptor } from "#contract/tools.ts";
+import { explainTool, type ToolDescriptor } from "#contract/tools.ts";
 import { useClient } from "../../api/client-context.ts";
-import { callTool, explain, type Called } from "../../api/tools.ts";
+import { callTool, type Called } from "../../api/tools.ts";
+import { useEndpoint } from "../../api/use-endpoint.ts";
 import { Gate } from "../../decisions/use-can.ts";
 import { readStepUp } from "../../session/step-up.ts";
 import { useStepUp } from "../../ui/step-up-provider.tsx";
@@ -37,6 +38,7 @@ const issuesOfCall = (called: Called | undefined): readonly { readonly path: str
 /** The form of a tool's arguments with its two buttons: ask every check, or really call. */
 export const TryIt = ({ tool }: { readonly tool: ToolDescriptor }): ReactElement => {
   const client = useClient();
+  const explain = useEndpoint(explainTool);
   const queries = useQueryClient();
   const askStepUp = useStepUp();
   const model = useMemo(() => formModel(tool.inputSchema), [tool.inputSchema]);
@@ -57,7 +59,7 @@ export const TryIt = ({ tool }: { readonly tool: ToolDescriptor }): ReactElement
     onSettled: async () => await queries.invalidateQueries({ queryKey: ["decisions"] }),
   });
   const checking = useMutation({
-    mutationFn: async () => await explain(client, { tool: tool.name, ...askOf(checkFor) }),
+    mutationFn: async () => await explain.ask({ query: { tool: tool.name, ...askOf(checkFor) } }),
   });
 
   const read = (): Readonly<Record<string, unknown>> | undefined => {

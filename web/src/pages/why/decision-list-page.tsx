@@ -2,10 +2,9 @@ import { NativeSelect } from "@mantine/core";
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useMemo, type ReactElement } from "react";
-import type { DecisionRecord, listDecisions } from "#contract/decisions.ts";
+import { listDecisions, type DecisionRecord } from "#contract/decisions.ts";
 import type { ReplyOf } from "#contract/endpoint.ts";
-import { useClient } from "../../api/client-context.ts";
-import { decisionPagesQuery } from "../../api/decisions.ts";
+import { useEndpoint } from "../../api/use-endpoint.ts";
 import { useActivity } from "../../live/use-activity.ts";
 import { words } from "../../strings/en.ts";
 import { whyWords } from "../../strings/why.ts";
@@ -101,7 +100,10 @@ export const DecisionListPage = (): ReactElement => {
   const address = JSON.stringify(search);
   // A span goes to the moment at which it was chosen: a question that moved with the clock would never be answered.
   const filter = useMemo(() => filterOf(search, new Date()), [address]);
-  const query = useInfiniteQuery({ ...decisionPagesQuery(useClient(), filter), placeholderData: keepPreviousData });
+  const query = useInfiniteQuery({
+    ...useEndpoint(listDecisions).pages({ query: { ...filter, limit: 50 } }),
+    placeholderData: keepPreviousData,
+  });
   const canFollow = useActivity(search.live !== "off", () => void query.refetch());
   const set = (more: Readonly<Record<string, string>>): void =>
     void navigate({ search: (before) => ({ ...before, ...more }), replace: true });

@@ -6,7 +6,7 @@ import { mountMarks } from "#secrets/model/allowed-mounts.ts";
 import { readSecretsPolicy } from "#secrets/config.ts";
 import { readStores } from "#secrets/providers/kinds/provider-kinds.ts";
 import type { Log } from "#telemetry/log.ts";
-import type { StartPlan } from "./start/start-plan.ts";
+import type { StartPlan } from "./start-plan.ts";
 
 const TIMEOUT_MS = 2000;
 const EVERY_MS = 5000;
