@@ -255,7 +255,7 @@ test("a directory's active: false is done to a holder of role:platform, unless i
   assert.equal((await scim("PATCH", `/Users/${id}`, off)).status, 200);
   assert.deepEqual(await world.sql(`select state from membership.node where id = 'person:scim:${id}'`), [{ state: "suspended" }]);
   await world.put(
-    { id: `person:scim:${id}`, kind: "Person", name: "fay", system: "scim", tenant_id: "tenant:acme" },
+    { id: `person:scim:${id}`, kind: "Person", name: "fay", system: "scim", tenant_id: "tenant:acme", state: "active" },
     {
       id: `account:scim:${id}`,
       kind: "Account",

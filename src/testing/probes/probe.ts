@@ -28,7 +28,7 @@ export interface Probe {
 interface MembershipProbe extends Probe {
   /** Each place where an id can stand: `{id}`. The first one is also asked about `whom`. */
   readonly about: readonly Asked[];
-  /** An id that is there, where `aboutWhom` of `src/membership/doors.test.ts` does not fit. */
+  /** An id that is there, where `aboutWhom` of `src/membership/endpoint-decisions.test.ts` does not fit. */
   readonly whom?: string;
   /** What a plain member is refused; `access_denied` unless `reported` names another code. Marks: `Ground` of `e2e/own-writers.test.ts`. */
   readonly attempts?: readonly (Asked & { readonly reported?: string })[];
