@@ -17,7 +17,8 @@ const always = { type: "streams", action: "config", key: "nav:stream" };
 export const useScreenStanding = (screen: Screen): { readonly state: ScreenState; readonly decisionId: string | undefined } => {
   const ui = useUi();
   const { can, decisionId } = useStanding(screen.ask ?? always);
-  return screen.ask === undefined ? { state: "allowed", decisionId: undefined } : { state: combine(can, screen, ui?.modules), decisionId };
+  if (screen.ask === undefined) return { state: combine("allowed", screen, ui?.modules), decisionId: undefined };
+  return { state: combine(can, screen, ui?.modules), decisionId };
 };
 
 /** All screens at once: one batch. The list never changes, nor does the order in which it is asked. */
