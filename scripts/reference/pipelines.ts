@@ -24,7 +24,9 @@ export const pipelines: readonly Pipeline[] = [
   },
   {
     title: "Tool call",
-    sources: ["crud/mcp/call/call-tool.ts"],
+    sources: ["call-tool", "decide-call", "reserve-call", "open-call", "invoke-call", "close-call"].map(
+      (file) => `crud/mcp/call/${file}.ts`,
+    ),
     about:
       "One `tools/call`, in any dialect. Whatever stops before the invocation costs nothing and sends nothing. `mcp_step_duration_seconds` has the step's name as its label.",
     steps: toolCallSteps,
