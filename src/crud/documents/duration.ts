@@ -3,7 +3,7 @@ import { z } from "zod";
 const pattern = /^P(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{1,3})?)S)?)?$/;
 
 /** Milliseconds of an ISO 8601 duration of days and smaller; undefined if it is none. */
-const millisecondsOf = (text: string): number | undefined => {
+export const millisecondsOf = (text: string): number | undefined => {
   const [whole, days = "0", hours = "0", minutes = "0", seconds = "0"] = pattern.exec(text) ?? [];
   if (whole === undefined || whole === "P") return undefined;
   return Math.round(((Number(days) * 24 + Number(hours)) * 3600 + Number(minutes) * 60 + Number(seconds)) * 1000);

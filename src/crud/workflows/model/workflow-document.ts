@@ -20,6 +20,8 @@ export interface WorkflowDocument {
   readonly output: { readonly schema?: Readonly<Record<string, unknown>>; readonly as?: Value };
   readonly timeoutMs: number;
   readonly steps: readonly Step[];
+  /** `file:line:column` of each expression by its text, where it stands first. */
+  readonly places: Readonly<Record<string, string>>;
 }
 
 /** JSON whose texts may be expressions. */
@@ -48,7 +50,7 @@ export interface CallStep extends TaskBase {
   /** Dotted name of a tool. */
   readonly tool: string;
   readonly with: Value;
-  /** Sees `output`, the step's own result. */
+  /** `metadata.compensate` of the task. Sees `output`, the step's own result. */
   readonly compensate?: { readonly tool: string; readonly with: Value };
   readonly onUnknown: "retry" | "ask" | "fail";
 }
