@@ -7,6 +7,8 @@ export interface PublishScope {
   readonly others: readonly string[];
   readonly tenantsOfSystem: TenantsOfSystem;
   readonly correlationId: string;
+  /** An earlier version is put in force again. */
+  readonly isRollback?: boolean;
 }
 
 /** Of an override: whether there is such a system is another tenant's own. */

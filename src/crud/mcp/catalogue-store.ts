@@ -10,13 +10,15 @@ export interface CatalogueKeeperParts {
   readonly builtIn: Readonly<Record<keyof typeof builtInTools, Tool>>;
   readonly tools: () => readonly Tool[];
   readonly external: () => readonly ExternalSystem[];
+  /** Tools that start workflows. */
+  readonly workflows?: () => readonly Tool[];
   readonly document: () => ToolsDocument;
   readonly maxTools?: number | undefined;
   readonly log: Log;
   readonly metrics: Metrics;
 }
 
-type Sourced = Pick<CatalogueKeeperParts, "tools" | "external" | "document">;
+type Sourced = Pick<CatalogueKeeperParts, "tools" | "external" | "document" | "workflows">;
 
 /** Holds the present snapshot and swaps it whole. */
 export const createCatalogueKeeper = (parts: CatalogueKeeperParts) => {
@@ -25,7 +27,12 @@ export const createCatalogueKeeper = (parts: CatalogueKeeperParts) => {
   const build = (from: Sourced = parts): Snapshot => {
     const external = from.external();
     return buildSnapshot({
-      tools: [...Object.values(parts.builtIn), ...from.tools(), ...external.flatMap((system) => system.tools)],
+      tools: [
+        ...Object.values(parts.builtIn),
+        ...from.tools(),
+        ...(from.workflows?.() ?? []),
+        ...external.flatMap((system) => system.tools),
+      ],
       document: from.document(),
       systems: external,
       quarantined: new Set(external.flatMap((system) => [...system.quarantined])),
