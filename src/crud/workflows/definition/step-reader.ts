@@ -76,7 +76,10 @@ export const createStepReader = (parts: StepReaders) => {
     }
     const all = listedIn(list, path);
     count += all.length;
-    if (count > MAX_TASKS && count - all.length <= MAX_TASKS) report.add("limit", path, `more than ${MAX_TASKS} tasks`);
+    if (count > MAX_TASKS) {
+      if (count - all.length <= MAX_TASKS) report.add("limit", path, `more than ${MAX_TASKS} tasks`);
+      return [];
+    }
     const steps = all.map((listed, at) => {
       const done = isFork ? [] : all.slice(0, at).map(({ name }) => name);
       const step = readTask({ ...listed, names: { ...names, steps: [...names.steps, ...done] }, depth });

@@ -32,18 +32,17 @@ const waysFrom = (step: Step): readonly string[] => {
 
 /** Reports the first of the tasks behind each other that no flow comes to. */
 export const checkReach = (report: IssueReport, all: readonly Listed[], steps: readonly (Step | undefined)[]): void => {
-  const reached = new Set([0]);
-  for (const [at, step] of steps.entries()) {
-    if (!reached.has(at)) {
+  const placeOf = (name: string): number => all.findIndex((one) => one.name === name);
+  // Nothing is known of a task that could not be read.
+  const ways = steps.map((step) => (step === undefined ? ["continue"] : waysFrom(step)));
+  // A jump back is an issue already.
+  const reached = new Set([0, ...ways.flatMap((names, at) => names.map(placeOf).filter((target) => target <= at))]);
+  for (const [at, names] of ways.entries()) {
+    if (reached.has(at)) {
+      for (const way of names) if (way !== "exit" && way !== "end") reached.add(Math.max(placeOf(way), at + 1));
+    } else if (reached.has(at - 1)) {
       const { path, name } = all[at] ?? { path: [], name: "" };
-      if (at === 0 || reached.has(at - 1)) report.addAtKey("unreachable", path, `no task leads to ${name}`);
-      continue;
-    }
-    // Nothing is known of a task that could not be read.
-    for (const way of step === undefined ? ["continue"] : waysFrom(step)) {
-      const target = all.findIndex(({ name }) => name === way);
-      // A jump back is an issue already.
-      if (way !== "exit" && way !== "end") reached.add(Math.max(target, at + 1));
+      report.addAtKey("unreachable", path, `no task leads to ${name}`);
     }
   }
 };
