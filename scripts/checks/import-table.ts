@@ -75,6 +75,8 @@ export const folders: Readonly<Record<string, readonly string[]>> = {
     "systems",
     "versions",
     "tools",
+    "workflows/model",
+    "workflows/definition",
     "mcp/call/steps",
     "mcp/call",
     "servers",

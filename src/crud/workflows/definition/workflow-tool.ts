@@ -46,6 +46,7 @@ export const createWorkflowTool = (document: WorkflowDocument, start: StartWorkf
       reserveMicro: 0n,
       isReadOnly: false,
       isDestructive: mcp.annotations["destructiveHint"] === true,
+      isRepeatable: false,
     },
     connector: (call) => start(document, call),
   };
