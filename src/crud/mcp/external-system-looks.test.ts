@@ -10,6 +10,7 @@ import type { Change } from "#events/changes/change.ts";
 import type { EventDraft } from "#events/model/event-draft.ts";
 import { statement, type Sql } from "#store/database.ts";
 import { silentLog, type Log } from "#telemetry/log.ts";
+import { createShares } from "#http/shares.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { testDatabase } from "#testing/database.ts";
 import { until } from "#testing/until.ts";
@@ -188,6 +189,7 @@ test("the look at a system that is taken away ends at once, though its calls may
     servers: { launch: () => ({ command: { file: process.execPath, args: [server] }, env: {} }) },
     definitions: { note: async (name: string) => noted.push(name) > 0, refused: async () => new Set() },
     lingerMs: 600_000,
+    answerShares: createShares({ total: 1_000_000, perKey: 1_000_000 }),
     changed: () => undefined,
     version: "1",
     log: silentLog,

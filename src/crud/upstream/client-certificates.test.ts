@@ -11,6 +11,7 @@ import { until } from "#testing/until.ts";
 import { compileHttp } from "#crud/connectors/compile-http.ts";
 import { readSystem } from "#crud/systems/load-systems.ts";
 import { UpstreamError } from "#crud/model/upstream-error.ts";
+import { createShares } from "#http/shares.ts";
 import type { Invocation } from "#crud/tools/tool.ts";
 import { readCeiling } from "./network-rules.ts";
 
@@ -69,6 +70,7 @@ const begin = async (t: TestContext) => {
         arguments: {},
         caller: { sub: "person:ben", tenant },
         signal: new AbortController().signal,
+        claim: createShares({ total: 1_000_000, perKey: 1_000_000 })(tenant),
         secret: async (uri: string) => secrets[uri.split("#")[1] ?? ""] ?? "",
         now: new Date(),
       } as unknown as Invocation)
