@@ -20,7 +20,7 @@ const schemaOf = (what: string) =>
   );
 
 const metadata = z.strictObject({
-  owner: said(z.string().min(1).max(200), "The person or group that answers for it.", "group:people-ops"),
+  owner: said(z.string().min(1).max(200), "The person or group that answers for it.", "group:hr"),
   mcp: said(
     z
       .strictObject({
@@ -46,7 +46,7 @@ const header = z.strictObject({
   title: said(z.string().min(1).max(200).optional(), "The title in lists.", "Offboard a person"),
   summary: said(z.string().max(2000).default(""), "What it does.", "Ends all access of a person."),
   tags: said(z.record(z.string().max(60), z.union([z.string(), z.boolean()])).default({}), "Tags, by name.", { area: "hr" }),
-  metadata: said(metadata, "Whose it is, and how agents start it.", { owner: "group:people-ops" }),
+  metadata: said(metadata, "Whose it is, and how agents start it.", { owner: "group:hr" }),
 });
 
 /** A workflow document but for its tasks, each of which is read on its own. */
@@ -56,7 +56,7 @@ export const workflowShape = z.strictObject({
     namespace: "acme",
     name: "offboard",
     version: "1.0.0",
-    metadata: { owner: "group:people-ops" },
+    metadata: { owner: "group:hr" },
   }),
   evaluate: said(
     z.strictObject({
