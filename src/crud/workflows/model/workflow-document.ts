@@ -67,7 +67,7 @@ export interface HumanStep extends TaskBase {
   readonly form?: string;
   readonly data?: Value;
   readonly evidence?: Value;
-  /** True: not whoever started; names: nor who decided those steps. */
+  /** True: the person who started the run may not decide; step names: nor may those who decided these steps. */
   readonly separationOfDuties: boolean | readonly string[];
   readonly dueMs?: number;
   readonly expiresMs: number;
