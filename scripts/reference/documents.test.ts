@@ -7,6 +7,7 @@ import type { Issue } from "#contract/problem.ts";
 import { readToolsDocument } from "#crud/documents/tools-document.ts";
 import { uiDocument } from "#crud/documents/ui-document.ts";
 import { readSystemText } from "#crud/systems/read-system-text.ts";
+import { readWorkflow } from "#crud/workflows/definition/read-workflow.ts";
 import { readYaml } from "#parsing/yaml-document.ts";
 import { documentFiles } from "./documents.ts";
 
@@ -26,6 +27,7 @@ const issuesOf = (found: object): readonly Issue[] => ("issues" in found ? (foun
 const refusals: Readonly<Record<string, (text: string) => readonly unknown[]>> = {
   "system.schema.json": (text) => issuesOf(readSystemText(text, "x.yaml")),
   "tools.schema.json": (text) => issuesOf(readToolsDocument(text, "x.yaml")),
+  "workflow.schema.json": (text) => issuesOf(readWorkflow(text, "x.yaml")),
   "ui.schema.json": (text) => uiDocument.safeParse(read(text)).error?.issues ?? [],
 };
 const both = (schema: string, text: string): { readonly editor: boolean; readonly program: boolean } => ({
@@ -34,10 +36,15 @@ const both = (schema: string, text: string): { readonly editor: boolean; readonl
 });
 /** By the place where the program looks for it. */
 const schemaOf = (file: string): string =>
-  basename(dirname(file)) === "systems" ? "system.schema.json" : `${basename(file, ".yaml")}.schema.json`;
-const shipped = globSync(["config/**/systems/*.yaml", "{config,docs/examples}/**/{tools,ui}.yaml", "docs/examples/**/systems/*.yaml"], {
-  cwd: root,
-});
+  ["systems", "workflows"].includes(basename(dirname(file)))
+    ? `${basename(dirname(file)).slice(0, -1)}.schema.json`
+    : `${basename(file, ".yaml")}.schema.json`;
+const shipped = globSync(
+  ["config/**/{systems,workflows}/*.yaml", "{config,docs/examples}/**/{tools,ui}.yaml", "docs/examples/**/systems/*.yaml"],
+  {
+    cwd: root,
+  },
+);
 
 test("every shipped document names its schema, and is valid by it and for the program", () => {
   assert.ok(shipped.length >= 7, shipped.join(", "));

@@ -20,6 +20,8 @@ export const systemName = z
   .string()
   .regex(new RegExp(`^${PART}\\.${PART}$`), "must be <provider>.<instance>")
   .refine((name) => isFree(name.split(".")[0] ?? ""), TAKEN);
+/** As a workflow document has it; the name of its tool has `_` for `-`. */
+export const workflowName = z.string().regex(/^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$/, "must be [a-z]([a-z0-9-]{0,38}[a-z0-9])?");
 /** As it is taken and given: YAML, or JSON, which is YAML. Kept byte for byte. */
 const documentMedia = ["application/yaml", "application/json"] as const;
 
@@ -166,6 +168,9 @@ const writeProblems = [
   "already_exists",
   "managed_elsewhere",
   "unprocessable",
+  "invalid_definition",
+  "version_exists",
+  "version_not_higher",
   "connector_not_available",
   "cross_tenant",
   "not_found",
@@ -358,6 +363,17 @@ export const configKinds = {
       tools: z.number().int(),
     }),
     maxJsonBytes: MAX_SYSTEM_BYTES,
+  }),
+  workflow: kindOfMany({
+    noun: "Workflow",
+    called: "a workflow",
+    plural: "workflows",
+    name: workflowName,
+    form: "<name>",
+    view: "config/read",
+    edit: "config/write",
+    delete: "config/write",
+    row: objectRow,
   }),
   tools: kindOfOne("tools", { noun: "ToolsDocument", called: "the tools document", view: "config/read", edit: "config/write" }),
 };

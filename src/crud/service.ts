@@ -55,6 +55,7 @@ import { serveExplanation } from "./mcp/serve-explanation.ts";
 import { createDefinitions } from "./mcp/definitions.ts";
 import { createSources } from "./connectors/sources.ts";
 import { serveSecretUses } from "./configs/secret-uses.ts";
+import { createPlacedWorkflows } from "./workflows/definition/placed-workflows.ts";
 import { createStandardEndpoint } from "./mcp/standard/endpoint.ts";
 import { createListChanges } from "./mcp/standard/list-changes.ts";
 import type { Watch } from "./mcp/protocol-log.ts";
@@ -157,10 +158,12 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   const systems = () => (store.degraded.length === 0 && sources.external.every((system) => system.isUp) ? "up" : "down");
   const health = createHealthTool({ version: parts.version, checks: createInternalChecks({ ...peers, database, systems }) });
   const find = createFindTool({ scope: scopes.list, parts: () => toolServiceParts });
+  const placed = createPlacedWorkflows();
   const catalogue = createCatalogueKeeper({
     builtIn: { health, find },
     tools: () => sources.tools,
     external: () => sources.external,
+    workflows: () => placed.tools,
     document: () => toolsDocument,
     maxTools: config.maxTools,
     log,
@@ -178,6 +181,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
       layer,
       hold: (document) => (toolsDocument = document),
       held: () => toolsDocument,
+      placed,
     }),
     catalogue,
     folders: parts.configFolders,

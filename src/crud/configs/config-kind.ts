@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { configKinds, configObjectKinds, type ConfigObjectKind } from "#contract/configs.ts";
-import type { Issue } from "#contract/problem.ts";
+import type { Issue, ProblemCode } from "#contract/problem.ts";
 import type { DeploymentAction } from "#pdp-client/deployment-acts.ts";
 import type { YamlDocument } from "#parsing/yaml-document.ts";
 import type { Snapshot } from "#crud/tools/catalogue.ts";
@@ -129,6 +129,8 @@ export interface ConfigKind<Value, Parts> {
   readonly schema: Readonly<Record<string, z.ZodType>>;
   /** What whoever changes an object of several tenants must be permitted. */
   readonly reach: DeploymentAction;
+  /** The code of a refusal for issues of a document; `unprocessable` unless given. */
+  readonly refusal?: ProblemCode;
   /** Its objects give tools, which the identity graph is to know. */
   readonly givesTools: boolean;
   /** Reads a text up to its shape; all that it needs is in the text, for large ones are read in a thread. */
@@ -139,7 +141,7 @@ export interface ConfigKind<Value, Parts> {
 }
 
 /** A kind as this process serves it. */
-export interface OpenKind extends Preparation, Pick<ConfigKind<unknown, never>, "kind" | "reach" | "givesTools" | "share"> {
+export interface OpenKind extends Preparation, Pick<ConfigKind<unknown, never>, "kind" | "reach" | "refusal" | "givesTools" | "share"> {
   readonly read: ReadDocument<unknown>;
 }
 

@@ -1,6 +1,6 @@
 import type { ConfigDiff, ConfigObjectKind } from "#contract/configs.ts";
 import { parsePointer } from "#contract/json-pointer.ts";
-import { MAX_ISSUES, Problem, type Issue } from "#contract/problem.ts";
+import { MAX_ISSUES, Problem, type Issue, type ProblemCode } from "#contract/problem.ts";
 import { namesState, namesTag } from "#http/entity-tags.ts";
 import type { ReadReference } from "#crud/systems/load-systems.ts";
 import { printJson } from "#parsing/yaml-document.ts";
@@ -82,12 +82,14 @@ const issuesOf = async (prepared: Prepared | Refused, by: Parameters<Prepared["c
     return prepared.issues;
   }
 };
-export const refuse = (issues: readonly Issue[]): Problem => {
-  const code = issues.some((issue) => issue.code === "connector_not_available")
-    ? "connector_not_available"
-    : issues.every((issue) => issue.code === "stale_version")
-      ? "stale_version"
-      : "unprocessable";
+/** Codes of issues that are the code of the whole refusal: by any such issue, or where there are no others. */
+const anySuch = ["connector_not_available"] as const;
+const allSuch = ["stale_version", "version_exists", "version_not_higher"] as const;
+export const refuse = (issues: readonly Issue[], otherwise: ProblemCode = "unprocessable"): Problem => {
+  const code =
+    anySuch.find((one) => issues.some((issue) => issue.code === one)) ??
+    allSuch.find((one) => issues.every((issue) => issue.code === one)) ??
+    otherwise;
   return new Problem(code, { errors: issues });
 };
 
@@ -171,7 +173,8 @@ export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) 
       const tenants = tenantsOfSystem(name);
       return tenants === undefined && coming.includes(name) ? [by.tenant] : tenants;
     };
-    const scope: PublishScope = { tenant: by.tenant, others, tenantsOfSystem: tenantsOf, correlationId: by.correlationId };
+    const { tenant, correlationId } = by;
+    const scope: PublishScope = { tenant, others, tenantsOfSystem: tenantsOf, correlationId, isRollback: restored !== undefined };
     const known = given.name === undefined ? undefined : held.get(keyOf(kind, given.name));
     const refs = restored?.refs ?? known?.head?.refs ?? {};
     const read: ReadReference =
@@ -213,7 +216,7 @@ export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) 
       const issues = good === undefined && inReach.length === 0 ? found : inReach;
       if (text === null && live === undefined) throw new Problem("not_found");
       requireTags(asked, base, isSame);
-      if (issues.length > 0 && !isDryRun) throw refuse(issues);
+      if (issues.length > 0 && !isDryRun) throw refuse(issues, kinds[kind].refusal);
       const after = good ?? (text === null ? kinds[kind].absent(name) : undefined);
       const next = (after?.preview ?? (() => catalogue.snapshot))();
       const { diff, touched } = await effectsOf(catalogue.snapshot, next, by.tenant, { before: before?.prepared, after: good });

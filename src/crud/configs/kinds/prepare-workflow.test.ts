@@ -10,7 +10,12 @@ import { createPlacedWorkflows } from "#crud/workflows/definition/placed-workflo
 import { readWorkflow } from "#crud/workflows/definition/read-workflow.ts";
 import { prepareWorkflows } from "./prepare-workflow.ts";
 
-const scope = { tenant: "tenant:acme", others: ["tenant:globex"], tenantsOfSystem: () => undefined, correlationId: "c" };
+const scope = {
+  tenant: "tenant:acme",
+  others: ["tenant:globex"],
+  tenantsOfSystem: (name: string) => (name === "slow.server" ? null : undefined),
+  correlationId: "c",
+};
 const tool = (name: string, more: Partial<Tool> = {}): Tool => {
   const inputSchema = {
     type: "object",
@@ -71,6 +76,7 @@ for (const [what, document, issues] of [
   ["a good one", text(good), []],
   ["a tool that is none", text("- a: { call: people.demo.gte, with: { id: x } }"), ["unknown_tool 10:14"]],
   ["another tenant's tool", text("- a: { call: others.only.get, with: { id: x } }"), ["unknown_tool 10:14"]],
+  ["a tool of a server that has not answered", text("- a: { call: slow.server.get, with: { id: x } }"), []],
   ["an argument that lacks", text("- a: { call: people.demo.get }"), ["bad_argument 10:6"]],
   ["an argument of another type", text("- a: { call: people.demo.get, with: { id: 5 } }"), ["bad_argument 10:43"]],
   ["an argument that is not known", text("- a: { call: people.demo.get, with: { id: x, m: '${ 1 }' } }"), ["bad_argument 10:49"]],

@@ -1,6 +1,7 @@
 import type { Issue } from "#contract/problem.ts";
 import type { CatalogueKeeper } from "#crud/mcp/catalogue-store.ts";
 import {
+  fileOf,
   isOwn,
   type Document,
   type Place,
@@ -21,12 +22,13 @@ export interface WorkflowSources extends Pick<WorkflowWorld, "hasForm"> {
   readonly catalogue: Pick<CatalogueKeeper, "preview" | "snapshot">;
   readonly ownerIssues: ReturnType<typeof createOwnerCheck>;
   readonly placed: PlacedWorkflows;
-  readonly start: StartWorkflow;
+  /** What starts runs; absent: no workflow is a tool. */
+  readonly start?: StartWorkflow | undefined;
 }
 
 /** How workflows are prepared, checked beside the tools and the graph, and placed. */
 export const prepareWorkflows = (sources: WorkflowSources, readDocument: ReadDocument<WorkflowDocument>): Preparation => {
-  const { catalogue, placed, hasForm } = sources;
+  const { catalogue, placed, start, hasForm } = sources;
   const place = (name: string, workflow: PlacedWorkflow | undefined): Place => ({
     preview: () => catalogue.preview({ workflows: () => placed.preview(name, workflow) }),
     place: () => placed.place(name, workflow),
@@ -34,7 +36,7 @@ export const prepareWorkflows = (sources: WorkflowSources, readDocument: ReadDoc
   const ownerIssues = async (owner: string, at: Issue, { tenant, correlationId }: PublishScope): Promise<readonly Issue[]> =>
     (await sources.ownerIssues({ owner, at, tenant, correlationId })).map((issue) => ({ ...issue, code: "owner_unknown" }));
   const prepare = async ({ name: given, text, tenant }: Document): Promise<Prepared | Refused> => {
-    const shown = given === undefined ? "workflow.yaml" : `workflows/${given}.yaml`;
+    const shown = given === undefined ? "workflow.yaml" : fileOf("workflow", given);
     const read = await readDocument(text, shown, { tenant });
     if ("issues" in read) {
       const { issues, name = given ?? "", owner } = read;
@@ -47,7 +49,7 @@ export const prepareWorkflows = (sources: WorkflowSources, readDocument: ReadDoc
         name: given,
         issues: [yaml.issue(["document", "name"], `must be ${given}, as the file and the address have it`, { code: "bad_name" })],
       };
-    const tool = mcp.isEnabled ? createWorkflowTool(document, sources.start) : undefined;
+    const tool = mcp.isEnabled && start !== undefined ? createWorkflowTool(document, start) : undefined;
     const tenants = document.tenant === undefined ? null : [document.tenant];
     const worldOf = (of: string): WorkflowWorld => ({ snapshot: catalogue.snapshot, tenant: of, hasForm });
     /** What a new version must be beside the one that serves. */
@@ -82,10 +84,10 @@ export const prepareWorkflows = (sources: WorkflowSources, readDocument: ReadDoc
           ...(isOwn(tenants, by.tenant) ? [] : [wall]),
           ...versionIssues(by),
           ...(await ownerIssues(owner, yaml.issue(["document", "metadata", "owner"], ""), by)),
-          ...(await checkWorkflow(document, yaml, worldOf(by.tenant))),
+          ...(await checkWorkflow(document, yaml, { ...worldOf(by.tenant), tenantsOfSystem: by.tenantsOfSystem })),
         ];
       },
-      warnings: (_next, of) => workflowWarnings(document, yaml, worldOf(of)),
+      warnings: (next, of) => workflowWarnings(document, yaml, { ...worldOf(of), snapshot: next }),
       discard: () => undefined,
     };
   };

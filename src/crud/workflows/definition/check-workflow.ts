@@ -14,6 +14,8 @@ import { createIssueReport, hintOf, type Path } from "./issue-report.ts";
 export interface WorkflowWorld {
   readonly snapshot: Pick<Snapshot, "tools">;
   readonly tenant: string;
+  /** Whom a system serves, by its name: null is everybody, undefined a system that is not known. */
+  readonly tenantsOfSystem?: ((system: string) => readonly string[] | null | undefined) | undefined;
   /** Whether the tenant has such a form; absent: forms are not looked for. */
   readonly hasForm?: ((id: string, tenant: string) => boolean) | undefined;
 }
@@ -39,6 +41,13 @@ function* callsOf({ steps }: WorkflowDocument): Generator<Call> {
   }
 }
 
+/** Whether a tool may come yet: of a system of the tenant none is known, for its server has not answered, or it is published in the same act. */
+const mayCome = (name: string, tools: ReadonlyMap<string, Tool>, { tenant, tenantsOfSystem }: WorkflowWorld): boolean => {
+  const system = `${name.split(".", 2).join(".")}.`;
+  const tenants = tenantsOfSystem?.(system.slice(0, -1));
+  return tenants !== undefined && tenants?.includes(tenant) !== false && !tools.keys().some((one) => one.startsWith(system));
+};
+
 /** Whether an issue of arguments shows already: it is not of what an expression gives, nor of anything that has one in it. */
 const isPlain = (given: unknown, { path, message }: Issue): boolean => {
   let at: unknown = given;
@@ -56,6 +65,7 @@ export const checkWorkflow = async (document: WorkflowDocument, yaml: YamlDocume
   for (const { tool: name, with: given, path } of callsOf(document)) {
     const tool = tools.get(name);
     if (tool === undefined) {
+      if (mayCome(name, tools, world)) continue;
       const hint = hintOf(nearestWord(name, [...tools.keys()]));
       report.addWith("unknown_tool", [...path, "call"], { message: `${name} is no tool that you see`, ...hint });
       continue;
@@ -73,15 +83,24 @@ export const checkWorkflow = async (document: WorkflowDocument, yaml: YamlDocume
 /** What the publisher of a workflow is to know: what cannot be undone, and what cannot be repeated after a crash. */
 export const workflowWarnings = (document: WorkflowDocument, yaml: YamlDocument, world: WorkflowWorld): readonly string[] => {
   const tools = toolsOf(world);
-  return [...eachStep(document.steps)].flatMap(({ step, path }) => {
-    const tool = step.kind === "call" ? tools.get(step.tool) : undefined;
-    if (step.kind !== "call" || tool === undefined || tool.rules.isReadOnly) return [];
+  const placeOf = (path: Path): string => {
     const { line, column } = yaml.placeOf([...path, "call"]);
-    const at = `${yaml.file}:${line}:${column}`;
-    const isRepeatable = tool.definition.annotations?.["idempotentHint"] === true;
-    return [
-      ...(step.compensate === undefined ? [`${at}: compensate_missing: ${step.name} changes something, and nothing undoes it.`] : []),
-      ...(isRepeatable ? [] : [`${at}: not_idempotent: ${step.name} is not repeated by itself where its outcome is unknown (onUnknown).`]),
-    ];
-  });
+    return `${yaml.file}:${line}:${column}`;
+  };
+  const unknown = [...callsOf(document)].filter(({ tool }) => !tools.has(tool));
+  return [
+    ...unknown.map(({ tool, path }) => `${placeOf(path)}: unknown_tool: ${tool} is not known yet, and its arguments were not checked.`),
+    ...[...eachStep(document.steps)].flatMap(({ step, path }) => {
+      const tool = step.kind === "call" ? tools.get(step.tool) : undefined;
+      if (step.kind !== "call" || tool === undefined || tool.rules.isReadOnly) return [];
+      const at = placeOf(path);
+      const isRepeatable = tool.definition.annotations?.["idempotentHint"] === true;
+      return [
+        ...(step.compensate === undefined ? [`${at}: compensate_missing: ${step.name} changes something, and nothing undoes it.`] : []),
+        ...(isRepeatable
+          ? []
+          : [`${at}: not_idempotent: ${step.name} is not repeated by itself where its outcome is unknown (metadata.onUnknown).`]),
+      ];
+    }),
+  ];
 };

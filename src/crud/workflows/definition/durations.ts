@@ -1,9 +1,16 @@
 import { z } from "zod";
+import { said } from "#parsing/said.ts";
 import { millisecondsOf } from "#crud/documents/duration.ts";
 
-const count = z.int().min(0).max(1e9);
+const part = (name: string) => said(z.int().min(0).max(1e9), `How many ${name}.`, 1);
 const inline = z
-  .strictObject({ days: count, hours: count, minutes: count, seconds: count, milliseconds: count })
+  .strictObject({
+    days: part("days"),
+    hours: part("hours"),
+    minutes: part("minutes"),
+    seconds: part("seconds"),
+    milliseconds: part("milliseconds"),
+  })
   .partial()
   .refine((parts) => Object.keys(parts).length > 0, "must have a part");
 

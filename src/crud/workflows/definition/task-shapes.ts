@@ -1,5 +1,6 @@
 /* oxlint-disable unicorn/no-thenable -- `then` is a member of tasks in the DSL. */
 import { z } from "zod";
+import { said } from "#parsing/said.ts";
 import type { StepKind } from "#crud/workflows/model/workflow-document.ts";
 import { dslDuration } from "./durations.ts";
 
@@ -10,7 +11,7 @@ const value = z.union([z.string(), anyObject]);
 const list = z.array(z.unknown());
 const reference = z.string().min(1);
 
-const timeout = z.strictObject({ after: dslDuration("PT1S", "P365D") });
+const timeout = z.strictObject({ after: said(dslDuration("PT1S", "P365D"), "How long it may take.", "PT1H") });
 const error = z.strictObject({
   type: z.string().min(1),
   status: z.int().min(100).max(599),
