@@ -129,6 +129,8 @@ export const problemDetails: Readonly<Record<ProblemCode, string>> = {
   request_timeout: "Send the whole request without long pauses.",
   conflict: "Read it again, and decide anew.",
   already_exists: "Choose another id, or change what is there.",
+  idempotency_mismatch: "Use a new key for other data; the same key and data give the first answer again.",
+  wrong_phase: "Read the run: allowed_verbs are those that its phase permits.",
   idempotency_conflict: "Use a new Idempotency-Key for another request; the same key repeats the first one.",
   in_progress: "Wait for the first call with this Idempotency-Key, then ask again.",
   reply_withheld: "It was done once and is not done again. Read the outcome where it is shown, with the rights of now.",

@@ -1,0 +1,365 @@
+import { randomUUID } from "node:crypto";
+import type { TestContext } from "node:test";
+import type { Problem } from "#contract/problem.ts";
+import { createChange } from "#events/changes/create-change.ts";
+import { createUuids } from "#events/model/uuid.ts";
+import { ABSENT, celInputs, compileCel } from "#parsing/cel.ts";
+import { statement, type Database, type SqlValue, type Statement, type TransactionSql } from "#store/database.ts";
+import { silentLog, type Log } from "#telemetry/log.ts";
+import { createMetrics } from "#telemetry/metrics.ts";
+import { createEngine, type EngineContext } from "#crud/workflows/engine/engine.ts";
+import type { RunRow, StepRow } from "#crud/workflows/engine/run-rows.ts";
+import { signal } from "#crud/workflows/engine/signals.ts";
+import { startRun, type RunCaller } from "#crud/workflows/engine/start-run.ts";
+import type {
+  CallEnding,
+  Charge,
+  Expressions,
+  ReservedStep,
+  StepCall,
+  StepCalls,
+  TaskDraft,
+  TaskPort,
+} from "#crud/workflows/engine/step-calls.ts";
+import type { CallStep, HumanStep, Step, WorkflowDocument } from "#crud/workflows/model/workflow-document.ts";
+import { cleanUp } from "./clean-up.ts";
+import { testEvents } from "./events.ts";
+import { until } from "./until.ts";
+
+/** Expressions over CEL, as far as tests of the engine need them. */
+export const testExpressions: Expressions = {
+  evaluate: (value, scope) => {
+    if (typeof value === "string") {
+      const [, text] = /^\$\{ (.*) \}$/s.exec(value) ?? [];
+      return text === undefined ? value : evaluateText(text, scope);
+    }
+    if (Array.isArray(value)) return value.map((item) => testExpressions.evaluate(item, scope));
+    if (typeof value !== "object" || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, testExpressions.evaluate(item, scope)]));
+  },
+  isTrue: (condition, scope) => evaluateText(condition, scope) === true,
+};
+const evaluateText = (text: string, scope: Readonly<Record<string, unknown>>): unknown => {
+  const value = compileCel(text, Object.fromEntries(Object.keys(scope).map((name) => [name, "dyn"])))(celInputs(scope));
+  if (value === ABSENT) throw new Error(`no such key: ${text}`);
+  return value;
+};
+
+export const workflow = (steps: readonly Step[], more: Partial<WorkflowDocument> = {}): WorkflowDocument => ({
+  name: "test",
+  tenant: undefined,
+  version: "1.0.0",
+  title: "Test",
+  summary: "",
+  tags: [],
+  owner: "person:owner",
+  mcp: { isEnabled: false, waitMs: 0, annotations: {} },
+  input: { type: "object" },
+  output: {},
+  timeoutMs: 30 * 86_400_000,
+  steps,
+  ...more,
+});
+export const call = (name: string, tool: string, more: Partial<CallStep> = {}): CallStep => ({
+  kind: "call",
+  name,
+  tool,
+  with: {},
+  onUnknown: "ask",
+  ...more,
+});
+export const human = (name: string, more: Partial<HumanStep> = {}): HumanStep => ({
+  kind: "human",
+  name,
+  taskKind: "approval",
+  title: "Approve",
+  assign: ["person:cleo"],
+  required: 1,
+  decisions: ["approve", "reject"],
+  separationOfDuties: true,
+  expiresMs: 14 * 86_400_000,
+  onReject: "raise",
+  onExpire: "raise",
+  ...more,
+});
+
+/** Where a step or a case goes on. */
+export const goTo = (target: string): { readonly then: string } => JSON.parse(`{"then":${JSON.stringify(target)}}`) as { then: string };
+
+export const ben: RunCaller = {
+  caller: { sub: "person:ben", tenant: "tenant:acme", scopes: new Set(["workflows.start"]), amr: [] },
+  correlationId: "c-1",
+};
+
+/** How a tool of the double behaves; `n` counts its calls from 1. */
+interface TestTool {
+  readonly isRepeatable?: boolean;
+  readonly answer?: (call: StepCall, n: number) => CallEnding | Promise<CallEnding>;
+  /** Of its n-th decision. */
+  readonly refuse?: (call: StepCall, n: number) => Problem | undefined;
+}
+
+/** Dollars in micro that each call reserves. */
+export const PRICE = 1000n;
+
+const MONEY = `create table public.test_charge (call_id uuid primary key, micro bigint not null, steps int not null, outcome text not null,
+  acknowledged boolean not null default false)`;
+const CHARGE = statement("t.charge", "insert into public.test_charge values ($1::uuid, $2, $3::int, $4) on conflict do nothing");
+const ACKNOWLEDGE = statement("t.acknowledge", "update public.test_charge set acknowledged = true where call_id = $1::uuid");
+
+/** Counts what the engine asks of others, and never answers from the k-th on: the process of the engine is dead then. */
+export interface Death {
+  /** Called before and after each statement, commit and call; never resolves once the engine is dead. */
+  step(what: string): Promise<void>;
+  readonly steps: readonly string[];
+  readonly isDead: boolean;
+}
+export const deathAt = (k: number): Death => {
+  const steps: string[] = [];
+  let isDead = false;
+  return {
+    steps,
+    get isDead() {
+      return isDead;
+    },
+    step: async (what) => {
+      if (!isDead) steps.push(what);
+      isDead ||= steps.length > k;
+      if (isDead) await new Promise(() => undefined);
+    },
+  };
+};
+const never = deathAt(Infinity);
+
+/** A database that dies with the engine: what was sent may have happened. */
+const mortal = (database: Database, death: Death): Database => {
+  const around = async <T>(name: string, work: () => Promise<T>): Promise<T> => {
+    await death.step(`before ${name}`);
+    const result = await work();
+    await death.step(`after ${name}`);
+    return result;
+  };
+  return {
+    ...database,
+    run: (one, values) => around(one.name, () => database.run(one, values)),
+    // Inside, a dead engine's connection is closed, which rolls back.
+    transaction: (work, options) =>
+      around("commit", async () =>
+        database
+          .transaction(async (sql) => {
+            const guard = async (name: string): Promise<void> => {
+              const settled = await Promise.race([
+                death.step(name).then(() => true),
+                Promise.resolve()
+                  .then(() => Promise.resolve())
+                  .then(() => false),
+              ]);
+              if (!settled && death.isDead) throw new Dead();
+            };
+            const within: typeof sql = {
+              ...sql,
+              post: (one: Statement<unknown>, values?: readonly SqlValue[]) => sql.post(one, values),
+              run: async (one, values) => {
+                await guard(`before ${one.name}`);
+                const rows = await sql.run(one, values);
+                await guard(`after ${one.name}`);
+                return rows;
+              },
+              script: (text) => sql.script(text),
+            };
+            const result = await work(within);
+            await guard("before the end of the transaction");
+            return result;
+          }, options)
+          .catch((error: unknown) => (error instanceof Dead ? new Promise<never>(() => undefined) : Promise.reject(error))),
+      ),
+    listen: (...given) => database.listen(...given),
+    notify: (...given) => database.notify(...given),
+    script: (text) => database.script(text),
+    isListening: () => database.isListening(),
+    ready: () => database.ready(),
+  };
+};
+class Dead extends Error {}
+
+/** A database, doubles of the pipeline, the tasks and the upstreams, and engines over them. */
+export const workflowWorld = async (t: TestContext, database: Database) => {
+  const events = await testEvents(t, database);
+  await database.script(MONEY);
+  const documents = new Map<string, WorkflowDocument>();
+  const tools = new Map<string, TestTool>();
+  const counts = new Map<string, number>();
+  const next = (key: string): number => {
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+    return counts.get(key) ?? 0;
+  };
+  /** What upstreams did, by run: each key once where the tool honours it. */
+  const effects: { readonly run: string; readonly tool: string; readonly key: string; readonly arguments: unknown }[] = [];
+  const reservations = new Map<string, { readonly id: string; state: "held" | "released" | "settled" }>();
+  const tasks = new Map<string, TaskDraft & { status: string }>();
+  const notified: string[] = [];
+  const newId = createUuids(() => new Date());
+
+  const callsOf = (death: Death): StepCalls => ({
+    decide: async (stepCall) => {
+      await death.step("before decide");
+      const { tool: name, run, callId, path } = stepCall;
+      const tool = tools.get(name) ?? {};
+      const problem = tool.refuse?.(stepCall, next(`decide ${run.id} ${name}`));
+      if (problem !== undefined) throw problem;
+      await death.step("after decide");
+      return {
+        isRepeatable: tool.isRepeatable ?? false,
+        decisionId: "d_test",
+        reserve: async (): Promise<ReservedStep> => {
+          await death.step("before reserve");
+          const known = reservations.get(callId) ?? { id: randomUUID(), state: "held" as const };
+          reservations.set(callId, known);
+          await death.step("after reserve");
+          const correlationId = run.correlation_id;
+          const draft = {
+            tenant: run.tenant,
+            category: "tool_call" as const,
+            actor: { subject: run.subject, kind: "person" as const },
+            via: { service: "crud" },
+            resource: { type: "tool", id: name },
+            correlationId,
+            actId: callId,
+          };
+          return {
+            reservation: { id: known.id, micro: PRICE, steps: 1 },
+            isLapsed: known.state !== "held",
+            entry: { ...draft, outcome: "pending", data: { tool: name } },
+            release: async () => {
+              await death.step("before release");
+              if (known.state === "held") known.state = "released";
+            },
+            invoke: async (key) => {
+              await death.step("before invoke");
+              const n = next(`invoke ${run.id} ${name}`);
+              const ending: CallEnding = (await tool.answer?.(stepCall, n)) ?? { effect: "ok", value: { tool: name, path } };
+              const isRepeated = (tool.isRepeatable ?? false) && effects.some((one) => one.key === key);
+              if ((ending.effect === "ok" || ending.effect === "unknown") && !isRepeated)
+                effects.push({ run: run.id, tool: name, key, arguments: stepCall.arguments });
+              await death.step("after invoke");
+              const outcome = ending.effect === "ok" || ending.effect === "unknown" ? ending.effect : "failed";
+              const micro = ending.effect === "ok" || ending.effect === "unknown" ? PRICE : 0n;
+              const charge: Charge = { callId, reservationId: known.id, micro, steps: 1, outcome, correlationId };
+              return { ending, close: { entry: { ...draft, outcome: outcome === "failed" ? "error" : outcome, data: {} }, charge } };
+            },
+          };
+        },
+      };
+    },
+    postCharge: (sql, { callId, micro, steps, outcome }) => sql.post(CHARGE, [callId, micro, steps, outcome]),
+    deliverCharge: async ({ callId }) => {
+      await death.step("before deliver");
+      const known = reservations.get(callId);
+      if (known !== undefined) known.state = "settled";
+      await database.run(ACKNOWLEDGE, [callId]);
+    },
+  });
+
+  const taskPort: TaskPort = {
+    openTask: async (_sql, task) => void tasks.set(task.id, { ...task, status: "PENDING" }),
+    closeTask: async (_sql, id, status) => {
+      const task = tasks.get(id);
+      if (task !== undefined) task.status = status;
+    },
+    notifyOwner: async (_sql, run, event) => void notified.push(`${run.id} ${event}`),
+  };
+
+  const world = {
+    ...events,
+    database,
+    tools,
+    effects,
+    tasks,
+    notified,
+    reservations,
+    metrics: createMetrics(),
+    newId,
+    publish: (document: WorkflowDocument): WorkflowDocument => {
+      documents.set(document.name, document);
+      return document;
+    },
+    start: async (document: WorkflowDocument, more: { input?: unknown; by?: RunCaller; idempotencyKey?: string } = {}) => {
+      world.publish(document);
+      const { input = {}, by = ben, idempotencyKey } = more;
+      return (await startRun({ change: events.change, newId }, { document, configVersion: 1, input, by, idempotencyKey })).run;
+    },
+    /** An engine; disposed of when the test ends, unless it is dead. */
+    engine: async (more: Partial<EngineContext> & { readonly death?: Death; readonly log?: Log } = {}) => {
+      const { death = never, log = silentLog, ...rest } = more;
+      const own = death === never ? database : mortal(database, death);
+      const change = createChange({ database: own, recorder: events.recorder, bus: events.bus });
+      const engine = await createEngine({
+        database: own,
+        change,
+        calls: callsOf(death),
+        tasks: taskPort,
+        expressions: testExpressions,
+        newId,
+        deniedGraceMs: 86_400_000,
+        findDocument: async ({ name }) => {
+          const document = documents.get(name);
+          if (document === undefined) throw new Error(`no ${name}`);
+          return document;
+        },
+        workers: 4,
+        leaseSeconds: 30,
+        pollMs: 50,
+        log,
+        metrics: world.metrics,
+        ...rest,
+      });
+      if (death === never) cleanUp(t, () => engine[Symbol.asyncDispose]());
+      return engine;
+    },
+    run: async (id: string): Promise<RunRow> => {
+      const [row] = await database.run<RunRow>(statement("t.run", "select * from crud.wf_run where id = $1"), [id]);
+      if (row === undefined) throw new Error("no such run");
+      return row;
+    },
+    steps: async (id: string): Promise<Readonly<Record<string, StepRow>>> =>
+      Object.fromEntries(
+        (await database.run<StepRow>(statement("t.steps", "select * from crud.wf_step where run_id = $1"), [id])).map((row) => [
+          row.path,
+          row,
+        ]),
+      ),
+    /** Waits until a run is in one of these phases without a lease. */
+    until: async (id: string, ...phases: string[]): Promise<RunRow & { lease_by: string | null }> =>
+      until(
+        () => world.run(id) as Promise<RunRow & { lease_by: string | null }>,
+        (row) => row.lease_by === null && (phases.length === 0 ? row.wake_at === null : phases.includes(row.phase)),
+        10_000,
+      ),
+    /** Moves the time of workflows ahead. */
+    ahead: (seconds: number) =>
+      database.run(statement("t.ahead", "insert into crud.wf_clock values (make_interval(secs => $1::float8))"), [seconds]),
+    /** Answers an open task of a run, the only one unless its step is named. */
+    answer: async (run: string, payload: Readonly<Record<string, unknown>>, step = "") => {
+      const task = await until(
+        () => [...tasks.values()].find((one) => one.run.id === run && one.status === "PENDING" && one.path.endsWith(step)),
+        (found) => found !== undefined,
+      );
+      if (task === undefined) throw new Error("no such task");
+      task.status = "COMPLETED";
+      await world.signal(run, task.id, payload);
+      return task;
+    },
+    signal: (run: string, topic: string, payload: Readonly<Record<string, unknown>>, signalId = "s-1") =>
+      database.transaction((sql: TransactionSql) => signal(sql, { run, tenant: "tenant:acme", topic, signalId, payload })),
+    /** Everything that a run left behind, without what differs from run to run. */
+    outcome: async (id: string) => {
+      const { phase, reason, output, error, context, cost_micro: cost } = await world.run(id);
+      const steps = Object.values(await world.steps(id))
+        .map(({ path, status, output: value }) => [path, status, value] as const)
+        .toSorted(([one], [other]) => (one < other ? -1 : 1));
+      const done = effects.filter((one) => one.run === id).map(({ tool, arguments: given }) => JSON.stringify([tool, given]));
+      return { phase, reason, output, error, context, cost, steps, effects: done.toSorted() };
+    },
+  };
+  return world;
+};
