@@ -4,7 +4,7 @@ import type { Problem } from "#contract/problem.ts";
 import { createChange } from "#events/changes/create-change.ts";
 import { createUuids } from "#events/model/uuid.ts";
 import { ABSENT, celInputs, compileCel } from "#parsing/cel.ts";
-import { statement, type Database, type SqlValue, type Statement, type TransactionSql } from "#store/database.ts";
+import { statement, type Database, type TransactionSql } from "#store/database.ts";
 import { silentLog, type Log } from "#telemetry/log.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { createEngine, type EngineContext } from "#crud/workflows/engine/engine.ts";
@@ -107,80 +107,76 @@ const MONEY = `create table public.test_charge (call_id uuid primary key, micro 
 const CHARGE = statement("t.charge", "insert into public.test_charge values ($1::uuid, $2, $3::int, $4) on conflict do nothing");
 const ACKNOWLEDGE = statement("t.acknowledge", "update public.test_charge set acknowledged = true where call_id = $1::uuid");
 
-/** Counts what the engine asks of others, and never answers from the k-th on: the process of the engine is dead then. */
+/** Counts what an engine asks of others; at the k-th its process dies: nothing is answered from then on. */
 export interface Death {
-  /** Called before and after each statement, commit and call; never resolves once the engine is dead. */
+  /** Whether the engine is dead now. */
+  tick(what: string): boolean;
+  /** Never resolves once the engine is dead. */
   step(what: string): Promise<void>;
   readonly steps: readonly string[];
-  readonly isDead: boolean;
+  kill(): void;
+  /** Resolves with the death. */
+  readonly died: Promise<void>;
 }
 export const deathAt = (k: number): Death => {
   const steps: string[] = [];
+  const died = Promise.withResolvers<void>();
   let isDead = false;
-  return {
-    steps,
-    get isDead() {
-      return isDead;
-    },
-    step: async (what) => {
-      if (!isDead) steps.push(what);
-      isDead ||= steps.length > k;
-      if (isDead) await new Promise(() => undefined);
-    },
+  const kill = (): void => {
+    isDead = true;
+    died.resolve();
   };
+  const tick = (what: string): boolean => {
+    if (!isDead) steps.push(what);
+    if (steps.length > k) kill();
+    return isDead;
+  };
+  return { steps, died: died.promise, kill, tick, step: (what) => (tick(what) ? new Promise(() => undefined) : Promise.resolve()) };
 };
 const never = deathAt(Infinity);
 
-/** A database that dies with the engine: what was sent may have happened. */
-const mortal = (database: Database, death: Death): Database => {
-  const around = async <T>(name: string, work: () => Promise<T>): Promise<T> => {
-    await death.step(`before ${name}`);
-    const result = await work();
-    await death.step(`after ${name}`);
-    return result;
-  };
-  return {
-    ...database,
-    run: (one, values) => around(one.name, () => database.run(one, values)),
-    // Inside, a dead engine's connection is closed, which rolls back.
-    transaction: (work, options) =>
-      around("commit", async () =>
-        database
-          .transaction(async (sql) => {
-            const guard = async (name: string): Promise<void> => {
-              const settled = await Promise.race([
-                death.step(name).then(() => true),
-                Promise.resolve()
-                  .then(() => Promise.resolve())
-                  .then(() => false),
-              ]);
-              if (!settled && death.isDead) throw new Dead();
-            };
-            const within: typeof sql = {
-              ...sql,
-              post: (one: Statement<unknown>, values?: readonly SqlValue[]) => sql.post(one, values),
-              run: async (one, values) => {
-                await guard(`before ${one.name}`);
-                const rows = await sql.run(one, values);
-                await guard(`after ${one.name}`);
-                return rows;
-              },
-              script: (text) => sql.script(text),
-            };
-            const result = await work(within);
-            await guard("before the end of the transaction");
-            return result;
-          }, options)
-          .catch((error: unknown) => (error instanceof Dead ? new Promise<never>(() => undefined) : Promise.reject(error))),
-      ),
-    listen: (...given) => database.listen(...given),
-    notify: (...given) => database.notify(...given),
-    script: (text) => database.script(text),
-    isListening: () => database.isListening(),
-    ready: () => database.ready(),
-  };
-};
 class Dead extends Error {}
+
+/** A database that dies with the engine: what was sent may have happened; a transaction that was open is rolled back. */
+const mortal = (database: Database, death: Death): Database => ({
+  kind: database.kind,
+  run: async (one, values) => {
+    await death.step(`before ${one.name}`);
+    const rows = await database.run(one, values);
+    await death.step(`after ${one.name}`);
+    return rows;
+  },
+  transaction: async (work, options) => {
+    const live = (name: string): void => {
+      if (death.tick(name)) throw new Dead();
+    };
+    await death.step("before the transaction");
+    const result = await database
+      .transaction(async (sql) => {
+        const made = await work({
+          post: (one, values) => sql.post(one, values),
+          run: async (one, values) => {
+            live(`before ${one.name}`);
+            const rows = await sql.run(one, values);
+            live(`after ${one.name}`);
+            return rows;
+          },
+          script: (text) => sql.script(text),
+        });
+        live("before the commit");
+        return made;
+      }, options)
+      .catch((error: unknown) => (error instanceof Dead ? new Promise<never>(() => undefined) : Promise.reject(error)));
+    await death.step("after the commit");
+    return result;
+  },
+  listen: (channel, received, regained) => database.listen(channel, received, regained),
+  notify: (channel, payload) => database.notify(channel, payload),
+  script: (text) => database.script(text),
+  isListening: () => database.isListening(),
+  ready: () => database.ready(),
+  [Symbol.asyncDispose]: () => Promise.resolve(),
+});
 
 /** A database, doubles of the pipeline, the tasks and the upstreams, and engines over them. */
 export const workflowWorld = async (t: TestContext, database: Database) => {
@@ -313,8 +309,13 @@ export const workflowWorld = async (t: TestContext, database: Database) => {
         metrics: world.metrics,
         ...rest,
       });
-      if (death === never) cleanUp(t, () => engine[Symbol.asyncDispose]());
-      return engine;
+      let isOver = death !== never;
+      const end = async (): Promise<void> => {
+        if (!isOver) await engine[Symbol.asyncDispose]();
+        isOver = true;
+      };
+      cleanUp(t, end);
+      return { [Symbol.asyncDispose]: end };
     },
     run: async (id: string): Promise<RunRow> => {
       const [row] = await database.run<RunRow>(statement("t.run", "select * from crud.wf_run where id = $1"), [id]);
@@ -338,6 +339,16 @@ export const workflowWorld = async (t: TestContext, database: Database) => {
     /** Moves the time of workflows ahead. */
     ahead: (seconds: number) =>
       database.run(statement("t.ahead", "insert into crud.wf_clock values (make_interval(secs => $1::float8))"), [seconds]),
+    /** Moves it to the moment at which a run is due that nobody has, and that waits for this. */
+    skipWait: (id: string, reason: string | null = null) =>
+      database.run(
+        statement(
+          "t.skip",
+          `insert into crud.wf_clock select wake_at - crud.wf_now() from crud.wf_run
+           where id = $1 and lease_by is null and wake_at > crud.wf_now() and ($2::text is null or reason = $2)`,
+        ),
+        [id, reason],
+      ),
     /** Answers an open task of a run, the only one unless its step is named. */
     answer: async (run: string, payload: Readonly<Record<string, unknown>>, step = "") => {
       const task = await until(
@@ -349,6 +360,23 @@ export const workflowWorld = async (t: TestContext, database: Database) => {
       await world.signal(run, task.id, payload);
       return task;
     },
+    /** Charges of a run's calls as they were posted, micro-USD. */
+    charged: async (id: string): Promise<bigint> => {
+      const [row] = await database.run<{ micro: bigint }>(
+        statement(
+          "t.charged",
+          `select coalesce(sum(c.micro), 0)::int8 as micro from public.test_charge c join crud.wf_attempt a on a.call_id = c.call_id
+           where a.run_id = $1`,
+        ),
+        [id],
+      );
+      return row?.micro ?? 0n;
+    },
+    attempts: (id: string) =>
+      database.run<{ readonly path: string; readonly attempt: number; readonly outcome: string | null }>(
+        statement("t.attempts", "select path, attempt, outcome from crud.wf_attempt where run_id = $1 order by path, attempt"),
+        [id],
+      ),
     signal: (run: string, topic: string, payload: Readonly<Record<string, unknown>>, signalId = "s-1") =>
       database.transaction((sql: TransactionSql) => signal(sql, { run, tenant: "tenant:acme", topic, signalId, payload })),
     /** Everything that a run left behind, without what differs from run to run. */

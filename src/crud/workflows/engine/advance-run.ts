@@ -88,7 +88,7 @@ export const advanceRun = async (parts: WalkContext): Promise<void> => {
     const isCancelled = session.run.undo_for === "cancel";
     if (isIncomplete)
       return leave(
-        { phase: "faulted", reason: "compensation_incomplete", undo_for: null },
+        { phase: "faulted", reason: "compensation_incomplete" },
         { post: (sql) => tasks.notifyOwner(sql, session.run, "compensation_incomplete") },
       );
     return leave({ phase: isCancelled ? "cancelled" : "faulted", reason: steps.length === 0 ? "operator" : "compensated", undo_for: null });
@@ -107,6 +107,7 @@ export const advanceRun = async (parts: WalkContext): Promise<void> => {
 
   for (;;) {
     const { desired, phase } = session.run;
+    session.begin();
     try {
       return await (desired !== null ? obey(desired) : phase === "undoing" ? undo() : forward());
     } catch (error) {

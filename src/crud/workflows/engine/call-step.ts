@@ -47,7 +47,8 @@ export const callStep = async (parts: WalkContext, place: Place, effect: Effect)
       status: 504,
       detail: "It was sent; whether it was done is unknown.",
     };
-    if (effect.onUnknown === "fail") return failedRow(parts, place, error);
+    // Nothing around it retries it either.
+    if (effect.onUnknown === "fail") return failedRow(parts, { ...place, tries: [] }, error);
     const id = idOf("task", newId());
     const fields = { title: `Was ${effect.tool} done?`, assign: [session.document.owner] };
     const decisions = ["retry", "succeeded", "failed"];

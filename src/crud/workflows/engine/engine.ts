@@ -20,6 +20,13 @@ export interface EngineContext extends Pick<SessionContext, "database" | "change
   readonly metrics: Metrics;
 }
 
+/** A run under a lease of this engine. */
+interface Held {
+  readonly run: ClaimedRun;
+  session?: Session;
+  over: Promise<void>;
+}
+
 const GRACE_MS = 10_000;
 /** After a fault of the program itself: its run must not be claimed in a ring. */
 const FAULT_WAIT_SECONDS = 60;
@@ -32,18 +39,17 @@ export const createEngine = async (parts: EngineContext): Promise<AsyncDisposabl
   const { database, log, metrics, leaseSeconds, workers } = parts;
   const holder = randomUUID();
   const sessionParts: SessionContext = { database, change: parts.change, holder, leaseMs: leaseSeconds * 1000, metrics };
-  const active = new Map<string, { readonly epoch: bigint; session?: Session; readonly over: Promise<void> }>();
+  const active = new Map<string, Held>();
   let isStopping = false;
   let claiming: Promise<void> | undefined;
   let isWanted = false;
 
   const release = (run: ClaimedRun, seconds: number): Promise<unknown> => database.run(RELEASE, [run.id, run.epoch, holder, seconds]);
 
-  const hold = async (run: ClaimedRun): Promise<void> => {
+  const hold = async (held: Held): Promise<void> => {
+    const { run } = held;
     try {
-      const session = await openSession(run, await parts.findDocument(run), sessionParts);
-      const entry = active.get(run.id);
-      if (entry !== undefined) entry.session = session;
+      const session = (held.session = await openSession(run, await parts.findDocument(run), sessionParts));
       if (isStopping) session.stop();
       if (session.lost.size > 0) metrics.count("workflow_recovered_runs_total", {});
       await advanceRun({ ...parts, session });
@@ -68,11 +74,14 @@ export const createEngine = async (parts: EngineContext): Promise<AsyncDisposabl
       for (const run of runs) {
         if (run.wake_at !== null)
           metrics.observe("workflow_wake_lag_seconds", {}, Math.max(0, Date.parse(run.now) - Date.parse(run.wake_at)) / 1000);
-        const over = hold(run).finally(() => {
-          active.delete(run.id);
+        // Its lease was lost without a heartbeat that noticed.
+        active.get(run.id)?.session?.lose();
+        const held: Held = { run, over: Promise.resolve() };
+        active.set(run.id, held);
+        held.over = hold(held).finally(() => {
+          if (active.get(run.id) === held) active.delete(run.id);
           look().catch(failed);
         });
-        active.set(run.id, { epoch: run.epoch, over });
       }
     } while (isWanted as boolean);
   };
@@ -87,7 +96,7 @@ export const createEngine = async (parts: EngineContext): Promise<AsyncDisposabl
     const mine = [...active];
     if (mine.length === 0) return;
     const sessions = new Map(mine.flatMap(([id, { session }]) => (session === undefined ? [] : [[id, session]])));
-    const renewed = await database.run(HEARTBEAT, [holder, mine.map(([id]) => id), mine.map(([, { epoch }]) => epoch), leaseSeconds]);
+    const renewed = await database.run(HEARTBEAT, [holder, mine.map(([id]) => id), mine.map(([, { run }]) => run.epoch), leaseSeconds]);
     for (const { id, desired } of renewed) {
       sessions.get(id)?.renewed();
       if (desired === "revoke") sessions.get(id)?.abort();

@@ -62,6 +62,7 @@ export const openSession = async (claimed: ClaimedRun, document: WorkflowDocumen
   let { signals } = ledger;
   let leaseEnds = began + parts.leaseMs;
   let stored = run.context;
+  let walked = run.wake_seq;
   let isStopping = false;
   let isLost = false;
   const aborted = new AbortController();
@@ -102,7 +103,7 @@ export const openSession = async (claimed: ClaimedRun, document: WorkflowDocumen
       const next: RunRow = { ...run, ...fields };
       try {
         await change(async (sql) => {
-          sql.post(FENCE, [run.id, run.epoch, holder, run.state_version, made.leave === undefined ? null : run.wake_seq]);
+          sql.post(FENCE, [run.id, run.epoch, holder, run.state_version, made.leave === undefined ? null : walked]);
           if (steps.length > 0) sql.post(PUT_STEPS, [run.id, JSON.stringify(steps), run.tenant]);
           sql.post(PUT_RUN, runValues(next, made, next.context !== stored));
           for (const post of sent) await post(sql);
@@ -173,6 +174,8 @@ export const openSession = async (claimed: ClaimedRun, document: WorkflowDocumen
     now: (): Date => new Date(Date.parse(at) + performance.now() - began),
     /** Aborted when the lease is lost, and when calls shall not go on. */
     signal: aborted.signal,
+    /** A walk begins: what comes after this moment is not in what it reads, so that it does not end the lease. */
+    begin: (): void => void (walked = run.wake_seq),
     /** Rides with the next transaction. */
     put,
     post: (work: (sql: TransactionSql) => void | Promise<void>): void => void posts.push(work),

@@ -26,7 +26,7 @@ export const undoStep = async (parts: WalkContext, undone: StepRow): Promise<Flo
     return await callStep(parts, place, {
       tool: undo.tool,
       purpose: "compensation",
-      onUnknown: "fail",
+      onUnknown: "ask",
       input: () => undo.input ?? {},
       done: (raw) => {
         const row = doneRow(parts, place, { raw });
