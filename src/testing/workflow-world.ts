@@ -27,7 +27,7 @@ import { testEvents } from "./events.ts";
 import { until } from "./until.ts";
 
 /** Expressions over CEL, as far as tests of the engine need them. */
-export const testExpressions: Expressions = {
+const testExpressions: Expressions = {
   evaluate: (value, scope) => {
     if (typeof value === "string") {
       const [, text] = /^\$\{ (.*) \}$/s.exec(value) ?? [];
@@ -294,7 +294,7 @@ export const workflowWorld = async (t: TestContext, database: Database) => {
         change,
         calls: callsOf(death),
         tasks: taskPort,
-        expressions: testExpressions,
+        expressionsOf: () => testExpressions,
         newId,
         deniedGraceMs: 86_400_000,
         findDocument: async ({ name }) => {

@@ -70,7 +70,6 @@ export const callStep = async (parts: WalkContext, place: Place, effect: Effect)
   const end = async (number: number, { outcome, close, row }: { outcome: string; close: InvokedStep["close"]; row: () => StepRow }) => {
     const { charge } = close;
     await session.write(() => ({
-      isClose: true,
       steps: [row()],
       entries: [close.entry],
       cost: charge,

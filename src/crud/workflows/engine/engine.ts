@@ -7,10 +7,13 @@ import type { Metrics } from "#telemetry/metrics.ts";
 import { advanceRun } from "./advance-run.ts";
 import { CLAIM, HEARTBEAT, RELEASE, type ClaimedRun } from "./ledger.ts";
 import { LostLease, openSession, Stopped, type Session, type SessionContext } from "./run-session.ts";
-import type { FindDocument } from "./step-calls.ts";
+import type { WorkflowDocument } from "#crud/workflows/model/workflow-document.ts";
+import type { Expressions, FindDocument } from "./step-calls.ts";
 import type { WalkContext } from "./step-place.ts";
 
-export interface EngineContext extends Pick<SessionContext, "database" | "change">, Omit<WalkContext, "session"> {
+export interface EngineContext extends Pick<SessionContext, "database" | "change">, Omit<WalkContext, "session" | "expressions"> {
+  /** Of the document's own: errors say where in its file they are. */
+  readonly expressionsOf: (document: WorkflowDocument) => Expressions;
   readonly findDocument: FindDocument;
   /** Runs at once. */
   readonly workers: number;
@@ -52,7 +55,7 @@ export const createEngine = async (parts: EngineContext): Promise<AsyncDisposabl
       const session = (held.session = await openSession(run, await parts.findDocument(run), sessionParts));
       if (isStopping) session.stop();
       if (session.lost.size > 0) metrics.count("workflow_recovered_runs_total", {});
-      await advanceRun({ ...parts, session });
+      await advanceRun({ ...parts, session, expressions: parts.expressionsOf(session.document) });
     } catch (error) {
       if (error instanceof LostLease) {
         metrics.count("workflow_lost_leases_total", {});
@@ -116,10 +119,10 @@ export const createEngine = async (parts: EngineContext): Promise<AsyncDisposabl
   return {
     [Symbol.asyncDispose]: async () => {
       isStopping = true;
+      for (const { session } of active.values()) session?.stop();
       await following[Symbol.asyncDispose]();
       await claiming?.catch(() => undefined);
       const all = [...active.values()];
-      for (const { session } of all) session?.stop();
       const over = Promise.all(all.map((one) => one.over));
       const grace = new AbortController();
       await Promise.race([over, sleep(GRACE_MS, undefined, { signal: grace.signal, ref: false }).catch(() => undefined)]);

@@ -26,10 +26,8 @@ export interface Write {
   readonly cost?: { readonly micro: bigint; readonly steps: number };
   /** The lease ends with it, and the run is due then; throws `Changed` where a signal came. */
   readonly leave?: { readonly wakeAt: Date | null };
-  /** It opens a call: throws `Stopped` where the run is to stop. */
+  /** It opens a call: throws `Stopped` where the run is to stop, and what stands against it. Any other write is tried until the lease ends. */
   readonly isStart?: boolean;
-  /** It closes a call: every failure of the database is tried again until the lease ends. */
-  readonly isClose?: boolean;
   /** What was desired of the run is done by it. */
   readonly isDesired?: boolean;
 }
@@ -146,7 +144,7 @@ export const openSession = async (claimed: ClaimedRun, document: WorkflowDocumen
       if (made.leave !== undefined) throw new Changed("", { cause: error });
       if (isDone) return "done";
       if (isRepeated || made.isStart !== true || run.desired === null) return "again";
-    } else if (isTemporary(error, made.isClose === true ? undefined : "store_unavailable")) {
+    } else if (isTemporary(error, made.isStart === true ? "store_unavailable" : undefined)) {
       if (!isOver()) return "again";
       throw new LostLease("", { cause: error });
     }
