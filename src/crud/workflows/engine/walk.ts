@@ -141,7 +141,7 @@ export const createWalk = (parts: WalkContext) => {
 
   /** All branches end or wait; one that failed ends those that wait. */
   const forkStep = async (step: ForkStep, place: Place): Promise<Flow> => {
-    const ends = await Promise.allSettled(step.branches.map((branch) => task(branch, `${place.path}/${branch.name}`, inner(place))));
+    const ends = await Promise.allSettled(step.branches.map((branch) => list([branch], place.path, inner(place))));
     const flows = ends.map((end) => {
       if (end.status === "rejected") throw end.reason;
       return end.value;
