@@ -156,6 +156,22 @@ const routeTable = z.object({
   removed: count.optional(),
 });
 
+/** Never inputs, outputs or names of persons. */
+const workflowRun = z.object({
+  run_id: text,
+  workflow: text,
+  version: text,
+  /** As clients see the phase: a run that undoes is running. */
+  status: text,
+  phase: text,
+  reason: text.optional(),
+  state_version: count,
+});
+const workflowStep = workflowRun.extend({
+  step: z.object({ path: text, name: text, kind: text, status: text, attempt: count }),
+  task_id: text.optional(),
+});
+
 /** Events of one shape: the summary of each by its type. */
 const typesOf = (shared: Omit<EventType, "summary">, summaries: Readonly<Record<string, string>>): Record<string, EventType> =>
   Object.fromEntries(Object.entries(summaries).map(([type, summary]) => [type, { ...shared, summary }]));
@@ -268,6 +284,32 @@ export const eventTypes: Readonly<Record<string, EventType>> = {
       "config.rolled_back": "An earlier version of a configuration object was published again.",
       "config.degraded": "A configuration object has issues and is served in part, or not at all.",
       "config.repaired": "A degraded configuration object is whole again.",
+    },
+  ),
+  ...typesOf(
+    { topic: "workflows.events.v1", service: "crud", data: workflowRun, key: "the run" },
+    {
+      "run.pending": "A run of a workflow was started.",
+      "run.running": "A run goes on.",
+      "run.waiting": "A run waits; its reason says for what.",
+      "run.suspended": "A run was stopped for a while, or its delegation has ended.",
+      "run.undoing": "The steps of a run are undone.",
+      "run.completed": "A run has ended as its workflow says.",
+      "run.faulted": "A run has ended with an error.",
+      "run.cancelled": "A run was cancelled.",
+    },
+  ),
+  ...typesOf(
+    { topic: "workflows.events.v1", service: "crud", data: workflowStep, key: "the run" },
+    {
+      "step.started": "A call of a step was opened, or a block was entered.",
+      "step.waiting": "A step waits.",
+      "step.retrying": "A step is tried again.",
+      "step.completed": "A step is done.",
+      "step.skipped": "The condition of a step is false.",
+      "step.failed": "A step failed, or its outcome is unknown.",
+      "step.compensated": "A step was undone.",
+      "step.cancelled": "A step ended with its run, or with the block around it.",
     },
   ),
   ...typesOf(
