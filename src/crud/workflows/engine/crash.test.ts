@@ -136,3 +136,39 @@ for (const document of documents)
     },
     { timeout: 300_000 },
   );
+
+forEachDatabase(
+  "two engines that die again and again do each effect of many runs once",
+  modules,
+  async (t, database) => {
+    const world = await workflowWorld(t, database);
+    prepare(world);
+    const document = workflow([
+      call("read", "sys.read"),
+      { kind: "fork", name: "both", branches: [call("keyed", "sys.keyed"), call("plain", "sys.write")] },
+      call("last", "sys.write"),
+    ]);
+    const runs = await Promise.all(Array.from({ length: 24 }, () => world.start(document)));
+    for (const k of [40, 90, 150]) {
+      const deaths = [deathAt(k), deathAt(k + 25)];
+      for (const death of deaths) await world.engine({ death, leaseSeconds: 5, workers: 3 });
+      await Promise.race([Promise.all(deaths.map(({ died }) => died)), Promise.all(runs.map(({ id }) => finish(world, id)))]);
+      for (const death of deaths) death.kill();
+      await world.ahead(6);
+    }
+    await world.engine();
+    await world.engine();
+    let calls = 0n;
+    for (const { id } of runs) {
+      await finish(world, id);
+      const { phase, effects, cost } = await world.outcome(id);
+      assert.deepEqual([phase, effects.length], ["completed", 4]);
+      const used = (await world.attempts(id)).filter(({ outcome }) => outcome === "ok" || outcome === "unknown").length;
+      assert.equal(cost, PRICE * BigInt(used));
+      assert.equal(await world.charged(id), cost);
+      calls += BigInt(used);
+    }
+    assert.ok(calls >= 96n);
+  },
+  { timeout: 300_000 },
+);

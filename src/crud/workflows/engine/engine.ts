@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { followChannel } from "#events/model/follow-channel.ts";
+import { Problem } from "#contract/problem.ts";
 import { startInterval } from "#http/interval.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
@@ -63,7 +64,8 @@ export const createEngine = async (parts: EngineContext): Promise<AsyncDisposabl
       }
       const isStopped = error instanceof Stopped;
       if (!isStopped) log.error("workflow_run_failed", { run_id: run.id, tenant: run.tenant, cause: error });
-      await release(run, isStopped ? 0 : FAULT_WAIT_SECONDS).catch(() => undefined);
+      const seconds = isStopped ? 0 : error instanceof Problem ? 1 : FAULT_WAIT_SECONDS;
+      await release(run, seconds).catch(() => undefined);
     }
   };
 
