@@ -73,6 +73,9 @@ create table crud.wf_step (
   primary key (run_id, path)
 );
 
+-- What a change of policies, graph or tools may end.
+create index wf_step_refused on crud.wf_step (tenant, run_id) where status = 'waiting' and reason in ('denied', 'budget', 'unavailable');
+
 -- A call of a step. `entry` is what opened its act in the audit log: whoever finds it without an outcome closes it as unknown.
 create table crud.wf_attempt (
   run_id text collate "C" not null references crud.wf_run on delete cascade,

@@ -30,8 +30,10 @@ const DUE = statement(
 const RECHECK = statement<{ id: string }>(
   "crud.wf_recheck",
   `update crud.wf_run set wake_seq = wake_seq + 1, wake_at = crud.wf_now()
-   where id in (select id from crud.wf_run where tenant = $1 and ended_at is null and phase in ('waiting', 'undoing')
-     and reason in ('denied', 'budget', 'unavailable') for no key update skip locked) returning id`,
+   where id in (
+     select id from crud.wf_run where phase in ('waiting', 'undoing') and id in (
+       select run_id from crud.wf_step where tenant = $1 and status = 'waiting' and reason in ('denied', 'budget', 'unavailable'))
+     for no key update skip locked) returning id`,
 );
 
 /** In the transaction of what happened. Answers whether it was the first of its id. */
