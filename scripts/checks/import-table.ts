@@ -84,6 +84,7 @@ export const folders: Readonly<Record<string, readonly string[]>> = {
     "mcp",
     "connectors",
     "mcp/standard",
+    "workflows/engine",
     "configs",
     "imports",
     "configs/kinds",

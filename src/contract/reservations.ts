@@ -38,6 +38,8 @@ export const reservationAsk = z.strictObject({
 
 export const reservation = z.object({
   reservation_id: z.string(),
+  /** Of a call that was asked before it may be over: settled, released or lapsed. */
+  state: z.string(),
   delegation_id: z.string(),
   steps_left: z.number().int(),
   budget_left_usd: usd,

@@ -126,6 +126,7 @@ export const membershipPeer =
         json(
           {
             reservation_id: id,
+            state: "held",
             delegation_id: "delegation:ben-hr",
             steps_left: 49,
             budget_left_usd: 4.9,

@@ -52,6 +52,7 @@ export const workflow = (steps: readonly Step[], more: Partial<WorkflowDocument>
   title: "Test",
   summary: "",
   tags: [],
+  places: {},
   owner: "person:owner",
   mcp: { isEnabled: false, waitMs: 0, annotations: {} },
   input: { type: "object" },

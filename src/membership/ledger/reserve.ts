@@ -30,6 +30,7 @@ interface HeldRow {
   readonly left_steps: bigint;
   readonly left_micro: bigint;
   readonly ends_at: string;
+  readonly state: string;
   readonly schemas: Record<string, unknown>[] | null;
 }
 
@@ -138,7 +139,7 @@ const RESERVE = statement<HeldRow>(
      insert into membership.reservation (id, call_id, tenant_id, delegation_id, tool_id, steps, micro, left_steps, left_micro, state, ends_at)
      select $10::uuid, $8, d.tenant_id, d.id, $4, $6, $7, m.left_steps, m.left_micro, 'held', now() + make_interval(secs => $11)
      from m join d on d.id = m.delegation_id
-     returning id, delegation_id, left_steps, left_micro, ends_at)
+     returning id, delegation_id, left_steps, left_micro, ends_at, state)
    select r.*, ${schemasOf("d.path")} as schemas from r cross join d`,
 );
 
@@ -185,7 +186,7 @@ const WHY = statement<WhyRow>(
      where d.delegator_id = $2 and d.agent_id = $3 and ($5::text is null or d.id = $5) and ${isOf("d")} and ${visible("d")}
      order by live desc, covered desc, has_capacity desc, held_back nulls first, d.expires_at nulls last, d.id limit 1)
    select best.id, best.status, best.live, best.covered, best.capable, best.steps_left, best.micro_left, best.has_capacity, best.is_wrong, best.held_back, best.hours,
-     (select json_build_object('id', id, 'delegation_id', delegation_id, 'left_steps', left_steps::text, 'left_micro', left_micro::text,
+     (select json_build_object('id', id, 'state', state, 'delegation_id', delegation_id, 'left_steps', left_steps::text, 'left_micro', left_micro::text,
        'ends_at', to_char(ends_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'schemas', ${schemasOf("prior.path")}) from prior) as held,
      (select same from prior) as same
    from (select 1) one left join best on true`,
@@ -193,6 +194,7 @@ const WHY = statement<WhyRow>(
 
 const replyOf = (row: HeldRow): Reservation => ({
   reservation_id: row.id,
+  state: row.state,
   delegation_id: row.delegation_id,
   steps_left: Number(row.left_steps),
   budget_left_usd: usdFromMicro(BigInt(row.left_micro)),

@@ -2,9 +2,10 @@ import { noTracing } from "#telemetry/tracing.ts";
 import { usdText } from "#contract/ids.ts";
 import type { ClosedRecord } from "#contract/tool-call-record.ts";
 import type { AuditOutcome } from "#contract/events.ts";
+import type { EntryDraft } from "#events/audit/entry.ts";
 import { keyedDigest } from "#crud/model/digest.ts";
 import type { Ending } from "./invoke-call.ts";
-import type { DirectCall, OpenedCall } from "./open-call.ts";
+import { openEntry, type DirectCall, type OpenedCall } from "./open-call.ts";
 import type { ReservedCall } from "./steps/reserve-budget.ts";
 import { settleSurely } from "#crud/tools/settle-surely.ts";
 import type { CallParts, Charged, Settlement } from "#crud/tools/tool-call.ts";
@@ -82,4 +83,30 @@ export const closeCall = async (opened: DirectCall, ending: Ending, parts: Close
   const end = closedRecord(opened, ending, moneyOf(charged), parts);
   const closed = await tracing.span("audit.close", {}, () => act.close(auditOutcome[ending.effect], end, { code: codeOf(ending) }));
   return { isAuditPending: closed === "pending", costMicro: charged === "released" ? 0n : (settlement?.micro ?? 0n) };
+};
+
+/**
+ * Fifth function of a call that a transaction closes: the entry and the charge for that transaction. `left` is what the reservation
+ * answered, since the charge is delivered after the commit.
+ */
+export const closeEntry = (
+  opened: OpenedCall,
+  ending: Ending,
+  parts: Pick<CloseParts, "digestKey">,
+): { readonly entry: EntryDraft; readonly settlement: Settlement | undefined } => {
+  const settlement = settlementOf(opened, ending);
+  const money: Money = {
+    settle: settlement === undefined ? undefined : { steps: settlement.steps, usd: usdText(settlement.micro) },
+    left: opened.held === undefined ? undefined : { steps: opened.held.left.steps, usd: roundedText(opened.held.left.usd) },
+  };
+  return {
+    settlement,
+    entry: {
+      ...openEntry(opened),
+      phase: "close",
+      outcome: auditOutcome[ending.effect],
+      code: codeOf(ending),
+      data: closedRecord(opened, ending, money, parts),
+    },
+  };
 };

@@ -1,4 +1,4 @@
-import type { OpenAct } from "#events/audit/entry.ts";
+import type { EntryDraft, OpenAct } from "#events/audit/entry.ts";
 import { openedEntry } from "./call-record.ts";
 import { recordingRefusal } from "./refused-call.ts";
 import { releaseCall } from "./reserve-call.ts";
@@ -16,6 +16,14 @@ export interface OpenedCall extends ReservedCall {
 export interface DirectCall extends OpenedCall {
   readonly act: OpenAct;
 }
+
+/** Third function of a call that a transaction opens: the entry for that transaction. */
+export const openEntry = (reserved: ReservedCall): EntryDraft => ({
+  ...openedEntry(reserved),
+  phase: "open",
+  outcome: "pending",
+  actId: reserved.call.callId,
+});
 
 /** Third function of a direct call: commits the open entry. Throws `audit_unavailable`, and then nothing is reserved any more. */
 export const openCall = (reserved: ReservedCall, parts: CallParts): Promise<DirectCall> =>

@@ -21,6 +21,9 @@ export interface Held {
   readonly micro: bigint;
   /** What the delegation has left after it. */
   readonly left: Charged["left"];
+  /** `held`, unless the call was asked for before and is over. */
+  readonly state: string;
+  readonly endsAt: Date;
   /** What the delegation demands of the arguments. */
   readonly argumentSchemas: readonly unknown[];
 }
@@ -94,7 +97,9 @@ export const requireReservation = async (
   }
   const { reservation_id: reservationId, delegation_id: delegationId, argument_schemas: argumentSchemas = [] } = held;
   const left = { steps: held.steps_left, usd: held.budget_left_usd };
-  return { reservationId, delegationId, steps: 1, micro: tool.rules.reserveMicro, left, argumentSchemas };
+  const { state } = held;
+  const endsAt = new Date(held.ends_at);
+  return { reservationId, delegationId, steps: 1, micro: tool.rules.reserveMicro, left, state, endsAt, argumentSchemas };
 };
 
 /** An answer was lost, and with it whether something is held: asked again for the same call it is the same, and is given back. */
