@@ -261,9 +261,9 @@ export const workflowWorld = async (t: TestContext, database: Database) => {
     openTask: async (_sql, task) => void tasks.set(task.id, { ...task, status: "PENDING" }),
     closeTask: async (_sql, id, status) => {
       const task = tasks.get(id);
-      if (task !== undefined) task.status = status;
+      if (task?.status === "PENDING") task.status = status;
     },
-    notifyOwner: async (_sql, run, event) => void notified.push(`${run.id} ${event}`),
+    notifyOwner: async (_sql, run, { event }) => void notified.push(`${run.id} ${event}`),
   };
 
   const world = {

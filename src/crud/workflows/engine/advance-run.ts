@@ -89,7 +89,7 @@ export const advanceRun = async (parts: WalkContext): Promise<void> => {
     if (isIncomplete)
       return leave(
         { phase: "faulted", reason: "compensation_incomplete" },
-        { post: (sql) => tasks.notifyOwner(sql, session.run, "compensation_incomplete") },
+        { post: (sql) => tasks.notifyOwner(sql, session.run, { event: "compensation_incomplete", owner: document.owner }) },
       );
     return leave({ phase: isCancelled ? "cancelled" : "faulted", reason: steps.length === 0 ? "operator" : "compensated", undo_for: null });
   };

@@ -50,7 +50,8 @@ export const callStep = async (parts: WalkContext, place: Place, effect: Effect)
     // Nothing around it retries it either.
     if (effect.onUnknown === "fail") return failedRow(parts, { ...place, tries: [] }, error);
     const id = idOf("task", newId());
-    const fields = { title: `Was ${effect.tool} done?`, assign: [session.document.owner] };
+    const { owner } = session.document;
+    const fields = { title: `Was ${effect.tool} done?`, assign: [owner] };
     const decisions = ["retry", "succeeded", "failed"];
     session.post((sql) =>
       tasks.openTask(sql, {
@@ -62,6 +63,7 @@ export const callStep = async (parts: WalkContext, place: Place, effect: Effect)
         fields,
         dueAt: undefined,
         expiresAt: undefined,
+        owner,
       }),
     );
     return rowOf(parts, place, { status: "unknown", reason: "unknown_outcome", task_id: id, error: { ...error, instance: path } });

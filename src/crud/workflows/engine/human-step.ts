@@ -32,7 +32,8 @@ const ask = (parts: WalkContext, place: Place, step: HumanStep): Flow => {
   const dueAt = step.dueMs === undefined ? undefined : new Date(now + step.dueMs);
   const waiting = rowOf(parts, place, { status: "waiting", reason: "human", task_id: id, wake_at: expiresAt.toISOString() });
   session.put(waiting);
-  session.post((sql) => tasks.openTask(sql, { id, run: session.run, path: place.path, kind, decisions, fields, dueAt, expiresAt }));
+  const draft = { id, path: place.path, kind, decisions, fields, dueAt, expiresAt, owner: session.document.owner };
+  session.post((sql) => tasks.openTask(sql, { ...draft, run: session.run }));
   return flowOf(waiting);
 };
 
@@ -50,8 +51,8 @@ const waitFor = (parts: WalkContext, place: Place, { step, row }: { readonly ste
   }
   const now = session.now();
   if (now.getTime() < Date.parse(wake_at)) return flowOf(row);
-  session.post((sql) => tasks.closeTask(sql, id, "EXPIRED"));
   if (step.onExpire === "raise") throw new StepFailure(errorOf("timeout", "The task has expired."));
+  session.post((sql) => tasks.closeTask(sql, id, "EXPIRED"));
   return finish(parts, place, {
     step,
     raw: { decision: "expired", data: null, task_id: id, completed_at: now.toISOString(), decided_by: [] },

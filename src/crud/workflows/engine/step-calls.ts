@@ -88,13 +88,20 @@ export interface TaskDraft {
   readonly fields: Readonly<Record<string, unknown>>;
   readonly dueAt: Date | undefined;
   readonly expiresAt: Date | undefined;
+  /** Of the workflow: node id. */
+  readonly owner: string;
 }
 
 /** Tasks, as far as the engine opens and closes them, and what the owner of a workflow is notified of. In the engine's own transaction. */
 export interface TaskPort {
   openTask(sql: TransactionSql, task: TaskDraft): Promise<void>;
+  /** One that is decided stays as it is. */
   closeTask(sql: TransactionSql, id: string, status: "EXPIRED" | "CANCELLED"): Promise<void>;
-  notifyOwner(sql: TransactionSql, run: RunRow, event: "compensation_incomplete"): Promise<void>;
+  notifyOwner(
+    sql: TransactionSql,
+    run: RunRow,
+    notice: { readonly event: "compensation_incomplete"; readonly owner: string },
+  ): Promise<void>;
 }
 
 /** Variables of expressions: `input`, `context`, `steps`, `run`, `caller`, `now`, loop variables, `error`, `output`. */

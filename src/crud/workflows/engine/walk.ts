@@ -94,7 +94,11 @@ export const createWalk = (parts: WalkContext) => {
   const failed = (step: Step, place: Place, failure: StepFailure): Flow => {
     const isBlock = blocks.has(step.kind);
     if (isBlock) cancelBelow(parts, `${place.path}/`);
+    const asked = session.steps.get(place.path);
     const row = failedRow(parts, isBlock ? { ...place, tries: [] } : place, failure.error);
+    // Its timeout passed before an answer came.
+    const task = asked?.reason === "human" ? asked.task_id : null;
+    if (task !== null) session.post((sql) => parts.tasks.closeTask(sql, task, "EXPIRED"));
     session.put(row);
     return flowOf(row);
   };
