@@ -85,6 +85,7 @@ export const folders: Readonly<Record<string, readonly string[]>> = {
     "connectors",
     "mcp/standard",
     "workflows/engine",
+    "workflows/tasks",
     "configs",
     "imports",
     "configs/kinds",

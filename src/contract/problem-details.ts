@@ -130,6 +130,12 @@ export const problemDetails: Readonly<Record<ProblemCode, string>> = {
   conflict: "Read it again, and decide anew.",
   already_exists: "Choose another id, or change what is there.",
   idempotency_mismatch: "Use a new key for other data; the same key and data give the first answer again.",
+  already_decided: "Read the task: its status and decisions are final, and each person decides once.",
+  separation_of_duties:
+    "Neither the person who started the run, nor their agents and delegates, nor who decided a named step may decide it.",
+  state_version_required: "Send state_version in the body, or If-Match with the ETag that you have read.",
+  decision_not_allowed: "Choose one of the task's allowed_decisions.",
+  delegated_already: "Choose somebody who is not asked yet; each person passes a task on once.",
   wrong_phase: "Read the run: allowed_verbs are those that its phase permits.",
   idempotency_conflict: "Use a new Idempotency-Key for another request; the same key repeats the first one.",
   in_progress: "Wait for the first call with this Idempotency-Key, then ask again.",

@@ -97,6 +97,8 @@ const STEPS = statement<StepRow>(
   `select path, kind, status, reason, attempt, retries, input, output, error, undo, undo_of, task_id, wake_at, done_seq, started_at, ended_at
    from crud.wf_step where run_id = $1`,
 );
+/** One of them. */
+export const STEP = statement<StepRow>("crud.wf_step", `${STEPS.text} and path = $2`);
 const OPEN_ATTEMPTS = statement<OpenAttempt>(
   "crud.wf_open_attempts",
   `select path, attempt, call_id::text as call_id, reservation_id, held_micro, held_steps, is_repeatable, entry

@@ -17,6 +17,7 @@ export interface RetentionContext {
 
 const EVERY_MS = 60_000;
 const MAX_RUNS = 500;
+const taskKinds = ["approval", "form", "choice", "unknown_outcome"];
 
 const BLANK = statement<{ id: string }>(
   "crud.wf_blank",
@@ -24,6 +25,11 @@ const BLANK = statement<{ id: string }>(
      select id from crud.wf_run where ended_at < crud.wf_now() - make_interval(days => $1::int) and not is_blanked
      order by ended_at limit ${MAX_RUNS} for update skip locked),
    steps as (update crud.wf_step set input = null, output = null, undo = null where run_id in (select id from old)),
+   tasks as (update crud.task set prefill = null, evidence = null, evidence_digest = '' where run_id in (select id from old)),
+   decisions as (
+     update crud.task_decision set data = null, comment = null, evidence_digest = ''
+     where task_id in (select id from crud.task where run_id in (select id from old))),
+   answers as (delete from crud.wf_idempotency where scope in (select id from old)),
    signals as (update crud.wf_signal set payload = '{}' where run_id in (select id from old))
    update crud.wf_run set input = null, context = null, output = null, is_blanked = true where id in (select id from old) returning id`,
 );
@@ -37,6 +43,14 @@ const FREE_KEYS = statement(
   "crud.wf_free_keys",
   `update crud.wf_run set idem_key = null, idem_hash = null
    where idem_key is not null and created_at < crud.wf_now() - make_interval(days => $1::int)`,
+);
+const FREE_ANSWERS = statement(
+  "crud.wf_free_answers",
+  "delete from crud.wf_idempotency where at < crud.wf_now() - make_interval(days => $1::int)",
+);
+const OPEN_TASKS = statement<{ kind: string; tasks: number }>(
+  "crud.wf_open_tasks",
+  "select kind, count(*)::int4 as tasks from crud.task where status = 'PENDING' group by kind",
 );
 const COUNT = statement<{ phase: string; reason: string | null; runs: number }>(
   "crud.wf_count",
@@ -54,7 +68,10 @@ export const startRunRetention = (context: RetentionContext): Interval => {
       for (const labels of known) metrics.set("workflow_runs", labels, 0);
       for (const { labels, runs } of counts) metrics.set("workflow_runs", labels, runs);
       known = counts.map(({ labels }) => labels);
+      const open = new Map((await database.run(OPEN_TASKS)).map(({ kind, tasks }) => [kind, tasks]));
+      for (const kind of taskKinds) metrics.set("tasks_open", { kind }, open.get(kind) ?? 0);
       await database.run(FREE_KEYS, [context.idempotencyDays]);
+      await database.run(FREE_ANSWERS, [context.idempotencyDays]);
       while (!signal.aborted && (await database.run(DELETE, [context.retentionDays])).length === MAX_RUNS);
       while (!signal.aborted && (await database.run(BLANK, [context.payloadDays])).length === MAX_RUNS);
     },

@@ -1,0 +1,59 @@
+import type { Change } from "#events/changes/change.ts";
+import type { PdpClient, Principal } from "#pdp-client/pdp-client.ts";
+import type { Database, TransactionSql } from "#store/database.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+
+/** One message to those for whom something waits: title, who asks and a link, never data. */
+export interface Notice {
+  readonly kind: "task" | "too_few_approvers" | "compensation_incomplete" | "unknown_outcome";
+  /** Id of the task or run. */
+  readonly id: string;
+  readonly tenant: string;
+  readonly title: string;
+  /** Who asks: node id. */
+  readonly from: string;
+  /** Path of a page. */
+  readonly href: string;
+  /** Node ids of persons, groups and roles. */
+  readonly recipients: readonly string[];
+}
+
+/** Writes notices into the outbox, in the transaction of what they tell of. Only SQL inside. */
+export type Notify = (sql: TransactionSql, notice: Notice) => void | Promise<void>;
+
+/** What tasks ask of the graph. Each throws `membership_unavailable`. */
+export interface TaskGraph {
+  /** A person's active groups and roles, nested ones included; undefined: no such person in the tenant, or a disabled one. */
+  groupsOf(person: string, within: GraphReader): Promise<ReadonlySet<string> | undefined>;
+  /** What joins an agent to a person: the person controls it, or has a delegation to it. */
+  linkOf(agent: string, person: string, within: GraphReader): Promise<"control" | "delegation" | undefined>;
+}
+export interface GraphReader {
+  readonly tenant: string;
+  readonly correlationId: string;
+}
+
+/** Who acts on a task or run, by which request. */
+export interface TaskCaller {
+  readonly caller: Principal;
+  /** Of the agent's call. */
+  readonly delegationId?: string | undefined;
+  readonly correlationId: string;
+}
+
+export interface TaskContext {
+  readonly database: Database;
+  readonly change: Change;
+  readonly pdpClient: Pick<PdpClient, "decide" | "decideMany" | "refusal">;
+  readonly graph: TaskGraph;
+  readonly notify: Notify;
+  /** JSON Schema of a form's data; undefined: none is known, and the data is an object. */
+  readonly formSchema: (tenant: string, form: string) => Promise<unknown>;
+  /** Of digests of evidence. */
+  readonly digestKey: Uint8Array;
+  readonly publicOrigin: string;
+  /** UUIDv7. */
+  readonly newId: () => string;
+  readonly now: () => Date;
+  readonly metrics: Pick<Metrics, "count">;
+}

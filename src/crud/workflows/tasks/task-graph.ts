@@ -1,0 +1,32 @@
+import { ask } from "#contract/ask.ts";
+import { askFacts, type FactAsk } from "#contract/facts.ts";
+import { Problem } from "#contract/problem.ts";
+import { asService, type MembershipParts } from "#crud/model/ask-membership.ts";
+import type { GraphReader, TaskGraph } from "./task-context.ts";
+
+const TASKS = { action: "complete", resource: { type: "tasks", external_id: "*" } };
+
+/** Groups and agents of persons, as membership knows them now. */
+export const createTaskGraph = (parts: MembershipParts): TaskGraph => {
+  const read = async (asked: Pick<FactAsk, "subject_id" | "agent_ids">, { tenant, correlationId }: GraphReader) => {
+    try {
+      const headers = await asService(parts, ["pip.read"], correlationId);
+      const { facts } = await ask(parts.membership, askFacts, { body: { asks: [{ ...asked, ...TASKS, tenant_id: tenant }] }, headers });
+      return facts[0];
+    } catch (cause) {
+      throw new Problem("membership_unavailable", { cause });
+    }
+  };
+  return {
+    groupsOf: async (person, within) => {
+      const subject = (await read({ subject_id: person }, within))?.subject ?? null;
+      if (subject === null || subject.disabled || !subject.tenant_ids.includes(within.tenant)) return undefined;
+      return new Set(subject.groups);
+    },
+    linkOf: async (agent, person, within) => {
+      const found = await read({ subject_id: person, agent_ids: [agent] }, within);
+      if (found?.agent?.controllers.includes(person) === true) return "control";
+      return found === undefined || found.delegation === null ? undefined : "delegation";
+    },
+  };
+};
