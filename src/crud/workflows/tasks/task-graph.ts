@@ -26,7 +26,9 @@ export const createTaskGraph = (parts: MembershipParts): TaskGraph => {
     linkOf: async (agent, person, within) => {
       const found = await read({ subject_id: person, agent_ids: [agent] }, within);
       if (found?.agent?.controllers.includes(person) === true) return "control";
-      return found === undefined || found.delegation === null ? undefined : "delegation";
+      // A paused one may go on: its agent is still the person's.
+      const status = found?.delegation?.status;
+      return status === "active" || status === "paused" ? "delegation" : undefined;
     },
   };
 };
