@@ -4,6 +4,9 @@ import { statement } from "#store/database.ts";
 import { forEachDatabase } from "#testing/database.ts";
 import { cleo, personOf, taskWorld } from "#testing/task-world.ts";
 import { ben } from "#testing/workflow-world.ts";
+import { until } from "#testing/until.ts";
+import { silentLog } from "#telemetry/log.ts";
+import { startRunRetention } from "#crud/workflows/engine/run-retention.ts";
 import { resumeRun } from "./resume-run.ts";
 
 const modules = ["events", "crud"] as const;
@@ -187,5 +190,34 @@ forEachDatabase("neither subject, agents, delegates nor who decided a named step
     const decision = "taskKind" in row.step ? "submit" : "approve";
     if (row.code === undefined) assert.equal((await world.complete(task.id, row.by, { decision })).answer.status, "COMPLETED", row.what);
     else assert.equal((await refused(world.complete(task.id, row.by, { decision }))).code, row.code, row.what);
+  }
+});
+
+forEachDatabase("what was asked and decided is blanked with its run, and keys are forgotten", modules, async (t, database) => {
+  const world = await taskWorld(t, database);
+  await world.engine();
+  const { run, task } = await world.ask({ evidence: { sum: 10 }, data: { note: "secret" } });
+  await world.complete(task.id, cleo, { data: { note: "secret" } });
+  await world.until(run.id, "completed");
+  const days = { payloadDays: 30, retentionDays: 90, idempotencyDays: 7, everyMs: 20 };
+  await using _retention = startRunRetention({ database, log: silentLog, metrics: world.metrics, ...days });
+  const rows = async () =>
+    (
+      await database.run<{ values: number; tasks: number; keys: number }>(
+        statement(
+          "t.values",
+          `select (select count(evidence) + count(prefill) + (select count(data) from crud.task_decision) from crud.task)::int4 as values,
+             (select count(*)::int4 from crud.task) as tasks, (select count(*)::int4 from crud.wf_idempotency) as keys`,
+        ),
+      )
+    )[0];
+  assert.deepEqual(await rows(), { values: 3, tasks: 1, keys: 1 });
+  for (const [ahead, left] of [
+    [8, { values: 3, tasks: 1, keys: 0 }],
+    [24, { values: 0, tasks: 1, keys: 0 }],
+    [60, { values: 0, tasks: 0, keys: 0 }],
+  ] as const) {
+    await world.ahead(ahead * 86_400);
+    assert.deepEqual(await until(rows, (now) => JSON.stringify(now) === JSON.stringify(left)), left);
   }
 });
