@@ -64,11 +64,10 @@ export const taskWorld = async (t: TestContext, database: Database) => {
     digestKey: new Uint8Array(32),
     publicOrigin: "https://sallyport.test",
     newId: world.newId,
-    now: () => new Date(),
     metrics: world.metrics,
   };
   const tasks = createTaskPort(parts);
-  const cursors = createSealedCursors<TaskPosition>({ secrets: [new Uint8Array(32)], purpose: "test", now: parts.now });
+  const cursors = createSealedCursors<TaskPosition>({ secrets: [new Uint8Array(32)], purpose: "test", now: () => new Date() });
 
   const taskOf = async (run: string, step = "ask") => {
     const open = await until(

@@ -54,6 +54,5 @@ export interface TaskContext {
   readonly publicOrigin: string;
   /** UUIDv7. */
   readonly newId: () => string;
-  readonly now: () => Date;
   readonly metrics: Pick<Metrics, "count">;
 }
