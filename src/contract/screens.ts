@@ -8,9 +8,14 @@ export interface PageGate {
   readonly module?: UiModule;
 }
 
+/** Groups of the navigation, in its order. */
+export const screenGroups = ["Work", "Access", "Tools", "Decisions", "Platform"] as const;
+
 export interface ScreenRow extends PageGate {
   readonly path: string;
   readonly label: string;
+  /** None: it stands above the groups. */
+  readonly group?: (typeof screenGroups)[number];
   /** A picture of `web/src/ui/icon.tsx`. */
   readonly icon: string;
   /** Pressed after `g`. */
@@ -19,29 +24,46 @@ export interface ScreenRow extends PageGate {
 
 const viewAll = <Type extends string>(type: Type) => ({ type, action: "view_all" }) as const;
 
-/** The screens of the web client, in the order of its navigation. A person with tasks may have requests to answer. */
+/** The screens of the web client by group, in the order of its navigation. People with tasks may have requests to answer. */
 export const screens = {
   home: { path: "/", label: "Home", icon: "home", letter: "h" },
-  tools: { path: "/tools", label: "Tools", icon: "tool", letter: "t", pair: viewAll("tools") },
   delegations: {
     path: "/delegations",
     label: "Delegations",
+    group: "Access",
     icon: "delegation",
     letter: "d",
     pair: viewAll("delegations"),
     module: "agents",
   },
-  why: { path: "/why", label: "Why denied", icon: "why", letter: "w", pair: viewAll("decisions") },
-  requests: { path: "/requests", label: "Requests", icon: "request", letter: "r", pair: viewAll("tasks") },
-  secrets: { path: "/secrets", label: "Secrets", icon: "lock", letter: "s", pair: viewAll("secrets"), module: "secrets" },
-  systems: { path: "/systems", label: "Systems", icon: "system", letter: "y", pair: { type: "system", action: "view" } },
+  requests: { path: "/requests", label: "Requests", group: "Access", icon: "request", letter: "r", pair: viewAll("tasks") },
+  tools: { path: "/tools", label: "Tools", group: "Tools", icon: "tool", letter: "t", pair: viewAll("tools") },
+  systems: {
+    path: "/systems",
+    label: "Systems",
+    group: "Tools",
+    icon: "system",
+    letter: "y",
+    pair: { type: "system", action: "view" },
+  },
+  why: { path: "/why", label: "Decisions", group: "Decisions", icon: "decision", letter: "w", pair: viewAll("decisions") },
   policies: {
     path: "/policies",
     label: "Policies",
+    group: "Decisions",
     icon: "policy",
     letter: "p",
     pair: { type: "policies", action: "view" },
     module: "pdp",
+  },
+  secrets: {
+    path: "/secrets",
+    label: "Secrets",
+    group: "Platform",
+    icon: "lock",
+    letter: "s",
+    pair: viewAll("secrets"),
+    module: "secrets",
   },
 } as const satisfies Readonly<Record<string, ScreenRow>>;
 

@@ -1,5 +1,6 @@
 import { styleNonce } from "./model/harden.ts";
 import "./theme/mantine.css";
+import "./theme/tokens.css";
 import "./theme/app.css";
 import { QueryClient } from "@tanstack/react-query";
 import { createRoot } from "react-dom/client";

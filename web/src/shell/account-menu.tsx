@@ -1,4 +1,4 @@
-import { Button, Menu, useMantineColorScheme } from "@mantine/core";
+import { Menu, useMantineColorScheme } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import type { ReactElement } from "react";
 import { useClient } from "../api/client-context.ts";
@@ -14,6 +14,14 @@ const themes: readonly { readonly scheme: "light" | "dark" | "auto"; readonly la
   { scheme: "auto", label: words.shell.system, icon: "screen" },
 ];
 
+/** First letters of the first and last word. */
+const initialsOf = (name: string): string =>
+  name
+    .split(/\s+/)
+    .flatMap((word, at, all) => (at === 0 || at === all.length - 1 ? [...word].slice(0, 1) : []))
+    .join("")
+    .toUpperCase();
+
 /** Who is signed in, the theme, and the two ways out. */
 export const AccountMenu = (): ReactElement => {
   const { subject, tenant } = useSession();
@@ -25,17 +33,14 @@ export const AccountMenu = (): ReactElement => {
   return (
     <Menu position="bottom-end" width={230} withInitialFocusPlaceholder={false} withinPortal={false}>
       <Menu.Target>
-        <Button
-          variant="default"
-          leftSection={<Icon name="person" />}
-          rightSection={<Icon name="chevron" size={12} />}
-          aria-label={words.shell.account(subject.name)}
-        >
-          <span className="sp-wide-only">{visibleText(subject.name)}</span>
-        </Button>
+        <button type="button" className="sp-avatar" aria-label={words.shell.account(subject.name)}>
+          {initialsOf(visibleText(subject.name))}
+        </button>
       </Menu.Target>
       <Menu.Dropdown>
         <Menu.Label>
+          {visibleText(subject.name)}
+          <br />
           <span className="sp-mono">{subject.id}</span>
           <br />
           <span className="sp-mono">{tenant}</span>

@@ -1,10 +1,15 @@
-import { ActionIcon, Button } from "@mantine/core";
+import { ActionIcon } from "@mantine/core";
 import { lazyRouteComponent, Link, Outlet, useLocation } from "@tanstack/react-router";
 import { useEffect, useState, type ReactElement } from "react";
+import { useLive } from "../live/live-context.ts";
+import { useSession } from "../session/session-context.ts";
 import { words } from "../strings/en.ts";
+import { visibleText } from "../strings/format.ts";
+import { BreadcrumbSlot } from "../ui/breadcrumbs.tsx";
 import { Icon, Sign } from "../ui/icon.tsx";
 import { Boundary } from "../ui/panel.tsx";
 import { AccountMenu } from "./account-menu.tsx";
+import { Navigation } from "./navigation.tsx";
 import { Notices } from "./notices.tsx";
 import { screenList } from "./screens.ts";
 import { useKeys } from "./use-keys.ts";
@@ -18,6 +23,9 @@ const HelpDialog = lazyRouteComponent(async () => await import("./help-dialog.ts
 export const Shell = (): ReactElement => {
   const may = useScreens();
   const path = useLocation({ select: (location) => location.pathname });
+  const { tenant } = useSession();
+  const { state } = useLive();
+  const [slot, setSlot] = useState<HTMLElement | null>(null);
   const [isMenuOpen, setMenuOpen] = useState(false);
   const [isPaletteOpen, setPaletteOpen] = useState(false);
   const [isHelpOpen, setHelpOpen] = useState(false);
@@ -54,45 +62,35 @@ export const Shell = (): ReactElement => {
         >
           <Icon name="menu" />
         </ActionIcon>
-        <Link to="/" className="sp-brand">
-          <Sign />
-          {words.product}
-        </Link>
-        <span className="sp-spring" />
-        <Button
-          variant="default"
-          leftSection={<Icon name="search" />}
-          aria-label={words.shell.palette}
-          onClick={() => setPaletteOpen(true)}
-        >
-          <span className="sp-wide-only">{words.shell.palette}</span>
-        </Button>
+        <div className="sp-crumbs" ref={setSlot} />
+        <button type="button" className="sp-jump" aria-label={words.shell.palette} onClick={() => setPaletteOpen(true)}>
+          <Icon name="search" />
+          <span>{words.shell.palette}</span>
+          <kbd>{words.shell.paletteKeys}</kbd>
+        </button>
+        {state.phase === "live" ? <span className="sp-live-state">{words.shell.live}</span> : null}
         <ActionIcon variant="default" size={30} aria-label={words.shell.help} onClick={() => setHelpOpen(true)}>
           <Icon name="question" />
         </ActionIcon>
         <AccountMenu />
       </header>
-      <nav id="navigation" className="sp-nav" aria-label={words.shell.navigation} data-closed={isMenuOpen ? undefined : ""}>
-        <ul>
-          {shown.map((screen) => (
-            <li key={screen.id}>
-              <Link
-                to={screen.path}
-                activeOptions={{ exact: screen.path === "/", includeSearch: false }}
-                activeProps={{ "aria-current": "page" }}
-              >
-                <Icon name={screen.icon} />
-                {screen.label}
-              </Link>
-            </li>
-          ))}
-        </ul>
-      </nav>
+      <div id="navigation" className="sp-nav" data-closed={isMenuOpen ? undefined : ""}>
+        <div className="sp-brand">
+          <Link to="/">
+            <Sign />
+            {words.product}
+          </Link>
+          <span title={tenant}>{visibleText(tenant)}</span>
+        </div>
+        <Navigation screens={shown} />
+      </div>
       <main id="content" className="sp-main" tabIndex={-1}>
         <Notices />
-        <Boundary key={path}>
-          <Outlet />
-        </Boundary>
+        <BreadcrumbSlot value={slot}>
+          <Boundary key={path}>
+            <Outlet />
+          </Boundary>
+        </BreadcrumbSlot>
       </main>
       {isPaletteOpen ? (
         <Late>

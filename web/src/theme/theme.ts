@@ -1,7 +1,7 @@
 import { createTheme, type CSSVariablesResolver, type MantineColorsTuple } from "@mantine/core";
 import { words } from "../strings/en.ts";
 
-/** One look for the whole page: dense, calm, one accent hue. Colours with a meaning lie in app.css. */
+/** One look for the whole page: dense, calm, one accent hue. Every value is a token of tokens.css. */
 
 const gate: MantineColorsTuple = [
   "#eef8f7",
@@ -17,16 +17,16 @@ const gate: MantineColorsTuple = [
 ];
 
 const dark: MantineColorsTuple = [
-  "#d8dde1",
-  "#b2bac2",
-  "#8d96a0",
-  "#6a737d",
-  "#4a535c",
-  "#2c3238",
-  "#242a2f",
-  "#1b1f23",
-  "#14171a",
-  "#0e1113",
+  "#e3e7e9",
+  "#a2abb2",
+  "#959ea6",
+  "#7a858e",
+  "#3b454b",
+  "#2c3439",
+  "#20262a",
+  "#191e21",
+  "#131719",
+  "#0f1214",
 ];
 
 export const theme = createTheme({
@@ -38,10 +38,23 @@ export const theme = createTheme({
   defaultRadius: 4,
   respectReducedMotion: true,
   focusRing: "auto",
-  fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, "Open Sans", sans-serif',
-  fontFamilyMonospace: 'ui-monospace, "SF Mono", "Cascadia Mono", Menlo, Consolas, monospace',
-  fontSizes: { xs: "12px", sm: "13px", md: "14px", lg: "16px", xl: "20px" },
-  spacing: { xs: "4px", sm: "8px", md: "12px", lg: "16px", xl: "24px" },
+  fontFamily: "var(--sp-font)",
+  fontFamilyMonospace: "var(--sp-mono)",
+  fontSizes: {
+    xs: "var(--sp-text-12)",
+    sm: "var(--sp-text-13)",
+    md: "var(--sp-text-13)",
+    lg: "var(--sp-text-15)",
+    xl: "var(--sp-text-20)",
+  },
+  spacing: {
+    xs: "var(--sp-space-1)",
+    sm: "var(--sp-space-2)",
+    md: "var(--sp-space-3)",
+    lg: "var(--sp-space-4)",
+    xl: "var(--sp-space-5)",
+  },
+  radius: { sm: "var(--sp-radius-control)", md: "var(--sp-radius-panel)" },
   headings: {
     fontWeight: "600",
     sizes: {
@@ -72,19 +85,19 @@ export const theme = createTheme({
   },
 });
 
-/** Error text and dimmed text that reach 4.5:1 on both grounds; Mantine's own do not everywhere. */
-export const cssVariables: CSSVariablesResolver = () => ({
-  variables: {},
-  light: {
-    "--mantine-color-error": "#b3261e",
-    "--mantine-color-dimmed": "#5c636b",
-    "--mantine-color-placeholder": "#6b727a",
-    "--mantine-color-anchor": "#0b6b63",
-  },
-  dark: {
-    "--mantine-color-error": "#ff9a92",
-    "--mantine-color-dimmed": "#a3aab2",
-    "--mantine-color-placeholder": "#959ca4",
-    "--mantine-color-anchor": "#6cc9c0",
-  },
-});
+const colors = {
+  "--mantine-color-body": "var(--sp-ground)",
+  "--mantine-color-text": "var(--sp-text)",
+  "--mantine-color-dimmed": "var(--sp-dim)",
+  "--mantine-color-placeholder": "var(--sp-placeholder)",
+  "--mantine-color-anchor": "var(--sp-link)",
+  "--mantine-color-error": "var(--sp-deny)",
+  "--mantine-color-default": "var(--sp-ground)",
+  "--mantine-color-default-hover": "var(--sp-hover)",
+  "--mantine-color-default-border": "var(--sp-line)",
+  "--mantine-primary-color-filled": "var(--sp-accent)",
+  "--mantine-primary-color-filled-hover": "var(--sp-accent-hover)",
+};
+
+/** The tokens where Mantine reads them. They differ by scheme themselves. */
+export const cssVariables: CSSVariablesResolver = () => ({ variables: {}, light: colors, dark: colors });

@@ -1,5 +1,6 @@
 import { useEffect, useRef, type ReactElement, type ReactNode } from "react";
 import { words } from "../strings/en.ts";
+import { Breadcrumbs, type ParentPage } from "./breadcrumbs.tsx";
 
 /** The page just loaded keeps the browser's own focus; every later screen takes it. */
 let isFirst = true;
@@ -7,12 +8,17 @@ let isFirst = true;
 /** A screen: its heading takes the focus when the person came here from another screen, so that it is read out. */
 export const Page = ({
   title,
+  status,
   lead,
   actions,
+  parent,
   children,
 }: {
   readonly title: string;
+  /** Chips beside the title. */
+  readonly status?: ReactNode;
   readonly lead?: ReactNode;
+  readonly parent?: ParentPage | undefined;
   readonly actions?: ReactNode;
   readonly children: ReactNode;
 }): ReactElement => {
@@ -26,12 +32,16 @@ export const Page = ({
   }, []);
   return (
     <>
+      <Breadcrumbs name={title} parent={parent} />
       <div className="sp-page-head">
         <div>
-          <h1 ref={heading} tabIndex={-1}>
-            {title}
-          </h1>
-          {lead === undefined ? null : <p className="sp-lead">{lead}</p>}
+          <div className="sp-actions">
+            <h1 ref={heading} tabIndex={-1}>
+              {title}
+            </h1>
+            {status}
+          </div>
+          {lead === undefined ? null : <div className="sp-lead">{lead}</div>}
         </div>
         {actions === undefined ? null : <div className="sp-actions">{actions}</div>}
       </div>
