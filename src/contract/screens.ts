@@ -92,7 +92,7 @@ export const pages = {
     maxKilobytes: 20,
     search: { q: freeText, provider: freeText, source: ["system", "workflow"], tag: freeText, explain: idText },
   },
-  "/tools/{name}": { file: "tools/tool-page", screen: "tools", maxKilobytes: 40 },
+  "/tools/{name}": { file: "tools/tool-page", screen: "tools", maxKilobytes: 40, search: { tab: ["try"] } },
   "/delegations": {
     file: "delegations/delegation-list-page",
     screen: "delegations",

@@ -22,11 +22,13 @@ export interface ActDialogProps<T> {
   readonly rereads: string | undefined;
   readonly onDone: (done: T) => void;
   readonly onClose: () => void;
+  /** A milder act in its place. */
+  readonly instead?: { readonly verb: string; readonly go: () => void } | undefined;
   /** What it means, read from the server, and what has to be filled in. */
   readonly children?: ReactNode;
 }
 
-/** An act: first what it means, then the button that says what it does. */
+/** An act with consequences: verb and object, what changes (`Consequences`), what to fill in, the verb as button. */
 export const ActDialog = <T,>(props: ActDialogProps<T>): ReactElement => {
   const queries = useQueryClient();
   const reread = async (root: string | undefined): Promise<void> => {
@@ -61,7 +63,15 @@ export const ActDialog = <T,>(props: ActDialogProps<T>): ReactElement => {
             </Button>
           </div>
         ) : null}
-        <div className="sp-actions">
+        <div className="sp-actions sp-dialog-foot">
+          <Button variant="default" onClick={props.onClose}>
+            {words.common.cancel}
+          </Button>
+          {props.instead === undefined ? null : (
+            <Button variant="default" onClick={props.instead.go}>
+              {props.instead.verb}
+            </Button>
+          )}
           <ActButton
             type="submit"
             isBusy={acting.isPending}
@@ -70,9 +80,6 @@ export const ActDialog = <T,>(props: ActDialogProps<T>): ReactElement => {
           >
             {props.verb}
           </ActButton>
-          <Button variant="default" onClick={props.onClose}>
-            {words.common.cancel}
-          </Button>
         </div>
       </form>
     </Modal>

@@ -2,12 +2,26 @@ import type { ReactElement } from "react";
 import { words } from "../strings/en.ts";
 import { Icon, type IconName } from "./icon.tsx";
 
-export type Tone = "allow" | "deny" | "stepup" | "quiet";
+export type Tone = "allow" | "deny" | "stepup" | "run" | "quiet";
+
+export interface ChipProps {
+  readonly tone: Tone;
+  readonly icon: IconName;
+  readonly text: string;
+}
 
 /** A word with an icon and a colour: never the colour alone. */
-export const Chip = ({ tone, icon, text }: { readonly tone: Tone; readonly icon: IconName; readonly text: string }): ReactElement => (
+export const Chip = ({ tone, icon, text }: ChipProps): ReactElement => (
   <span className="sp-chip" data-tone={tone}>
     <Icon name={icon} size={13} />
+    {text}
+  </span>
+);
+
+/** The same in a row, without a ground. A good state colours the icon alone. */
+export const Status = ({ tone, icon, text }: ChipProps): ReactElement => (
+  <span className="sp-status" data-tone={tone}>
+    <Icon name={icon} size={14} />
     {text}
   </span>
 );

@@ -1,4 +1,4 @@
-import { Button } from "@mantine/core";
+import { ActionIcon, Button } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import type { ReactElement } from "react";
 import { words } from "../strings/en.ts";
@@ -18,4 +18,11 @@ export const CopyButton = ({ label, text }: { readonly label: string; readonly t
   <Button variant="default" leftSection={<Icon name="copy" size={14} />} onClick={() => void copyText(text())}>
     {label}
   </Button>
+);
+
+/** The same beside an id, as an icon alone. */
+export const CopyIcon = ({ label, text }: { readonly label: string; readonly text: string }): ReactElement => (
+  <ActionIcon variant="subtle" color="gray" size="xs" aria-label={label} title={label} onClick={() => void copyText(text)}>
+    <Icon name="copy" size={14} />
+  </ActionIcon>
 );

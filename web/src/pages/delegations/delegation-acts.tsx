@@ -40,7 +40,14 @@ export const DelegationActs = ({
   const agentName = visibleText(delegation.agent_name ?? delegation.agent_id);
   const dialogs = (
     <>
-      {open === "revoke" ? <RevokeDialog id={id} onDone={done} onClose={close} /> : null}
+      {open === "revoke" ? (
+        <RevokeDialog
+          delegation={delegation}
+          onPause={delegation.status === "active" ? () => setOpen("pause") : undefined}
+          onDone={done}
+          onClose={close}
+        />
+      ) : null}
       {open === "pause" ? (
         <ReasonedDialog
           title={words.delegations.pauseTitle}

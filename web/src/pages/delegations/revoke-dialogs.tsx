@@ -27,15 +27,21 @@ interface DialogProps {
   readonly onClose: () => void;
 }
 
-export const RevokeDialog = ({ id, onDone, onClose }: DialogProps & { readonly id: string }): ReactElement => {
+export const RevokeDialog = ({
+  delegation: { delegation_id: id, purpose },
+  onPause,
+  onDone,
+  onClose,
+}: DialogProps & { readonly delegation: Delegation; readonly onPause: (() => void) | undefined }): ReactElement => {
   const revoke = useEndpoint(revokeDelegation);
   return (
     <ReasonedDialog
-      title={text.revokeTitle}
+      title={text.revokeTitle(visibleText(purpose))}
       sentence={text.revokeSentence}
       verb={text.revoke}
       isDangerous
       isReady={useIsImpactRead(id)}
+      instead={onPause && { verb: text.pauseInstead, go: onPause }}
       act={async (reason) => await revoke.ask({ params: { id }, body: { reason } })}
       onDone={(done) => onDone(text.revokedFact(formatMoment(done.ended_at ?? new Date().toISOString()), formatCount(done.graph_version)))}
       onClose={onClose}

@@ -51,32 +51,35 @@ const SchemaTree = ({
 
 const quiet = new Set(["tags", "title"]);
 
-export const ToolFacts = ({ tool }: { readonly tool: ToolDescriptor }): ReactElement => {
-  const claims = Object.entries(tool.annotations ?? {}).filter(([name]) => !quiet.has(name));
+export const SchemaPanel = ({ tool }: { readonly tool: ToolDescriptor }): ReactElement => {
   const { properties } = tool.inputSchema;
   const hasArguments = isObject(properties) && Object.keys(properties).length > 0;
   return (
-    <div className="sp-stack">
-      <Panel title={toolWords.schema}>
-        {hasArguments ? <SchemaTree schema={tool.inputSchema} /> : <p className="sp-dim">{toolWords.schemaNone}</p>}
-      </Panel>
-      <Panel title={whyWords.details}>
-        <FactList>
-          <TextFact name={toolWords.name} text={tool.name} isCode />
-          <Fact name={toolWords.source}>{tool.source}</Fact>
-          <TextFact name={toolWords.from} text={systemOf(tool) || undefined} />
-          <TextFact name={toolWords.env} text={tool.metadata?.env} />
-          <TextFact name={toolWords.tags} text={tagsOf(tool).join(", ") || undefined} />
-        </FactList>
-        {claims.length === 0 ? null : (
-          <>
-            <h3>
-              {toolWords.annotations} <span className="sp-small sp-dim">{words.common.aside(toolWords.claimed)}</span>
-            </h3>
-            <Tree value={Object.fromEntries(claims)} />
-          </>
-        )}
-      </Panel>
-    </div>
+    <Panel title={toolWords.schema}>
+      {hasArguments ? <SchemaTree schema={tool.inputSchema} /> : <p className="sp-dim">{toolWords.schemaNone}</p>}
+    </Panel>
+  );
+};
+
+/** What the list of tools says of it. */
+export const ToolFacts = ({ tool }: { readonly tool: ToolDescriptor }): ReactElement => {
+  const claims = Object.entries(tool.annotations ?? {}).filter(([name]) => !quiet.has(name));
+  return (
+    <Panel title={whyWords.details}>
+      <FactList>
+        <Fact name={toolWords.source}>{tool.source}</Fact>
+        <TextFact name={toolWords.from} text={systemOf(tool) || undefined} />
+        <TextFact name={toolWords.env} text={tool.metadata?.env} />
+        <TextFact name={toolWords.tags} text={tagsOf(tool).join(", ") || undefined} />
+      </FactList>
+      {claims.length === 0 ? null : (
+        <>
+          <h3>
+            {toolWords.annotations} <span className="sp-small sp-dim">{words.common.aside(toolWords.claimed)}</span>
+          </h3>
+          <Tree value={Object.fromEntries(claims)} />
+        </>
+      )}
+    </Panel>
   );
 };

@@ -34,9 +34,16 @@ export const filterTools = (tools: readonly ToolDescriptor[], filter: ToolFilter
   );
 };
 
-/** Each value of a facet once, in order. */
-export const facetOf = (tools: readonly ToolDescriptor[], valuesOf: (tool: ToolDescriptor) => readonly string[]): readonly string[] =>
-  [...new Set(tools.flatMap(valuesOf))].filter((value) => value !== "").toSorted();
+/** Each value of a facet in order, with the number of tools that have it. */
+export const facetOf = (
+  tools: readonly ToolDescriptor[],
+  valuesOf: (tool: ToolDescriptor) => readonly string[],
+): ReadonlyMap<string, number> => {
+  const counts = new Map<string, number>();
+  for (const value of tools.flatMap((tool) => [...new Set(valuesOf(tool))]).toSorted())
+    if (value !== "") counts.set(value, (counts.get(value) ?? 0) + 1);
+  return counts;
+};
 
 /** What a list costs a model to read, roughly: four bytes a token. */
 export const tokensOf = (tools: readonly ToolDescriptor[]): number =>

@@ -2,15 +2,16 @@ import { Button } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, lazyRouteComponent } from "@tanstack/react-router";
 import { useState, type ReactElement } from "react";
-import { explainTool, type ToolExplanation } from "#contract/tools.ts";
+import type { ToolExplanation } from "#contract/tools.ts";
 import { listDecisions } from "#contract/decisions.ts";
 import { useClient } from "../../api/client-context.ts";
 import { toolCallersQuery, toolHoldersQuery } from "../../api/tool-standing.ts";
 import { useEndpoint } from "../../api/use-endpoint.ts";
 import { Gate } from "../../decisions/use-can.ts";
 import { formatMoment, formatMoney, formatRelative, visibleText } from "../../strings/format.ts";
+import { switchWords } from "../../strings/switches.ts";
 import { standingWords } from "../../strings/tool-standing.ts";
-import { Chip } from "../../ui/chip.tsx";
+import { Chip, Status } from "../../ui/chip.tsx";
 import { Fact, FactList, TextFact } from "../../ui/fact-list.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
 import { Late } from "../../ui/late.tsx";
@@ -32,12 +33,31 @@ const looks = {
 
 type About = ToolExplanation["about"];
 
-const Facts = ({ tool, about }: { readonly tool: string; readonly about: About }): ReactElement => {
+interface OfTool {
+  readonly tool: string;
+  readonly about: About;
+}
+
+/** Its state, where that is not the usual one, and its effect. */
+export const ToolChips = ({ about }: Pick<OfTool, "about">): ReactElement => (
+  <>
+    {about.switched_off === undefined ? (
+      about.state === "serving" ? null : (
+        <Chip {...looks[about.state]} text={text.states[about.state]} />
+      )
+    ) : (
+      <Chip tone="quiet" icon="cross" text={switchWords.off} />
+    )}
+    {about.read_only ? <Chip tone="quiet" icon="read" text={text.readOnly} /> : <Chip tone="run" icon="write" text={text.writes} />}
+  </>
+);
+
+const Facts = ({ tool, about }: OfTool): ReactElement => {
   const { switched_off: off, step_up: stepUp, system, owner } = about;
   return (
     <FactList>
       <Fact name={text.state}>
-        {off === undefined ? <Chip {...looks[about.state]} text={text.states[about.state]} /> : <OffBy off={off} />}
+        {off === undefined ? <Status {...looks[about.state]} text={text.states[about.state]} /> : <OffBy off={off} />}
       </Fact>
       <Fact name={text.price}>{about.price_usd === 0 ? text.free : formatMoney(about.price_usd)}</Fact>
       <Fact name={text.effect}>{about.read_only ? text.readOnly : text.writes}</Fact>
@@ -63,24 +83,20 @@ const Facts = ({ tool, about }: { readonly tool: string; readonly about: About }
 };
 
 /** What an administrator does with it: off and on, and who else is to have it. */
-const Acts = ({ tool, about }: { readonly tool: string; readonly about: About }): ReactElement => {
+export const ToolActs = ({ tool, about, onDone }: OfTool & { readonly onDone: (done: string) => void }): ReactElement => {
   const queries = useQueryClient();
   const [isGranting, setGranting] = useState(false);
-  const [said, setSaid] = useState("");
   return (
     <>
-      <div className="sp-actions">
-        <Gate ask={{ type: "graph", action: "edit" }}>
-          <Button variant="default" onClick={() => setGranting(true)}>
-            {text.grant}
-          </Button>
-        </Gate>
-        <Link className="sp-link" to="/delegations/new" search={{ tool }}>
-          {text.delegate}
-        </Link>
-        <SwitchActs kind="tool" name={tool} off={about.switched_off} onDone={setSaid} />
-      </div>
-      <div role="status">{said === "" ? null : <p>{said}</p>}</div>
+      <SwitchActs kind="tool" name={tool} off={about.switched_off} onDone={onDone} />
+      <Gate ask={{ type: "graph", action: "edit" }}>
+        <Button variant="default" onClick={() => setGranting(true)}>
+          {text.grant}
+        </Button>
+      </Gate>
+      <Link className="sp-link" to="/delegations/new" search={{ tool }}>
+        {text.delegate}
+      </Link>
       {isGranting ? (
         <Late>
           <GrantDialog
@@ -88,7 +104,7 @@ const Acts = ({ tool, about }: { readonly tool: string; readonly about: About })
             digest={about.digest}
             onDone={(to) => {
               setGranting(false);
-              setSaid(text.granted(to));
+              onDone(text.granted(to));
               void queries.invalidateQueries({ queryKey: ["tools"] });
             }}
             onClose={() => setGranting(false)}
@@ -156,7 +172,7 @@ const Callers = ({ tool }: { readonly tool: string }): ReactElement => (
   </QueryView>
 );
 
-const Holders = ({ tool, about }: { readonly tool: string; readonly about: About }): ReactElement => (
+const Holders = ({ tool, about }: OfTool): ReactElement => (
   <Panel title={text.whoTitle}>
     <QueryView query={useQuery(toolHoldersQuery(useClient(), tool))} service="membership">
       {({ granted, capable }) => (
@@ -182,30 +198,20 @@ const Holders = ({ tool, about }: { readonly tool: string; readonly about: About
   </Panel>
 );
 
-/** State, price, sign-in, last calls and who may call it; nothing where the tool is not the person's to know of. */
-export const ToolStanding = ({ tool }: { readonly tool: string }): ReactElement | null => {
-  const query = useQuery({ ...useEndpoint(explainTool).query({ query: { tool } }), retry: false });
-  if (query.isError) return null;
-  return (
-    <div className="sp-stack sp-below">
-      <Panel title={text.title}>
-        <QueryView query={query} service="crud" rows={4}>
-          {({ about }) => (
-            <div className="sp-stack">
-              <Facts tool={tool} about={about} />
-              <Acts tool={tool} about={about} />
-            </div>
-          )}
-        </QueryView>
-      </Panel>
-      {query.data?.about.system === undefined ? null : (
-        <>
-          <LastDecisions tool={tool} />
-          <Gate ask={{ type: "graph", action: "diagnose" }}>
-            <Holders tool={tool} about={query.data.about} />
-          </Gate>
-        </>
-      )}
-    </div>
+/** State, effect, price and sign-in. */
+export const ToolStanding = (props: OfTool): ReactElement => (
+  <Panel title={text.title}>
+    <Facts {...props} />
+  </Panel>
+);
+
+/** Who can call it, and what was decided lately; nothing of a tool without a system. */
+export const ToolAccess = (props: OfTool): ReactElement | null =>
+  props.about.system === undefined ? null : (
+    <>
+      <Gate ask={{ type: "graph", action: "diagnose" }}>
+        <Holders {...props} />
+      </Gate>
+      <LastDecisions tool={props.tool} />
+    </>
   );
-};
