@@ -110,7 +110,12 @@ export const pages = {
     maxKilobytes: 30,
     search: { step: ["agent", "tools", "limits", "check"], agent: nodeText, tool: idText },
   },
-  "/delegations/{id}": { file: "delegations/delegation-page", screen: "delegations", maxKilobytes: 30 },
+  "/delegations/{id}": {
+    file: "delegations/delegation-page",
+    screen: "delegations",
+    maxKilobytes: 30,
+    search: { act: ["revoke", "pause", "resume", "all"] },
+  },
   "/why": {
     file: "why/decision-list-page",
     screen: "why",

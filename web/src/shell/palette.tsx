@@ -1,6 +1,6 @@
 import { Modal, TextInput, useMantineColorScheme } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { useNavigate } from "@tanstack/react-router";
+import { useNavigate, type NavigateOptions } from "@tanstack/react-router";
 import { useEffect, useId, useRef, useState, type KeyboardEvent, type ReactElement } from "react";
 import { listDelegations } from "#contract/delegations.ts";
 import { useClient } from "../api/client-context.ts";
@@ -16,24 +16,47 @@ import { useScreens } from "./use-screen.ts";
 
 interface Choice {
   readonly key: string;
-  readonly text: string;
-  /** What it is found by beside its text. */
-  readonly also?: string;
+  /** The heading that it stands below. */
   readonly kind: string;
+  readonly text: string;
+  /** Its id or state, by which it is found too. */
+  readonly detail?: string;
   readonly icon: IconName;
   readonly run: () => void;
 }
 
 const DECISION = /^d_[0-9A-Za-z]{10,40}(\.\d+)?$/;
+const DELEGATION = /^delegation:[A-Za-z0-9._~-]{1,180}$/;
 /** Provider, instance and operation. */
 const TOOL = /^[a-z][a-z0-9-]*\.[a-z][a-z0-9-]*\.[A-Za-z0-9._-]+$/;
 const MAX = 30;
 
-const fits = (choice: Choice, typed: string): boolean =>
+const partsOf = (typed: string): readonly string[] =>
   typed
     .toLowerCase()
     .split(/\s+/)
-    .every((part) => `${choice.text} ${choice.also ?? ""} ${choice.kind}`.toLowerCase().includes(part));
+    .filter((part) => part !== "");
+
+const fits = (choice: Choice, typed: string): boolean => {
+  const whole = `${choice.text} ${choice.detail ?? ""} ${choice.kind}`.toLowerCase();
+  return partsOf(typed).every((part) => whole.includes(part));
+};
+
+/** The text with the first thing typed in bold. */
+const Found = ({ text, typed }: { readonly text: string; readonly typed: string }): ReactElement => {
+  const [part = ""] = partsOf(typed);
+  const at = part === "" ? -1 : text.toLowerCase().indexOf(part);
+  if (at === -1) return <span>{text}</span>;
+  return (
+    <span>
+      {text.slice(0, at)}
+      <strong>{text.slice(at, at + part.length)}</strong>
+      {text.slice(at + part.length)}
+    </span>
+  );
+};
+
+type Go = (link: NavigateOptions) => () => void;
 
 /** All that can be gone to or done from anywhere, behind the same questions as the navigation. */
 const useChoices = (isOpen: boolean): readonly Choice[] => {
@@ -48,65 +71,80 @@ const useChoices = (isOpen: boolean): readonly Choice[] => {
     enabled: isOpen && may.delegations === "allowed",
   });
   const systems = useQuery({ ...systemListQuery(client), enabled: isOpen && may.systems === "allowed" });
-  const command = (key: string, text: string, icon: IconName, run: () => void): Choice => ({
-    key,
-    text,
-    kind: words.palette.command,
-    icon,
-    run,
-  });
+  const { kinds } = words.palette;
+  const openTo: Go = (link) => () => void navigate(link);
+  const command = (key: string, text: string, icon: IconName, run: () => void): Choice => ({ key, kind: kinds.command, text, icon, run });
+  const delegations = held.data?.items ?? [];
   return [
     ...screenList
       .filter((screen) => may[screen.id] === "allowed")
-      .map((screen) => ({
-        key: screen.id,
-        text: screen.label,
-        kind: words.palette.screen,
-        icon: screen.icon,
-        run: () => void navigate({ to: screen.path }),
-      })),
-    ...(may.delegations === "allowed"
-      ? [command("grant", words.palette.grant, "plus", () => void navigate({ to: "/delegations/new" }))]
-      : []),
-    ...(tools.data?.tools ?? []).map((tool) => ({
-      key: `tool ${tool.name}`,
-      text: visibleText(tool.title === undefined ? tool.name : `${tool.name} - ${tool.title}`),
-      kind: words.palette.tool,
-      icon: "tool" as const,
-      run: () => void navigate({ to: "/tools/$name", params: { name: tool.name } }),
+      .map(({ id, label, icon, path }) => ({ key: id, kind: kinds.screen, text: label, icon, run: openTo({ to: path }) })),
+    ...(tools.data?.tools ?? []).map(({ name, title }) => ({
+      key: `tool ${name}`,
+      kind: kinds.tool,
+      text: visibleText(title ?? name),
+      ...(title === undefined ? {} : { detail: visibleText(name) }),
+      icon: screens.tools.icon,
+      run: openTo({ to: "/tools/$name", params: { name } }),
     })),
     ...(systems.data?.systems ?? []).map(({ name, title }) => ({
       key: `system ${name}`,
-      text: visibleText(title === undefined ? name : `${name} - ${title}`),
-      kind: words.palette.system,
+      kind: kinds.system,
+      text: visibleText(title ?? name),
+      ...(title === undefined ? {} : { detail: visibleText(name) }),
       icon: screens.systems.icon,
-      run: () => void navigate({ to: "/systems/$name", params: { name } }),
+      run: openTo({ to: "/systems/$name", params: { name } }),
     })),
-    ...(held.data?.items ?? []).map((delegation) => ({
-      key: delegation.delegation_id,
-      text: visibleText(
-        words.palette.delegationOf(
-          delegation.purpose,
-          delegation.agent_name ?? delegation.agent_id,
-          words.verdict[delegation.status].toLowerCase(),
+    ...delegations.map(({ delegation_id: id, purpose, agent_name, agent_id, status }) => ({
+      key: id,
+      kind: kinds.delegation,
+      text: visibleText(words.palette.delegationTo(purpose, agent_name ?? agent_id)),
+      detail: words.common.facts(visibleText(id), words.verdict[status]),
+      icon: screens.delegations.icon,
+      run: openTo({ to: "/delegations/$id", params: { id } }),
+    })),
+    ...(may.delegations === "allowed" ? [command("grant", words.palette.grant, "plus", openTo({ to: "/delegations/new" }))] : []),
+    ...delegations
+      .filter(({ status }) => status === "active" || status === "paused")
+      .map(({ delegation_id: id, purpose }) => ({
+        ...command(
+          `revoke ${id}`,
+          words.palette.revoke(visibleText(purpose)),
+          "cross",
+          openTo({ to: "/delegations/$id", params: { id }, search: { act: "revoke" } }),
         ),
-      ),
-      also: delegation.delegation_id,
-      kind: words.palette.delegation,
-      icon: "delegation" as const,
-      run: () => void navigate({ to: "/delegations/$id", params: { id: delegation.delegation_id } }),
-    })),
+        detail: words.palette.showsFirst,
+      })),
     command("light", words.palette.themeLight, "sun", () => setColorScheme("light")),
     command("dark", words.palette.themeDark, "moon", () => setColorScheme("dark")),
     command("auto", words.palette.themeSystem, "screen", () => setColorScheme("auto")),
   ];
 };
 
+/** What a pasted id names, whether or not it is in a list. */
+const pastedChoice = (id: string, openTo: Go): Choice | undefined => {
+  const { kinds, openId } = words.palette;
+  const open = { key: id, text: openId(id) };
+  if (DECISION.test(id))
+    return { ...open, kind: kinds.decision, icon: screens.why.icon, run: openTo({ to: "/why/$decisionId", params: { decisionId: id } }) };
+  if (DELEGATION.test(id))
+    return { ...open, kind: kinds.delegation, icon: screens.delegations.icon, run: openTo({ to: "/delegations/$id", params: { id } }) };
+  if (TOOL.test(id))
+    return {
+      ...open,
+      key: `tool ${id}`,
+      kind: kinds.tool,
+      icon: screens.tools.icon,
+      run: openTo({ to: "/tools/$name", params: { name: id } }),
+    };
+  return undefined;
+};
+
 export const Palette = ({ isOpen, onClose }: { readonly isOpen: boolean; readonly onClose: () => void }): ReactElement => {
   const [typed, setTyped] = useState("");
   const [at, setAt] = useState(0);
   const id = useId();
-  const list = useRef<HTMLUListElement>(null);
+  const list = useRef<HTMLDivElement>(null);
   const navigate = useNavigate();
   const choices = useChoices(isOpen);
   useEffect(() => {
@@ -115,31 +153,9 @@ export const Palette = ({ isOpen, onClose }: { readonly isOpen: boolean; readonl
   }, [isOpen]);
 
   const text = typed.trim();
-  const decision: readonly Choice[] = DECISION.test(text)
-    ? [
-        {
-          key: text,
-          text: words.palette.openDecision(text),
-          kind: screens.why.label,
-          icon: "why",
-          run: () => void navigate({ to: "/why/$decisionId", params: { decisionId: text } }),
-        },
-      ]
-    : [];
-  // A tool that is not in one's own list has a page too, which says how it stands.
-  const named: readonly Choice[] =
-    TOOL.test(text) && !choices.some(({ key }) => key === `tool ${text}`)
-      ? [
-          {
-            key: `tool ${text}`,
-            text: words.palette.openTool(text),
-            kind: words.palette.tool,
-            icon: "tool",
-            run: () => void navigate({ to: "/tools/$name", params: { name: text } }),
-          },
-        ]
-      : [];
-  const found = [...decision, ...named, ...choices.filter((choice) => fits(choice, text))].slice(0, MAX);
+  const pasted = pastedChoice(text, (link) => () => void navigate(link));
+  const isListed = pasted === undefined || choices.some(({ key }) => key === pasted.key);
+  const found = [...(isListed ? [] : [pasted]), ...choices.filter((choice) => fits(choice, text))].slice(0, MAX);
   const take = (choice: Choice | undefined): void => {
     if (choice === undefined) return;
     onClose();
@@ -150,7 +166,7 @@ export const Palette = ({ isOpen, onClose }: { readonly isOpen: boolean; readonl
       event.preventDefault();
       const next = Math.min(Math.max(at + (event.key === "ArrowDown" ? 1 : -1), 0), Math.max(found.length - 1, 0));
       setAt(next);
-      list.current?.children[next]?.scrollIntoView({ block: "nearest" });
+      list.current?.querySelectorAll('[role="option"]')[next]?.scrollIntoView({ block: "nearest" });
     } else if (event.key === "Enter") {
       event.preventDefault();
       take(found[at]);
@@ -175,24 +191,33 @@ export const Palette = ({ isOpen, onClose }: { readonly isOpen: boolean; readonl
           setAt(0);
         }}
       />
-      <ul className="sp-palette-list" role="listbox" id={`${id}-list`} aria-label={words.palette.title} ref={list}>
-        {found.map((choice, index) => (
-          <li
-            key={choice.key}
-            id={`${id}-${index}`}
-            role="option"
-            aria-selected={index === at}
-            onClick={() => take(choice)}
-            onMouseMove={() => setAt(index)}
-          >
-            <Icon name={choice.icon} />
-            <span>{choice.text}</span>
-            <span className="sp-spring" />
-            <span className="sp-small sp-dim">{choice.kind}</span>
-          </li>
+      <div className="sp-palette-list" role="listbox" id={`${id}-list`} aria-label={words.palette.title} ref={list}>
+        {[...Map.groupBy(found.entries(), ([, { kind }]) => kind)].map(([kind, rows]) => (
+          <div key={kind} role="group" aria-label={kind}>
+            <p aria-hidden="true">{kind}</p>
+            {rows.map(([index, choice]) => (
+              <div
+                key={choice.key}
+                id={`${id}-${index}`}
+                role="option"
+                aria-selected={index === at}
+                onClick={() => take(choice)}
+                onMouseMove={() => setAt(index)}
+              >
+                <Icon name={choice.icon} />
+                <Found text={choice.text} typed={text} />
+                <span className="sp-spring" />
+                <span className="sp-small sp-dim">{choice.detail}</span>
+              </div>
+            ))}
+          </div>
         ))}
-      </ul>
+      </div>
       {found.length === 0 ? <p className="sp-dim">{words.palette.nothing}</p> : null}
+      <p className="sp-palette-foot">
+        <span>{words.palette.keys}</span>
+        <span>{words.palette.paste}</span>
+      </p>
     </Modal>
   );
 };

@@ -1,5 +1,5 @@
 import { Button } from "@mantine/core";
-import { useState, type ReactElement } from "react";
+import type { ReactElement } from "react";
 import { pauseDelegation, resumeDelegation, type Delegation } from "#contract/delegations.ts";
 import { ifMatch } from "../../api/queries.ts";
 import { useEndpoint } from "../../api/use-endpoint.ts";
@@ -16,22 +16,30 @@ export interface ReadDelegation {
   readonly readAt: Date;
 }
 
-type Open = "revoke" | "pause" | "resume" | "all";
+const acts = ["revoke", "pause", "resume", "all"] as const;
+/** An act whose dialog is open. */
+type OpenAct = (typeof acts)[number];
+
+/** The act that an address names, if any. */
+export const openAct = (named: string | undefined): OpenAct | undefined => acts.find((act) => act === named);
 
 /** What may be done with a delegation, each behind its own question. */
 export const DelegationActs = ({
   read,
+  open,
+  onOpen,
   onFact,
 }: {
   readonly read: ReadDelegation;
+  readonly open: OpenAct | undefined;
+  readonly onOpen: (act: OpenAct | undefined) => void;
   readonly onFact: (fact: string) => void;
 }): ReactElement => {
-  const [open, setOpen] = useState<Open>();
   const { subject } = useSession();
   const pause = useEndpoint(pauseDelegation);
   const resume = useEndpoint(resumeDelegation);
   const { delegation, etag } = read;
-  const close = (): void => setOpen(undefined);
+  const close = (): void => onOpen(undefined);
   const done = (fact: string): void => {
     close();
     onFact(fact);
@@ -43,7 +51,7 @@ export const DelegationActs = ({
       {open === "revoke" ? (
         <RevokeDialog
           delegation={delegation}
-          onPause={delegation.status === "active" ? () => setOpen("pause") : undefined}
+          onPause={delegation.status === "active" ? () => onOpen("pause") : undefined}
           onDone={done}
           onClose={close}
         />
@@ -75,23 +83,23 @@ export const DelegationActs = ({
     <>
       {delegation.status === "paused" ? (
         <Gate ask={{ type: "delegations", id: delegation.agent_id, action: "create" }}>
-          <Button variant="default" onClick={() => setOpen("resume")}>
+          <Button variant="default" onClick={() => onOpen("resume")}>
             {words.delegations.resume}
           </Button>
         </Gate>
       ) : null}
       <Gate ask={{ type: "delegations", id, action: "revoke" }}>
         {delegation.status === "active" ? (
-          <Button variant="default" onClick={() => setOpen("pause")}>
+          <Button variant="default" onClick={() => onOpen("pause")}>
             {words.delegations.pause}
           </Button>
         ) : null}
         {delegation.delegator_id === subject.id ? (
-          <Button variant="default" onClick={() => setOpen("all")}>
+          <Button variant="default" onClick={() => onOpen("all")}>
             {words.delegations.revokeAll(agentName)}
           </Button>
         ) : null}
-        <Button color="red.9" onClick={() => setOpen("revoke")}>
+        <Button color="red.9" onClick={() => onOpen("revoke")}>
           {words.delegations.revoke}
         </Button>
       </Gate>

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { getRouteApi, Link } from "@tanstack/react-router";
+import { getRouteApi } from "@tanstack/react-router";
 import { useState, type ReactElement } from "react";
 import { getDelegation, type Delegation } from "#contract/delegations.ts";
 import { useClient } from "../../api/client-context.ts";
@@ -13,7 +13,7 @@ import { Panel } from "../../ui/panel.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
 import { StatusChip } from "../../ui/status-chip.tsx";
 import { CapabilitiesPanel } from "./capabilities-panel.tsx";
-import { DelegationActs, type ReadDelegation } from "./delegation-acts.tsx";
+import { DelegationActs, openAct, type ReadDelegation } from "./delegation-acts.tsx";
 import { DelegationFacts } from "./delegation-facts.tsx";
 import { HistoryPanel } from "./history-panel.tsx";
 import { UsagePanel } from "./usage-panel.tsx";
@@ -41,6 +41,8 @@ const useDelegation = (id: string) => {
 /** One delegation: its meters live, what it covers, what was called under it, who changed it, and how to stop it. */
 export const DelegationPage = (): ReactElement => {
   const { id } = route.useParams();
+  const { act } = route.useSearch();
+  const navigate = route.useNavigate();
   const query = useDelegation(id);
   const [fact, setFact] = useState<string>();
   return (
@@ -49,10 +51,14 @@ export const DelegationPage = (): ReactElement => {
       lead={query.data === undefined ? undefined : leadOf(query.data.delegation)}
       actions={
         <>
-          <Link className="sp-link" to="/delegations">
-            {words.delegations.toList}
-          </Link>
-          {query.data === undefined ? null : <DelegationActs read={query.data} onFact={setFact} />}
+          {query.data === undefined ? null : (
+            <DelegationActs
+              read={query.data}
+              open={openAct(act)}
+              onOpen={(next) => void navigate({ search: { act: next }, replace: true })}
+              onFact={setFact}
+            />
+          )}
           <CopyButton label={words.common.copyLink} text={() => location.href} />
         </>
       }
