@@ -77,14 +77,14 @@ test("what was refused shows what people tried; what was asked for show alone is
     tried.some((text) => text.startsWith("viewdelegations delegation:ben-hr")),
     tried.join("\n"),
   );
-  assert.ok(!tried.some((text) => text.includes("to know what to show")), tried.join("\n"));
+  assert.ok(!tried.some((text) => text.includes("UI check")), tried.join("\n"));
   if (shots !== undefined) await page.screenshot({ path: `${shots}/why-list.png` });
-  await page.getByLabel("Asked because").selectOption({ label: "to know what to show" });
+  await page.getByLabel("Trigger").selectOption({ label: "UI check" });
   await page.waitForURL(`${instance.origin}/why?asked=shown`);
-  await rows.filter({ hasText: "to know what to show" }).first().waitFor();
-  assert.ok((await asked()).every((text) => text.includes("to know what to show")));
+  await rows.filter({ hasText: "UI check" }).first().waitFor();
+  assert.ok((await asked()).every((text) => text.includes("UI check")));
   await page.reload();
-  await rows.filter({ hasText: "to know what to show" }).first().waitFor();
+  await rows.filter({ hasText: "UI check" }).first().waitFor();
 
   // Found by a part of the name, chosen by keyboard, in another order, of another time; and the address says all of it.
   await page.goto(`${instance.origin}/why`);
@@ -185,7 +185,7 @@ test("what a delegation adds says which columns its agent will see cut, and the 
   await page.goto(`${instance.origin}/why/${decisionId}`);
   await page.getByRole("heading", { level: 1, name: /^Ben Baker through Reporter may not call tool/ }).waitFor();
   await page.getByText("Let Ben Baker control Reporter").waitFor();
-  await page.getByText("Not yours to do.", { exact: false }).waitFor();
+  await page.getByText(/^Only .+ can do this$/).waitFor();
   await page.getByText("Yours to do once the step before it is done.").waitFor();
   assert.equal(await page.locator('main a[href*="/delegations/new"]').count(), 0);
   if (shots !== undefined) await page.screenshot({ path: `${shots}/remedy.png`, fullPage: true });
@@ -199,7 +199,7 @@ test("what a delegation adds says which columns its agent will see cut, and the 
 test("a fault of the form goes when it is mended; a broken address filters nothing; whom a screen is open to is told so", async (t) => {
   const { page, issues, close } = await openPage(browser);
   t.after(close);
-  await signIn(page, instance.origin, "ben", "/tools/people.demo.update_salary");
+  await signIn(page, instance.origin, "ben", "/tools/people.demo.update_salary?tab=try");
   const salary = page.getByLabel("salary", { exact: false }).first();
   await salary.fill("abc");
   await page.getByRole("button", { name: "Call", exact: true }).click();
@@ -219,7 +219,7 @@ test("a fault of the form goes when it is mended; a broken address filters nothi
 
   // What is hidden is not empty: every cell of it says so, and by which rule.
   await page.context().clearCookies();
-  await signIn(page, instance.origin, "cleo", "/tools/people.demo.list_employees");
+  await signIn(page, instance.origin, "cleo", "/tools/people.demo.list_employees?tab=try");
   await page.getByRole("button", { name: "Call", exact: true }).click();
   const cells = page.locator('td[data-title="salary"]');
   await cells.first().waitFor();
@@ -239,7 +239,7 @@ test("a fault of the form goes when it is mended; a broken address filters nothi
   await signIn(page, instance.origin, "eve");
   await page.getByRole("navigation").getByRole("link", { name: "Requests" }).waitFor();
   await page.getByRole("link", { name: "See requests" }).waitFor();
-  assert.equal(await page.getByText("No screen is open to you yet").count(), 0);
+  assert.equal(await page.getByText("You have no access yet").count(), 0);
   assert.deepEqual(issues, []);
 });
 
@@ -277,7 +277,7 @@ test("on a telephone every cell of a list is on the screen, each with its title"
   await signIn(page, instance.origin, "ada", "/why?asked=any");
   for (const [path, title] of [
     ["/why?asked=any", "Reason"],
-    ["/tools", "Title"],
+    ["/tools", "Tool"],
     ["/policies", "What it says"],
   ] as const) {
     await page.goto(`${instance.origin}${path}`);
@@ -337,7 +337,7 @@ test("a tool that one knows of and cannot call says so, and each check's reason 
     await signIn(page, instance.origin, "ada");
     await page.getByRole("heading", { name: /^Hello, / }).waitFor();
     await page.goto(`${instance.origin}/tools/people.demo.update_salary`);
-    await page.getByText("You cannot call it yourself yet").waitFor();
+    await page.getByText("You can't call this tool").waitFor();
     await page.getByText("Serving").waitFor();
     assert.equal(await page.getByText("Not among your tools").count(), 0);
     const card = page.getByRole("row").filter({ has: page.getByText("view", { exact: true }) });

@@ -108,7 +108,7 @@ const answersIn = async (page: Page): Promise<readonly string[]> => {
 const helpsWithEachScreen = async (page: Page): Promise<void> => {
   await page.keyboard.press("?");
   const dialog = page.getByRole("dialog", { name: "Keyboard" });
-  await dialog.getByText("Go to anything").waitFor();
+  await dialog.getByText("Search or run a command").waitFor();
   const [keys, meanings] = [await dialog.getByRole("term").allTextContents(), await dialog.getByRole("definition").allTextContents()];
   const reported = keys.flatMap((key, row) => (key.startsWith("g ") ? [[key, meanings[row]] as const] : []));
   assert.deepEqual(

@@ -65,7 +65,7 @@ test("ada drafts, is told a fault and a failing case, shadows, sees what differs
   assert.equal(await page.locator(".cm-content .tok-meta").first().innerText(), "@id");
 
   // A draft: first a fault, told with its place; then a rule that a case speaks against; then the case too.
-  await page.getByRole("link", { name: "Change in a draft" }).click();
+  await page.getByRole("link", { name: "Edit as draft" }).click();
   const editor = page.getByRole("textbox", { name: "Editor of policies/pages.cedar" });
   const write = async (name: string, text: string): Promise<void> => {
     await page.getByRole("textbox", { name: `Editor of ${name}` }).focus();
@@ -101,7 +101,7 @@ test("ada drafts, is told a fault and a failing case, shadows, sees what differs
   await page.getByText("Draft", { exact: true }).waitFor();
 
   // What it changes: one cell.
-  const matrix = page.getByRole("region", { name: "Who may what, changed" });
+  const matrix = page.getByRole("region", { name: "Effect on people and agents" });
   await matrix.getByText("1 cell changes").waitFor();
   assert.match(
     (await rowsOf(matrix.getByRole("table"))).join("\n"),

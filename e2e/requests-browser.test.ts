@@ -56,19 +56,19 @@ test("cleo asks from her denial, ada replays it and approves, cleo sees it come 
   // Ada finds it where she arrives; then the whole record with its replay, then the answer.
   const ada = await openPage(browser);
   await signIn(ada.page, instance.origin, "ada");
-  const waiting = ada.page.getByRole("region", { name: "Waiting for your answer" });
+  const waiting = ada.page.getByRole("region", { name: "Waiting for you" });
   await waiting.getByRole("link", { name: "View pages operations" }).waitFor();
   assert.deepEqual(await findingsOf(ada.page), []);
   await ada.page.goto(`${instance.origin}/why/${id}`);
   await ada.page.getByRole("button", { name: "Replay now" }).click();
   await ada.page.getByText("It would be decided the same.").waitFor();
-  await ada.page.getByLabel("By version").fill("v");
+  await ada.page.getByLabel("Policy version").fill("v");
   await ada.page.getByRole("button", { name: "Replay now" }).click();
   await ada.page.getByText("A version such as v3").waitFor();
   assert.equal(await ada.page.getByRole("region", { name: "Request access" }).count(), 0, "it is not hers to ask for");
   await ada.page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Requests" }).click();
   await ada.page.getByText("You have asked for nothing.").waitFor();
-  await ada.page.getByText("For me to answer").click();
+  await ada.page.getByText("For me", { exact: true }).click();
   await ada.page.getByRole("link", { name: /View pages operations/ }).click();
   await ada.page.getByText("I watch the nightly runs <b>this</b> week.").waitFor();
   assert.deepEqual(await findingsOf(ada.page), []);
@@ -89,7 +89,7 @@ test("cleo asks from her denial, ada replays it and approves, cleo sees it come 
   // Whom it does not concern finds nothing; it cannot be told from what is not there.
   const dan = await openPage(browser);
   await signIn(dan.page, instance.origin, "dan", requestPath);
-  await dan.page.getByText("Not there, or not for you").waitFor();
+  await dan.page.getByText("Not found, or no access").waitFor();
   assert.equal((await dan.page.goto(`${instance.origin}/requests`))?.status(), 403);
   for (const opened of [cleo, ada, dan]) {
     assert.deepEqual(opened.issues, []);
@@ -100,7 +100,7 @@ test("cleo asks from her denial, ada replays it and approves, cleo sees it come 
 test("a salary above the limit: a stronger sign-in, then a second person; then exactly that call works, once", async () => {
   const ben = await openPage(browser);
   const { page } = ben;
-  await signIn(page, instance.origin, "ben", "/tools/people.demo.update_salary");
+  await signIn(page, instance.origin, "ben", "/tools/people.demo.update_salary?tab=try");
   const call = async (): Promise<void> => {
     await page.getByRole("button", { name: "Call", exact: true }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Call now" }).click();

@@ -130,10 +130,10 @@ test("by keyboard: find, write, rotate, see a value, copy, move and delete in th
   assertNowhere(await everywhereIn(page), "what was written is nowhere on the page");
 
   // A value is seen with a reason, and is gone when the window is left.
-  await write(page.getByLabel("What do you need it for?"), "short");
+  await write(page.getByLabel("Purpose"), "short");
   await page.keyboard.press("Enter");
   await page.getByText("Say in 10 to 200 characters what you need it for").waitFor();
-  await write(page.getByLabel("What do you need it for?"), PURPOSE);
+  await write(page.getByLabel("Purpose"), PURPOSE);
   await page.keyboard.press("Enter");
   await page.getByText(`${CANARY}-2`).waitFor();
   await page.getByText("Audit entry").waitFor();
@@ -182,7 +182,7 @@ test("by keyboard: find, write, rotate, see a value, copy, move and delete in th
   await open(page, "yaml://secret/people/demo");
   await page.getByRole("region", { name: "Systems that name it" }).getByText("people.demo").waitFor();
   await open(page, "yaml://secret/team/copy");
-  const acts = page.getByRole("region", { name: "Who did what" });
+  const acts = page.getByRole("region", { name: "History" });
   await page.waitForTimeout(1_000);
   await press(button(acts, "Check now"));
   await acts.getByText("Last changed").waitFor();
@@ -211,7 +211,7 @@ test("versions: written, seen, deleted and restored; a version destroyed after t
   await versions.getByRole("row", { name: /^Version 2 / }).waitFor();
   await press(versions.getByRole("link", { name: "Version 1" }));
   await page.getByText("of version 1").waitFor();
-  await write(page.getByLabel("What do you need it for?"), "To see the one before");
+  await write(page.getByLabel("Purpose"), "To see the one before");
   await page.keyboard.press("Enter");
   await page.getByText(`${CANARY}-v1`).waitFor();
   await press(button(page, "Hide now"));

@@ -39,7 +39,7 @@ test("ben delegates, watches the meter, revokes; ada explains the refusal", asyn
   await page.getByLabel("Budget in USD").fill("1.00");
   await page.getByLabel("Purpose").fill("Find colleagues for the staff party");
   await page.getByRole("button", { name: "Next" }).click();
-  const added = page.getByRole("region", { name: "What it adds" });
+  const added = page.getByRole("region", { name: "Review" });
   await added.getByText(search).first().waitFor();
   await takePicture(page, "what-if");
   await page.getByRole("button", { name: "Delegate", exact: true }).click();
@@ -99,7 +99,7 @@ test("ben delegates, watches the meter, revokes; ada explains the refusal", asyn
   await signIn(ada.page, instance.origin, "ada", `/why/${decisionId}`);
   await ada.page.getByRole("heading", { level: 1, name: /^Ben Baker through HR assistant may not call tool/ }).waitFor();
   await ada.page.getByText(decisionId, { exact: true }).first().waitFor();
-  await ada.page.getByText("The way it took").waitFor();
+  await ada.page.getByText("Path", { exact: true }).waitFor();
   await ada.page.getByText("missing").first().waitFor();
   await ada.page.getByText("The smallest change").waitFor();
   await ada.page.getByText("Policies that decided").waitFor();

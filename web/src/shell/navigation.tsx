@@ -32,7 +32,7 @@ const Group = ({ screens }: { readonly screens: readonly Screen[] }): ReactEleme
 
 /** The screens that may be shown, by group. A group without any is not there. */
 export const Navigation = ({ screens }: { readonly screens: readonly Screen[] }): ReactElement => (
-  <nav aria-label={words.shell.navigation}>
+  <nav className="sp-screens" aria-label={words.shell.navigation}>
     <Group screens={screens.filter(({ group }) => group === undefined)} />
     {screenGroups.map((name) => {
       const grouped = screens.filter(({ group }) => group === name);

@@ -17,6 +17,7 @@ import { useScreens } from "./use-screen.ts";
 import { Late } from "../ui/late.tsx";
 
 const Palette = lazyRouteComponent(async () => await import("./palette.tsx"), "Palette");
+const NavigationDrawer = lazyRouteComponent(async () => await import("./navigation-drawer.tsx"), "NavigationDrawer");
 const HelpDialog = lazyRouteComponent(async () => await import("./help-dialog.tsx"), "HelpDialog");
 
 /** The frame around every screen: name, navigation, account, notices. Screens that may not be seen are not in it. */
@@ -34,12 +35,12 @@ export const Shell = (): ReactElement => {
     openPalette: () => setPaletteOpen(true),
     openHelp: () => setHelpOpen(true),
     screens: shown,
-    isOpening: isPaletteOpen || isHelpOpen,
+    isOpening: isMenuOpen || isPaletteOpen || isHelpOpen,
   });
   // Whoever presses the keys types on at once.
   useEffect(() => {
     const timer = setTimeout(() => {
-      for (const dialog of [Palette, HelpDialog]) void dialog.preload?.()?.catch(() => undefined);
+      for (const dialog of [NavigationDrawer, Palette, HelpDialog]) void dialog.preload?.()?.catch(() => undefined);
     }, 2_000);
     return () => clearTimeout(timer);
   }, []);
@@ -57,8 +58,8 @@ export const Shell = (): ReactElement => {
           size="lg"
           aria-label={words.shell.openMenu}
           aria-expanded={isMenuOpen}
-          aria-controls="navigation"
-          onClick={() => setMenuOpen(!isMenuOpen)}
+          aria-haspopup="dialog"
+          onClick={() => setMenuOpen(true)}
         >
           <Icon name="menu" />
         </ActionIcon>
@@ -74,7 +75,7 @@ export const Shell = (): ReactElement => {
         </ActionIcon>
         <AccountMenu />
       </header>
-      <div id="navigation" className="sp-nav" data-closed={isMenuOpen ? undefined : ""}>
+      <div className="sp-nav sp-wide-only">
         <div className="sp-brand">
           <Link to="/">
             <Sign />
@@ -92,6 +93,11 @@ export const Shell = (): ReactElement => {
           </Boundary>
         </BreadcrumbSlot>
       </main>
+      {isMenuOpen ? (
+        <Late>
+          <NavigationDrawer screens={shown} onClose={() => setMenuOpen(false)} />
+        </Late>
+      ) : null}
       {isPaletteOpen ? (
         <Late>
           <Palette isOpen onClose={() => setPaletteOpen(false)} />

@@ -28,8 +28,8 @@ export const definitionWords = {
   approved: (tool: string) => `${tool} is approved.`,
   waiting: "Systems whose definitions wait",
   waitingOf: (count: number) => plural(count, "definition waits", "definitions wait"),
-  approveAll: "Approve all that wait",
-  approveAllOf: (system: string) => `Approve all that wait of ${system}`,
+  approveAll: "Approve all",
+  approveAllOf: (system: string) => `Approve all of ${system}`,
   approveAllTitle: (count: number, system: string) => `Approve ${plural(count, "definition", "definitions")} of ${system}?`,
   approveAllSentence:
     "As the server serves them now: if it serves another one by then, nothing is approved. The tools are listed and can be called within a second.",

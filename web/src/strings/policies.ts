@@ -20,7 +20,7 @@ export const policyWords = {
   empty: "There is no rule.",
   emptyFiltered: "No rule fits the filters.",
   decides: (version: string) => `${version} decides.`,
-  states: { draft: "Draft", shadow: "In the shadow", active: "Active", retired: "Retired" },
+  states: { draft: "Draft", shadow: "Shadow", active: "Active", retired: "Retired" },
   versions: "Versions",
   versionsEmpty: "There is no version.",
   state: "State",
@@ -28,7 +28,7 @@ export const policyWords = {
   by: "By",
   created: "Stored",
   activated: "Activated",
-  newDraft: "Change in a draft",
+  newDraft: "Edit as draft",
   toList: "All policies",
   one: {
     title: "Rule",
@@ -38,7 +38,7 @@ export const policyWords = {
     reason: "Reason it gives",
     obligations: "Conditions",
     advice: "Advice",
-    edit: "Change in a draft",
+    edit: "Edit as draft",
     openVersion: "Open the version",
   },
   oneVersion: {
@@ -63,7 +63,7 @@ export const policyWords = {
     got: "Got",
     issues: "Faults",
     warnings: "Warnings",
-    lint: "Refused by Sallyport's own rules",
+    lint: "Failed lint",
     none: "No issue was found.",
     at: (line: number, column: number | undefined) => (column === undefined ? `line ${line}` : `line ${line}, column ${column}`),
     hint: "Hint",
@@ -72,7 +72,7 @@ export const policyWords = {
     blocked: "While an issue or a failing case stands, it can be stored as a draft, and neither shadowed nor activated.",
   },
   matrix: {
-    title: "Who may what, changed",
+    title: "Effect on people and agents",
     lead: "Every pair of Sallyport, asked for the people and agents of the demo world: only what differs from what decides now.",
     none: "No cell of the matrix changes.",
     count: (count: number) => plural(count, "cell changes", "cells change"),
@@ -129,7 +129,7 @@ export const policyWords = {
     truncated: "More kinds of difference were found than are kept.",
   },
   draft: {
-    title: "Change in a draft",
+    title: "Edit as draft",
     lead: (from: string) => `Starts from ${from}. A draft decides nothing; it is checked while you write.`,
     editorOf: (path: string) => `Editor of ${path}`,
     files: "Files",
@@ -161,7 +161,7 @@ export const policyWords = {
     unshadowTitle: "Take this version out of the shadow?",
     unshadowSentence: "It is a draft again. What it decided otherwise stays readable.",
     activate: "Activate",
-    activateTitle: "Let this version decide?",
+    activateTitle: (version: string) => `Activate ${version}?`,
     activateSentence: "From the next question on it decides for everybody, on every node. This is what changes:",
     seen: (count: number) =>
       count === 0 ? "I have seen that no cell changes." : `I have looked at ${plural(count, "changed cell", "changed cells")}.`,

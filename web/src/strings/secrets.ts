@@ -69,7 +69,7 @@ export const secretWords = {
     newest: "Back to the newest",
   },
   changes: {
-    title: "Who did what",
+    title: "History",
     lastChange: "Last changed",
     noChange: "What is there now was not written through this deployment.",
     when: "When",
@@ -97,7 +97,7 @@ export const secretWords = {
   reveal: {
     title: "Value",
     off: "Values are not shown in this deployment's browsers. An administrator decides that with UI_SECRET_REVEAL.",
-    purpose: "What do you need it for?",
+    purpose: "Purpose",
     purposeHint: "10 to 200 characters. That you read it is recorded, with this moment and the decision.",
     purposeIssue: "Say in 10 to 200 characters what you need it for, in one line. Letters as in English, French or German, no emoji.",
     go: "Reveal",

@@ -12,7 +12,7 @@ test("only what differs is told, in the page's words, with the value before and 
     ),
     [
       "Status: Active \u2192 Paused",
-      "Held back: - \u2192 paused by hand",
+      "On hold: - \u2192 paused by hand",
       "Budget in USD: $5.00 \u2192 $7.50",
       "Tools: a \u2192 a, b",
       `Ends: never \u2192 ${formatMoment(end)}`,

@@ -42,7 +42,7 @@ export const ActivateDialog = ({ version, onDone, onClose }: ActProps): ReactEle
   const isSeen = read !== undefined && seen === read.matrix.digest;
   return (
     <PolicyDialog
-      title={text.activateTitle}
+      title={text.activateTitle(version)}
       sentence={text.activateSentence}
       verb={text.activate}
       isReady={isSeen}

@@ -32,10 +32,16 @@ test("facets narrow together", () => {
   assert.deepEqual(filterTools(all, { provider: "memory.demo" }), [memory]);
 });
 
-test("a facet lists each value once, in order, without empty ones", () => {
-  assert.deepEqual(facetOf(all, tagsOf), ["hr", "read"]);
+test("a facet counts each value, in order, without empty ones", () => {
   assert.deepEqual(
-    facetOf(all, (each) => [systemOf(each)]),
+    [...facetOf(all, tagsOf)],
+    [
+      ["hr", 2],
+      ["read", 1],
+    ],
+  );
+  assert.deepEqual(
+    [...facetOf(all, (each) => [systemOf(each)]).keys()],
     ["memory.demo", "people.demo"],
   );
 });

@@ -7,6 +7,7 @@ import { useSession } from "../../session/session-context.ts";
 import { useStepUp } from "../../ui/step-up-provider.tsx";
 import { useScreens } from "../../shell/use-screen.ts";
 import { words } from "../../strings/en.ts";
+import { visibleText } from "../../strings/format.ts";
 import { whyWords } from "../../strings/why.ts";
 import { Foreign } from "../../ui/foreign.tsx";
 import { Icon } from "../../ui/icon.tsx";
@@ -44,13 +45,17 @@ interface WayProps {
   readonly isFirst: boolean;
 }
 
-const Way = ({ step, record, isFirst }: WayProps): ReactElement => {
+const nameIn = (record: DecisionRecord, id: string): string | undefined =>
+  [record.subject, record.agent].find((one) => one?.id === id)?.name;
+
+const Way = ({ step, record, isFirst }: WayProps): ReactElement | null => {
   const { subject } = useSession();
   const askStepUp = useStepUp();
   const way = wayOutOf(step, record, subject.id, isFirst);
+  const names = step.who_can.map((id) => visibleText(nameIn(record, id) ?? id)).join(", ");
   switch (way?.kind) {
     case undefined:
-      return <span className="sp-dim sp-small">{whyWords.notYours}</span>;
+      return names === "" ? null : <span className="sp-dim sp-small">{whyWords.notYours(names)}</span>;
     case "later":
       return <span className="sp-dim sp-small">{whyWords.notYetYours}</span>;
     case "elsewhere":
@@ -110,7 +115,6 @@ const Way = ({ step, record, isFirst }: WayProps): ReactElement => {
 /** Who can make a step, by name where the decision knows it. */
 const WhoCan = ({ ids, record }: { readonly ids: readonly string[]; readonly record: DecisionRecord }): ReactElement => {
   const { subject } = useSession();
-  const known = [record.subject, record.agent];
   if (ids.length === 0) return <span>{whyWords.nobodyCan}</span>;
   return (
     <>
@@ -118,7 +122,7 @@ const WhoCan = ({ ids, record }: { readonly ids: readonly string[]; readonly rec
         id === subject.id ? (
           <span key={id}>{whyWords.you}</span>
         ) : (
-          <Who key={id} id={id} name={known.find((one) => one?.id === id)?.name} />
+          <Who key={id} id={id} name={nameIn(record, id)} />
         ),
       )}
     </>
