@@ -261,8 +261,7 @@ test("an administrator imports a document and writes a system in the browser, an
   // The tool's own page: how it stands, who called and who may; it goes to somebody else, off, and on again.
   await page.goto(`${origin}/tools/clock.wall.now`);
   const stands = region("Status");
-  for (const fact of ["Serving", "free", "Read", "No extra sign-in", "clock.wall"])
-    await stands.getByText(fact, { exact: true }).waitFor();
+  for (const fact of ["Serving", "free", "Read", "No extra sign-in", "clock.wall"]) await stands.getByText(fact, { exact: true }).waitFor();
   await region("Recent decisions").getByRole("link").first().waitFor();
   await region("Who can call it").getByText("person:oidc:ben-1").first().waitFor();
   await region("Who can call it").getByText("agent:helper", { exact: true }).waitFor();

@@ -15,12 +15,10 @@ const themes: readonly { readonly scheme: "light" | "dark" | "auto"; readonly la
 ];
 
 /** First letters of the first and last word. */
-const initialsOf = (name: string): string =>
-  name
-    .split(/\s+/)
-    .flatMap((word, at, all) => (at === 0 || at === all.length - 1 ? [...word].slice(0, 1) : []))
-    .join("")
-    .toUpperCase();
+const initialsOf = (name: string): string => {
+  const initials = name.trim().match(/(?<!\S)\S/gu) ?? [];
+  return (initials.length > 1 ? `${initials[0] ?? ""}${initials.at(-1) ?? ""}` : (initials[0] ?? "")).toUpperCase();
+};
 
 /** Who is signed in, the theme, and the two ways out. */
 export const AccountMenu = (): ReactElement => {

@@ -93,9 +93,7 @@ export const FilterBar = ({ label, placeholder, text, facets, onChange }: Filter
       </PillsInput>
       <div className="sp-actions">
         {facets.map((facet) =>
-          facet.counts.size < 2 && facet.value === undefined ? null : (
-            <FacetButton key={facet.key} facet={facet} onChange={onChange} />
-          ),
+          facet.counts.size < 2 && facet.value === undefined ? null : <FacetButton key={facet.key} facet={facet} onChange={onChange} />,
         )}
         {chosen.length === 0 && text === "" ? null : (
           <Button

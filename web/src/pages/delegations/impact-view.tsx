@@ -54,16 +54,16 @@ export const ImpactView = ({ id, covers }: ImpactViewProps): ReactElement => {
         const { length: children } = impact.children;
         return (
           <Consequences
-              readAt={new Date(query.dataUpdatedAt)}
-              summary={[
-                lost.length === 0 && !all
-                  ? { tone: "quiet", icon: "check", text: text.impactToolsNone }
-                  : { tone: "deny", icon: "cross", text: all ? text.allTools : text.impactTools(lost.length) },
-                ...(running === 0 ? [] : [{ tone: "run", icon: "running", text: text.impactRunning(running) } as const]),
-                ...(children === 0 ? [] : [{ tone: "stepup", icon: "delegation", text: text.impactChildren(children) } as const]),
-              ]}
-              changes={changesOf(impact, lost)}
-            />
+            readAt={new Date(query.dataUpdatedAt)}
+            summary={[
+              lost.length === 0 && !all
+                ? { tone: "quiet", icon: "check", text: text.impactToolsNone }
+                : { tone: "deny", icon: "cross", text: all ? text.allTools : text.impactTools(lost.length) },
+              ...(running === 0 ? [] : [{ tone: "run", icon: "running", text: text.impactRunning(running) } as const]),
+              ...(children === 0 ? [] : [{ tone: "stepup", icon: "delegation", text: text.impactChildren(children) } as const]),
+            ]}
+            changes={changesOf(impact, lost)}
+          />
         );
       }}
     </QueryView>

@@ -40,10 +40,7 @@ test("a facet counts each value, in order, without empty ones", () => {
       ["read", 1],
     ],
   );
-  assert.deepEqual(
-    [...facetOf(all, (each) => [systemOf(each)]).keys()],
-    ["memory.demo", "people.demo"],
-  );
+  assert.deepEqual([...facetOf(all, (each) => [systemOf(each)]).keys()], ["memory.demo", "people.demo"]);
 });
 
 test("only a clear yes of the source is read-only", () => {

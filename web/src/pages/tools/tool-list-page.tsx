@@ -92,9 +92,7 @@ export const ToolListPage = (): ReactElement => {
             onChange={set}
           />
         }
-        foot={
-          query.data && words.common.facts(toolWords.shown(shown.length, tools.length), toolWords.tokens(tokensOf(shown)))
-        }
+        foot={query.data && words.common.facts(toolWords.shown(shown.length, tools.length), toolWords.tokens(tokensOf(shown)))}
       >
         <QueryView query={query} service="crud" rows={8}>
           {() =>

@@ -117,15 +117,7 @@ const WhoCan = ({ ids, record }: { readonly ids: readonly string[]; readonly rec
   const { subject } = useSession();
   if (ids.length === 0) return <span>{whyWords.nobodyCan}</span>;
   return (
-    <>
-      {ids.map((id) =>
-        id === subject.id ? (
-          <span key={id}>{whyWords.you}</span>
-        ) : (
-          <Who key={id} id={id} name={nameIn(record, id)} />
-        ),
-      )}
-    </>
+    <>{ids.map((id) => (id === subject.id ? <span key={id}>{whyWords.you}</span> : <Who key={id} id={id} name={nameIn(record, id)} />))}</>
   );
 };
 
