@@ -96,7 +96,7 @@ export const pages = {
   "/delegations": {
     file: "delegations/delegation-list-page",
     screen: "delegations",
-    maxKilobytes: 30,
+    maxKilobytes: 32,
     search: {
       whose: ["mine", "all"],
       status: ["active", "paused", "revoked", "expired", "any"],

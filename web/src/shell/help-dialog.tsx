@@ -1,20 +1,20 @@
 import { Kbd, Modal, Switch } from "@mantine/core";
 import { useState, type ReactElement } from "react";
-import { words } from "../strings/en.ts";
+import { helpWords } from "../strings/palette.ts";
 import { screenList } from "./screens.ts";
 import { areSingleKeysOn, setSingleKeys } from "./use-keys.ts";
 
 /** Every key that does something, each screen by the letter that it has. */
 const rows: readonly (readonly [keys: string, meaning: string])[] = [
-  ...words.help.everywhere,
+  ...helpWords.everywhere,
   ...screenList.map(({ letter, label }) => [`g ${letter}`, label] as const),
-  ...words.help.onPage,
+  ...helpWords.onPage,
 ];
 
 export const HelpDialog = ({ isOpen, onClose }: { readonly isOpen: boolean; readonly onClose: () => void }): ReactElement => {
   const [isOn, setOn] = useState(areSingleKeysOn);
   return (
-    <Modal opened={isOpen} onClose={onClose} title={words.help.title}>
+    <Modal opened={isOpen} onClose={onClose} title={helpWords.title}>
       <div className="sp-stack">
         <dl className="sp-keys">
           {rows.map(([keys, meaning]) => (
@@ -28,8 +28,8 @@ export const HelpDialog = ({ isOpen, onClose }: { readonly isOpen: boolean; read
         </dl>
         <Switch
           checked={isOn}
-          label={words.help.single}
-          description={words.help.singleHint}
+          label={helpWords.single}
+          description={helpWords.singleHint}
           onChange={(event) => {
             setOn(event.currentTarget.checked);
             setSingleKeys(event.currentTarget.checked);

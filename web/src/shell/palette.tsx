@@ -9,6 +9,7 @@ import { toolListQuery } from "../api/tools.ts";
 import { useEndpoint } from "../api/use-endpoint.ts";
 import { useSession } from "../session/session-context.ts";
 import { words } from "../strings/en.ts";
+import { paletteWords } from "../strings/palette.ts";
 import { visibleText } from "../strings/format.ts";
 import { Icon, type IconName } from "../ui/icon.tsx";
 import { screenList, screens } from "./screens.ts";
@@ -71,7 +72,7 @@ const useChoices = (isOpen: boolean): readonly Choice[] => {
     enabled: isOpen && may.delegations === "allowed",
   });
   const systems = useQuery({ ...systemListQuery(client), enabled: isOpen && may.systems === "allowed" });
-  const { kinds } = words.palette;
+  const { kinds } = paletteWords;
   const openTo: Go = (link) => () => void navigate(link);
   const command = (key: string, text: string, icon: IconName, run: () => void): Choice => ({ key, kind: kinds.command, text, icon, run });
   const delegations = held.data?.items ?? [];
@@ -98,32 +99,32 @@ const useChoices = (isOpen: boolean): readonly Choice[] => {
     ...delegations.map(({ delegation_id: id, purpose, agent_name, agent_id, status }) => ({
       key: id,
       kind: kinds.delegation,
-      text: visibleText(words.palette.delegationTo(purpose, agent_name ?? agent_id)),
+      text: visibleText(paletteWords.delegationTo(purpose, agent_name ?? agent_id)),
       detail: words.common.facts(visibleText(id), words.verdict[status]),
       icon: screens.delegations.icon,
       run: openTo({ to: "/delegations/$id", params: { id } }),
     })),
-    ...(may.delegations === "allowed" ? [command("grant", words.palette.grant, "plus", openTo({ to: "/delegations/new" }))] : []),
+    ...(may.delegations === "allowed" ? [command("grant", paletteWords.grant, "plus", openTo({ to: "/delegations/new" }))] : []),
     ...delegations
       .filter(({ status }) => status === "active" || status === "paused")
       .map(({ delegation_id: id, purpose }) => ({
         ...command(
           `revoke ${id}`,
-          words.palette.revoke(visibleText(purpose)),
+          paletteWords.revoke(visibleText(purpose)),
           "cross",
           openTo({ to: "/delegations/$id", params: { id }, search: { act: "revoke" } }),
         ),
-        detail: words.palette.showsFirst,
+        detail: paletteWords.showsFirst,
       })),
-    command("light", words.palette.themeLight, "sun", () => setColorScheme("light")),
-    command("dark", words.palette.themeDark, "moon", () => setColorScheme("dark")),
-    command("auto", words.palette.themeSystem, "screen", () => setColorScheme("auto")),
+    command("light", paletteWords.themeLight, "sun", () => setColorScheme("light")),
+    command("dark", paletteWords.themeDark, "moon", () => setColorScheme("dark")),
+    command("auto", paletteWords.themeSystem, "screen", () => setColorScheme("auto")),
   ];
 };
 
 /** What a pasted id names, whether or not it is in a list. */
 const pastedChoice = (id: string, openTo: Go): Choice | undefined => {
-  const { kinds, openId } = words.palette;
+  const { kinds, openId } = paletteWords;
   const open = { key: id, text: openId(id) };
   if (DECISION.test(id))
     return { ...open, kind: kinds.decision, icon: screens.why.icon, run: openTo({ to: "/why/$decisionId", params: { decisionId: id } }) };
@@ -174,11 +175,11 @@ export const Palette = ({ isOpen, onClose }: { readonly isOpen: boolean; readonl
   };
 
   return (
-    <Modal opened={isOpen} onClose={onClose} title={words.palette.title} centered={false} yOffset="12vh">
+    <Modal opened={isOpen} onClose={onClose} title={paletteWords.title} centered={false} yOffset="12vh">
       <TextInput
         data-autofocus
         size="sm"
-        label={words.palette.label}
+        label={paletteWords.label}
         value={typed}
         role="combobox"
         aria-expanded="true"
@@ -191,7 +192,7 @@ export const Palette = ({ isOpen, onClose }: { readonly isOpen: boolean; readonl
           setAt(0);
         }}
       />
-      <div className="sp-palette-list" role="listbox" id={`${id}-list`} aria-label={words.palette.title} ref={list}>
+      <div className="sp-palette-list" role="listbox" id={`${id}-list`} aria-label={paletteWords.title} ref={list}>
         {[...Map.groupBy(found.entries(), ([, { kind }]) => kind)].map(([kind, rows]) => (
           <div key={kind} role="group" aria-label={kind}>
             <p aria-hidden="true">{kind}</p>
@@ -213,10 +214,10 @@ export const Palette = ({ isOpen, onClose }: { readonly isOpen: boolean; readonl
           </div>
         ))}
       </div>
-      {found.length === 0 ? <p className="sp-dim">{words.palette.nothing}</p> : null}
+      {found.length === 0 ? <p className="sp-dim">{paletteWords.nothing}</p> : null}
       <p className="sp-palette-foot">
-        <span>{words.palette.keys}</span>
-        <span>{words.palette.paste}</span>
+        <span>{paletteWords.keys}</span>
+        <span>{paletteWords.paste}</span>
       </p>
     </Modal>
   );

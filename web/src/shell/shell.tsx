@@ -8,6 +8,7 @@ import { visibleText } from "../strings/format.ts";
 import { BreadcrumbSlot } from "../ui/breadcrumbs.tsx";
 import { Icon, Sign } from "../ui/icon.tsx";
 import { Boundary } from "../ui/panel.tsx";
+import { AccountMenu } from "./account-menu.tsx";
 import { Navigation } from "./navigation.tsx";
 import { Notices } from "./notices.tsx";
 import { screenList } from "./screens.ts";
@@ -15,7 +16,6 @@ import { useKeys } from "./use-keys.ts";
 import { useScreens } from "./use-screen.ts";
 import { Late } from "../ui/late.tsx";
 
-const AccountMenu = lazyRouteComponent(async () => await import("./account-menu.tsx"), "AccountMenu");
 const Palette = lazyRouteComponent(async () => await import("./palette.tsx"), "Palette");
 const NavigationDrawer = lazyRouteComponent(async () => await import("./navigation-drawer.tsx"), "NavigationDrawer");
 const HelpDialog = lazyRouteComponent(async () => await import("./help-dialog.tsx"), "HelpDialog");
@@ -73,11 +73,7 @@ export const Shell = (): ReactElement => {
         <ActionIcon variant="default" size={30} aria-label={words.shell.help} onClick={() => setHelpOpen(true)}>
           <Icon name="question" />
         </ActionIcon>
-        <div className="sp-account">
-          <Late>
-            <AccountMenu />
-          </Late>
-        </div>
+        <AccountMenu />
       </header>
       <div className="sp-nav sp-wide-only">
         <div className="sp-brand">

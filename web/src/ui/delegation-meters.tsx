@@ -17,12 +17,12 @@ export const DelegationMeters = ({ delegation, readAt }: { readonly delegation: 
   const isOver = delegation.status === "revoked" || delegation.status === "expired";
   const isLive = state.phase === "live";
   const at = live?.at ?? readAt;
-  const note = at === undefined || isOver ? undefined : isLive ? words.delegations.meterLive : words.delegations.meterAge(formatClock(at));
+  const note = at === undefined || isOver ? undefined : isLive ? words.meters.meterLive : words.meters.meterAge(formatClock(at));
   const shared = { note, isStale: !isOver && state.phase === "down" };
   return (
     <>
-      <Meter label={words.delegations.steps} {...steps} max={delegation.max_steps} format={formatCount} {...shared} />
-      <Meter label={words.delegations.money} {...money} max={delegation.budget_usd} format={formatMoney} {...shared} />
+      <Meter label={words.meters.steps} {...steps} max={delegation.max_steps} format={formatCount} {...shared} />
+      <Meter label={words.meters.money} {...money} max={delegation.budget_usd} format={formatMoney} {...shared} />
     </>
   );
 };

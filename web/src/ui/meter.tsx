@@ -16,7 +16,7 @@ const percent = (part: number, max: number): string => `${max <= 0 ? 0 : Math.mi
 
 /** How much of a limit is used and held: bar, words and the same for screen readers. */
 export const Meter = ({ label, used, held, max, format, note, isStale = false }: MeterProps): ReactElement => {
-  const text = words.delegations.meterText(format(used), format(held), format(max), held > 0);
+  const text = words.meters.meterText(format(used), format(held), format(max), held > 0);
   const isFull = used + held >= max;
   return (
     <div className="sp-meter">

@@ -3,6 +3,7 @@ import type { ReactElement } from "react";
 import type { Delegation } from "#contract/delegations.ts";
 import { useClient } from "../../api/client-context.ts";
 import { agentToolsQuery } from "../../api/nodes.ts";
+import { delegationWords } from "../../strings/delegations.ts";
 import { words } from "../../strings/en.ts";
 import { ToolLink } from "../../ui/links.tsx";
 import { Panel } from "../../ui/panel.tsx";
@@ -25,7 +26,7 @@ const AllOfAgent = ({ agentId }: { readonly agentId: string }): ReactElement => 
   const query = useQuery(agentToolsQuery(useClient(), agentId));
   return (
     <>
-      <p className="sp-dim">{words.delegations.allTools}</p>
+      <p className="sp-dim">{delegationWords.allTools}</p>
       <QueryView query={query} service="membership">
         {(nodes) => <ToolLinks names={nodes.map((node) => node.id)} />}
       </QueryView>
@@ -35,7 +36,7 @@ const AllOfAgent = ({ agentId }: { readonly agentId: string }): ReactElement => 
 
 /** The tools that the agent may use under it. */
 export const CapabilitiesPanel = ({ delegation }: { readonly delegation: Delegation }): ReactElement => (
-  <Panel title={words.delegations.capabilities}>
+  <Panel title={delegationWords.capabilities}>
     {delegation.capabilities === null ? <AllOfAgent agentId={delegation.agent_id} /> : <ToolLinks names={delegation.capabilities} />}
   </Panel>
 );

@@ -1,4 +1,5 @@
 import { isObject } from "#contract/is-object.ts";
+import { delegationWords } from "../../strings/delegations.ts";
 import { words } from "../../strings/en.ts";
 import { formatMoment, formatMoney } from "../../strings/format.ts";
 
@@ -19,16 +20,16 @@ const wordFrom =
   (known: Readonly<Record<string, string>>) =>
   (value: unknown): string =>
     typeof value === "string" && Object.hasOwn(known, value) ? (known[value] ?? value) : plain(value);
-const { delegations, verdict } = words;
+const { verdict } = words;
 const statuses = { active: verdict.active, paused: verdict.paused, revoked: verdict.revoked, expired: verdict.expired };
 
 /** Values that read otherwise than they are kept. Absent is not null: before there was a delegation it had no end either. */
 const values: Readonly<Record<string, (value: unknown) => string>> = {
   status: wordFrom(statuses),
-  hold: wordFrom(delegations.holds),
-  capabilities: (value) => (value === null ? delegations.allTools : plain(value)),
+  hold: wordFrom(delegationWords.holds),
+  capabilities: (value) => (value === null ? delegationWords.allTools : plain(value)),
   budget_usd: (value) => (typeof value === "number" ? formatMoney(value) : plain(value)),
-  expires_at: (value) => (value === null ? delegations.never : momentOf(value)),
+  expires_at: (value) => (value === null ? delegationWords.never : momentOf(value)),
   valid_from: momentOf,
   created_at: momentOf,
   ended_at: momentOf,
@@ -52,7 +53,7 @@ export const changeOf = (before: unknown, after: unknown): readonly string[] => 
     )
     .map((name) => {
       const textOf = values[name] ?? plain;
-      const title = words.common.named(delegations.fields[name] ?? name);
+      const title = words.common.named(delegationWords.fields[name] ?? name);
       return isObject(before) ? `${title}${textOf(old[name])} \u2192 ${textOf(now[name])}` : `${title}${textOf(now[name])}`;
     });
 };

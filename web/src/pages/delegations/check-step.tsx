@@ -5,6 +5,7 @@ import { useRef, useState, type ReactElement } from "react";
 import { createDelegation, whatIfDelegation } from "#contract/delegations.ts";
 import { hasCode } from "../../model/gateway-error.ts";
 import { useEndpoint } from "../../api/use-endpoint.ts";
+import { delegationWords } from "../../strings/delegations.ts";
 import { words } from "../../strings/en.ts";
 import { grantWords } from "../../strings/grant.ts";
 import { formatMoney, formatMoment, visibleText } from "../../strings/format.ts";
@@ -82,7 +83,7 @@ export const CheckStep = ({ form, onBack, onCreated }: StepProps & { readonly on
           <TextFact name={grantWords.steps.agent} text={draft.agent_id} isCode />
           <Fact name={grantWords.steps.limits}>
             {words.common.facts(
-              words.delegations.stepCount(draft.max_steps),
+              delegationWords.stepCount(draft.max_steps),
               formatMoney(draft.budget_usd),
               draft.expires_at === undefined || draft.expires_at === null ? "" : formatMoment(draft.expires_at),
             )}

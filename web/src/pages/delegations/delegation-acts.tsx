@@ -5,7 +5,7 @@ import { ifMatch } from "../../api/queries.ts";
 import { useEndpoint } from "../../api/use-endpoint.ts";
 import { Gate } from "../../decisions/use-can.ts";
 import { useSession } from "../../session/session-context.ts";
-import { words } from "../../strings/en.ts";
+import { delegationWords } from "../../strings/delegations.ts";
 import { visibleText } from "../../strings/format.ts";
 import { isLive } from "./facts.ts";
 import { ReasonedDialog, RevokeAllDialog, RevokeDialog } from "./revoke-dialogs.tsx";
@@ -58,21 +58,21 @@ export const DelegationActs = ({
       ) : null}
       {open === "pause" ? (
         <ReasonedDialog
-          title={words.delegations.pauseTitle}
-          sentence={words.delegations.pauseSentence}
-          verb={words.delegations.pause}
+          title={delegationWords.pauseTitle}
+          sentence={delegationWords.pauseSentence}
+          verb={delegationWords.pause}
           act={async (reason) => await pause.ask({ params: { id }, body: { reason } })}
-          onDone={() => done(words.delegations.pausedFact)}
+          onDone={() => done(delegationWords.pausedFact)}
           onClose={close}
         />
       ) : null}
       {open === "resume" ? (
         <ReasonedDialog
-          title={words.delegations.resumeTitle}
-          sentence={words.delegations.resumeSentence}
-          verb={words.delegations.resume}
+          title={delegationWords.resumeTitle}
+          sentence={delegationWords.resumeSentence}
+          verb={delegationWords.resume}
           act={async (reason) => await resume.ask({ params: { id }, body: { reason }, ...ifMatch(etag) })}
-          onDone={() => done(words.delegations.resumedFact)}
+          onDone={() => done(delegationWords.resumedFact)}
           onClose={close}
         />
       ) : null}
@@ -84,23 +84,23 @@ export const DelegationActs = ({
       {delegation.status === "paused" ? (
         <Gate ask={{ type: "delegations", id: delegation.agent_id, action: "create" }}>
           <Button variant="default" onClick={() => onOpen("resume")}>
-            {words.delegations.resume}
+            {delegationWords.resume}
           </Button>
         </Gate>
       ) : null}
       <Gate ask={{ type: "delegations", id, action: "revoke" }}>
         {delegation.status === "active" ? (
           <Button variant="default" onClick={() => onOpen("pause")}>
-            {words.delegations.pause}
+            {delegationWords.pause}
           </Button>
         ) : null}
         {delegation.delegator_id === subject.id ? (
           <Button variant="default" onClick={() => onOpen("all")}>
-            {words.delegations.revokeAll(agentName)}
+            {delegationWords.revokeAll(agentName)}
           </Button>
         ) : null}
         <Button color="red.9" onClick={() => onOpen("revoke")}>
-          {words.delegations.revoke}
+          {delegationWords.revoke}
         </Button>
       </Gate>
     </>

@@ -1,5 +1,6 @@
 import type { ReactElement } from "react";
 import type { Delegation } from "#contract/delegations.ts";
+import { delegationWords } from "../../strings/delegations.ts";
 import { words } from "../../strings/en.ts";
 import { formatMoment, formatRelative } from "../../strings/format.ts";
 import { Fact, FactList, TextFact } from "../../ui/fact-list.tsx";
@@ -14,20 +15,20 @@ export const DelegationFacts = ({ delegation }: { readonly delegation: Delegatio
   const { at, isOver } = endingOf(delegation);
   return (
     <FactList>
-      <TextFact name={words.delegations.id} text={delegation.delegation_id} isCode />
-      <Fact name={words.delegations.from}>
+      <TextFact name={delegationWords.id} text={delegation.delegation_id} isCode />
+      <Fact name={delegationWords.from}>
         <Who id={delegation.delegator_id} name={delegation.delegator_name} />
       </Fact>
-      <Fact name={words.delegations.to}>
+      <Fact name={delegationWords.to}>
         <Who id={delegation.agent_id} name={delegation.agent_name} />
       </Fact>
-      <Fact name={words.delegations.created}>
-        {formatMoment(delegation.created_at)} {words.delegations.by} <Foreign text={delegation.created_by} isCode />
+      <Fact name={delegationWords.created}>
+        {formatMoment(delegation.created_at)} {delegationWords.by} <Foreign text={delegation.created_by} isCode />
       </Fact>
       {isOver ? null : (
-        <Fact name={words.delegations.ends}>
+        <Fact name={delegationWords.ends}>
           {delegation.expires_at === null ? (
-            words.delegations.never
+            delegationWords.never
           ) : (
             <time dateTime={delegation.expires_at}>
               {formatMoment(delegation.expires_at)} {words.common.aside(formatRelative(delegation.expires_at, now))}
@@ -36,13 +37,13 @@ export const DelegationFacts = ({ delegation }: { readonly delegation: Delegatio
         </Fact>
       )}
       {isOver && delegation.expires_at !== null && delegation.expires_at !== at ? (
-        <Fact name={words.delegations.wouldHaveEnded}>{formatMoment(delegation.expires_at)}</Fact>
+        <Fact name={delegationWords.wouldHaveEnded}>{formatMoment(delegation.expires_at)}</Fact>
       ) : null}
       {delegation.hold === undefined ? null : (
-        <Fact name={words.delegations.hold}>{words.delegations.holds[delegation.hold] ?? delegation.hold}</Fact>
+        <Fact name={delegationWords.hold}>{delegationWords.holds[delegation.hold] ?? delegation.hold}</Fact>
       )}
       {!isOver || at === null ? null : (
-        <Fact name={words.delegations.ended}>
+        <Fact name={delegationWords.ended}>
           <time dateTime={at}>
             {formatMoment(at)} {words.common.aside(formatRelative(at, now))}
           </time>

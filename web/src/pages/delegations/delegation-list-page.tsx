@@ -10,6 +10,7 @@ import { useEndpoint } from "../../api/use-endpoint.ts";
 import { useSession } from "../../session/session-context.ts";
 import { nodeText } from "#contract/page-search.ts";
 import { isFilteredBy } from "../../shell/search.ts";
+import { delegationWords } from "../../strings/delegations.ts";
 import { words } from "../../strings/en.ts";
 import { formatMoment, formatRelative, visibleText } from "../../strings/format.ts";
 import { DelegationMeters } from "../../ui/delegation-meters.tsx";
@@ -46,11 +47,11 @@ const filterOf = (search: Search, subjectId: string): SentQuery<typeof listDeleg
 /** In which time a delegation ends, or since when it is over. */
 const Ending = ({ delegation, now }: { readonly delegation: Delegation; readonly now: Date }): ReactElement => {
   const { at, isOver } = endingOf(delegation);
-  if (at === null) return <>{isOver ? words.verdict.revoked : words.delegations.never}</>;
+  if (at === null) return <>{isOver ? words.verdict.revoked : delegationWords.never}</>;
   const relative = formatRelative(at, now);
   return (
     <time className="sp-nowrap" dateTime={at} title={formatMoment(at)}>
-      {isOver ? words.delegations.endedSince(relative) : relative}
+      {isOver ? delegationWords.endedSince(relative) : relative}
     </time>
   );
 };
@@ -58,7 +59,7 @@ const Ending = ({ delegation, now }: { readonly delegation: Delegation; readonly
 const columnsAt = (now: Date): readonly Column<Delegation>[] => [
   {
     key: "id",
-    title: words.delegations.oneTitle,
+    title: delegationWords.oneTitle,
     wraps: true,
     cell: (row) => (
       <>
@@ -71,21 +72,21 @@ const columnsAt = (now: Date): readonly Column<Delegation>[] => [
       </>
     ),
   },
-  { key: "from", title: words.delegations.from, cell: (row) => visibleText(row.delegator_name ?? row.delegator_id) },
-  { key: "agent", title: words.delegations.agent, cell: (row) => visibleText(row.agent_name ?? row.agent_id) },
-  { key: "status", title: words.delegations.status, cell: (row) => <StatusChip delegation={row} /> },
+  { key: "from", title: delegationWords.from, cell: (row) => visibleText(row.delegator_name ?? row.delegator_id) },
+  { key: "agent", title: delegationWords.agent, cell: (row) => visibleText(row.agent_name ?? row.agent_id) },
+  { key: "status", title: delegationWords.status, cell: (row) => <StatusChip delegation={row} /> },
   {
     key: "tools",
-    title: words.delegations.tools,
-    cell: (row) => (row.capabilities === null ? words.delegations.allTools : words.delegations.toolCount(row.capabilities.length)),
+    title: delegationWords.tools,
+    cell: (row) => (row.capabilities === null ? delegationWords.allTools : delegationWords.toolCount(row.capabilities.length)),
   },
   {
     key: "meters",
-    title: `${words.delegations.steps}, ${words.delegations.money}`,
+    title: `${words.meters.steps}, ${words.meters.money}`,
     wraps: true,
     cell: (row) => <DelegationMeters delegation={row} />,
   },
-  { key: "ends", title: words.delegations.endsOrEnded, cell: (row) => <Ending delegation={row} now={now} /> },
+  { key: "ends", title: delegationWords.endsOrEnded, cell: (row) => <Ending delegation={row} now={now} /> },
 ];
 
 const AgentFilter = ({ value, onChange }: { readonly value: string; readonly onChange: (agent: string) => void }): ReactElement => {
@@ -93,8 +94,8 @@ const AgentFilter = ({ value, onChange }: { readonly value: string; readonly onC
   return (
     <SuggestInput
       isFirst
-      label={words.delegations.agent}
-      placeholder={words.delegations.agentPlaceholder}
+      label={delegationWords.agent}
+      placeholder={words.common.nameOrId}
       value={value}
       suggest={(text) => agentSuggestions(client, text)}
       onChange={(agent) => (agent === "" || nodeText.test(agent) ? onChange(agent) : undefined)}
@@ -108,23 +109,23 @@ const Filters = ({ search }: { readonly search: Search }): ReactElement => {
   return (
     <div className="sp-filters" role="search" aria-label={words.common.filters}>
       <SegmentedControl
-        aria-label={words.delegations.delegator}
+        aria-label={delegationWords.delegator}
         value={search.whose ?? "mine"}
         data={[
-          { value: "mine", label: words.delegations.mine },
-          { value: "all", label: words.delegations.everyones },
+          { value: "mine", label: delegationWords.mine },
+          { value: "all", label: delegationWords.everyones },
         ]}
         onChange={(whose) => set({ whose: whose === "mine" ? "" : whose })}
       />
       <NativeSelect
-        label={words.delegations.status}
+        label={delegationWords.status}
         value={search.status ?? "active"}
         data={[...statuses.map((status) => ({ value: status, label: words.verdict[status] })), { value: "any", label: words.common.all }]}
         onChange={(event) => set({ status: event.currentTarget.value === "active" ? "" : event.currentTarget.value })}
       />
       <AgentFilter value={search.agent ?? ""} onChange={(agent) => set({ agent })} />
       <Checkbox
-        label={words.delegations.attention}
+        label={delegationWords.attention}
         checked={search.attention !== undefined}
         onChange={(event) => set({ attention: event.currentTarget.checked ? "true" : "" })}
       />
@@ -139,14 +140,14 @@ const NoneActive = ({ userId }: { readonly userId: string }): ReactElement => {
   return (
     <QueryView query={query} service="membership">
       {({ next_cursor: more }) => (
-        <Empty text={count === 0 ? words.delegations.empty : words.delegations.noneActive(count, more !== undefined)}>
+        <Empty text={count === 0 ? delegationWords.empty : delegationWords.noneActive(count, more !== undefined)}>
           {count === 0 ? null : (
             <Link className="sp-link" to="/delegations" search={{ status: "any" }}>
-              {words.delegations.showAll}
+              {delegationWords.showAll}
             </Link>
           )}
           <Link className="sp-link" to="/delegations/new">
-            {words.delegations.grant}
+            {delegationWords.grant}
           </Link>
         </Empty>
       )}
@@ -168,18 +169,18 @@ export const DelegationListPage = (): ReactElement => {
   const agentName = visibleText(held[0]?.agent_name ?? search.agent ?? "");
   return (
     <Page
-      title={words.delegations.title}
-      lead={words.delegations.lead}
+      title={delegationWords.title}
+      lead={delegationWords.lead}
       actions={
         <>
           {search.agent === undefined || held.length === 0 ? null : (
             <Button variant="default" onClick={() => setRevoking(true)}>
-              {words.delegations.revokeAll(agentName)}
+              {delegationWords.revokeAll(agentName)}
             </Button>
           )}
           <Link to="/delegations/new" className="sp-button-link">
             <Icon name="plus" />
-            {words.delegations.grant}
+            {delegationWords.grant}
           </Link>
         </>
       }
@@ -198,12 +199,12 @@ export const DelegationListPage = (): ReactElement => {
         rowsOf={(page) => page.items}
         empty={
           isFiltered ? (
-            <Empty text={words.delegations.emptyFiltered} onClear={() => void navigate({ search: {} })} />
+            <Empty text={delegationWords.emptyFiltered} onClear={() => void navigate({ search: {} })} />
           ) : (
             <NoneActive userId={subject.id} />
           )
         }
-        caption={words.delegations.title}
+        caption={delegationWords.title}
         columns={columnsAt(now)}
         keyOf={(row) => row.delegation_id}
       />

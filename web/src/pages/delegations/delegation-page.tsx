@@ -3,6 +3,7 @@ import { getRouteApi } from "@tanstack/react-router";
 import { useState, type ReactElement } from "react";
 import { getDelegation, type Delegation } from "#contract/delegations.ts";
 import { useClient } from "../../api/client-context.ts";
+import { delegationWords } from "../../strings/delegations.ts";
 import { words } from "../../strings/en.ts";
 import { visibleText } from "../../strings/format.ts";
 import { CopyButton } from "../../ui/copy-button.tsx";
@@ -19,7 +20,7 @@ import { HistoryPanel } from "./history-panel.tsx";
 import { UsagePanel } from "./usage-panel.tsx";
 
 const leadOf = (delegation: Delegation): string =>
-  words.delegations.fromTo(
+  delegationWords.fromTo(
     visibleText(delegation.delegator_name ?? delegation.delegator_id),
     visibleText(delegation.agent_name ?? delegation.agent_id),
   );
@@ -47,7 +48,7 @@ export const DelegationPage = (): ReactElement => {
   const [fact, setFact] = useState<string>();
   return (
     <Page
-      title={query.data === undefined ? words.delegations.oneTitle : visibleText(query.data.delegation.purpose)}
+      title={query.data === undefined ? delegationWords.oneTitle : visibleText(query.data.delegation.purpose)}
       lead={query.data === undefined ? undefined : leadOf(query.data.delegation)}
       actions={
         <>
@@ -75,10 +76,10 @@ export const DelegationPage = (): ReactElement => {
         {({ delegation, readAt }) => (
           <div className="sp-stack">
             <div className="sp-columns">
-              <Panel title={words.delegations.oneTitle} aside={<StatusChip delegation={delegation} />}>
+              <Panel title={delegationWords.oneTitle} aside={<StatusChip delegation={delegation} />}>
                 <DelegationFacts delegation={delegation} />
               </Panel>
-              <Panel title={`${words.delegations.steps}, ${words.delegations.money}`}>
+              <Panel title={`${words.meters.steps}, ${words.meters.money}`}>
                 <div className="sp-stack">
                   <DelegationMeters delegation={delegation} readAt={readAt} />
                 </div>

@@ -3,6 +3,7 @@ import type { ReactElement } from "react";
 import { delegationImpact } from "#contract/delegations.ts";
 import type { ReplyOf } from "#contract/endpoint.ts";
 import { useEndpoint } from "../../api/use-endpoint.ts";
+import { delegationWords } from "../../strings/delegations.ts";
 import { words } from "../../strings/en.ts";
 import { formatRelative } from "../../strings/format.ts";
 import { Status } from "../../ui/chip.tsx";
@@ -19,7 +20,7 @@ export interface ImpactViewProps {
 /** Read anew each time a dialog opens. */
 const useImpact = (id: string) => useQuery({ ...useEndpoint(delegationImpact).query({ params: { id } }), staleTime: 0, gcTime: 0 });
 
-const text = words.delegations;
+const text = delegationWords;
 type Impact = ReplyOf<typeof delegationImpact>;
 
 const code = (id: string): ReactElement => <Foreign text={id} isCode />;

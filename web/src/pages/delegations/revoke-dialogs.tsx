@@ -3,7 +3,7 @@ import type { ReactElement } from "react";
 import { listDelegations, revokeDelegation, revokeMany, type Delegation } from "#contract/delegations.ts";
 import { useEndpoint } from "../../api/use-endpoint.ts";
 import { useSession } from "../../session/session-context.ts";
-import { words } from "../../strings/en.ts";
+import { delegationWords } from "../../strings/delegations.ts";
 import { formatCount, formatMoment, visibleText } from "../../strings/format.ts";
 import { DialogWithReason, type ReasonedActProps } from "../../ui/dialog-with-reason.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
@@ -13,7 +13,7 @@ import { StatusChip } from "../../ui/status-chip.tsx";
 import { isLive } from "./facts.ts";
 import { ImpactView, useIsImpactRead } from "./impact-view.tsx";
 
-const { delegations: text } = words;
+const text = delegationWords;
 const asked = { label: text.reasonLabel, hint: text.reasonHint, issue: text.reasonIssue, least: 3, max: 200 };
 
 /** An act on a delegation. */

@@ -19,14 +19,14 @@ export const CheckForFields = ({
     <div className="sp-filters" role="group" aria-label={toolWords.checkFor}>
       <SuggestInput
         label={toolWords.checkPerson}
-        placeholder={words.delegations.agentPlaceholder}
+        placeholder={words.common.nameOrId}
         value={value.userId}
         suggest={(text) => personSuggestions(client, text)}
         onChange={(userId) => onChange({ ...value, userId })}
       />
       <SuggestInput
         label={toolWords.checkAgent}
-        placeholder={words.delegations.agentPlaceholder}
+        placeholder={words.common.nameOrId}
         value={value.agentId}
         suggest={(text) => agentSuggestions(client, text)}
         onChange={(agentId) => onChange({ ...value, agentId })}

@@ -2,7 +2,7 @@ import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, lazyRouteComponent } from "@tanstack/react-router";
 import { useState, type ReactElement } from "react";
-import { explainTool } from "#contract/tools.ts";
+import { explainTool, type ToolDescriptor } from "#contract/tools.ts";
 import { useClient } from "../../api/client-context.ts";
 import { toolListQuery } from "../../api/tools.ts";
 import { useEndpoint } from "../../api/use-endpoint.ts";
@@ -14,9 +14,9 @@ import { Late } from "../../ui/late.tsx";
 import { DoneNotice } from "../../ui/page.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
 import { SchemaPanel, ToolFacts } from "./tool-facts.tsx";
-import { TryIt } from "./try-it.tsx";
 
 const NotMine = lazyRouteComponent(async () => await import("./not-mine.tsx"), "NotMine");
+const TryIt = lazyRouteComponent(async () => await import("./try-it.tsx"), "TryIt");
 const standing = async () => await import("./tool-standing.tsx");
 const ToolActs = lazyRouteComponent(standing, "ToolActs");
 const ToolChips = lazyRouteComponent(standing, "ToolChips");
@@ -24,6 +24,12 @@ const ToolStanding = lazyRouteComponent(standing, "ToolStanding");
 const ToolAccess = lazyRouteComponent(standing, "ToolAccess");
 
 const route = getRouteApi("/tools/$name");
+
+const tryIt = (tool: ToolDescriptor): ReactElement => (
+  <Late>
+    <TryIt key={tool.name} tool={tool} />
+  </Late>
+);
 
 /** One tool: how it is now, and a real try as the signed-in person. */
 export const ToolPage = (): ReactElement => {
@@ -87,7 +93,7 @@ export const ToolPage = (): ReactElement => {
       note={<DoneNotice>{done}</DoneNotice>}
       tabs={[
         { id: "overview", name: toolWords.overview, content: overview },
-        ...(tool === undefined ? [] : [{ id: "try", name: toolWords.tryTitle, content: <TryIt key={name} tool={tool} /> }]),
+        ...(tool === undefined ? [] : [{ id: "try", name: toolWords.tryTitle, content: tryIt(tool) }]),
       ]}
       tab={tab}
       onTab={setTab}
