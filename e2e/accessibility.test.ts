@@ -97,6 +97,8 @@ describe("for everybody", () => {
     await page.getByRole("option", { name: /list_employees/ }).waitFor();
     await page.keyboard.press("Enter");
     await page.waitForURL(/\/tools\/people\.demo\.list_employees/);
+    await page.getByRole("tab", { name: "Overview" }).focus();
+    await page.keyboard.press("ArrowRight");
     const limit = page.getByLabel(/limit/i).first();
     await limit.focus();
     await page.keyboard.type("999");

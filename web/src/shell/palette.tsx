@@ -175,7 +175,7 @@ export const Palette = ({ isOpen, onClose }: { readonly isOpen: boolean; readonl
   };
 
   return (
-    <Modal opened={isOpen} onClose={onClose} title={paletteWords.title} centered={false} yOffset="12vh">
+    <Modal opened={isOpen} onClose={onClose} title={paletteWords.title} size="lg" centered={false} yOffset="12vh">
       <TextInput
         data-autofocus
         size="sm"

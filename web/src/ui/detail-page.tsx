@@ -30,13 +30,14 @@ interface DetailPageProps {
   /** The chosen tab; the first where it names none of them. */
   readonly tab: string | undefined;
   readonly onTab: (id: string) => void;
-  /** Facts beside every tab. */
+  /** Facts beside the first tab; the others have the whole width. */
   readonly aside?: ReactNode;
 }
 
 /** One object: breadcrumb, name and status, id and one line, acts, tabs, and its facts aside. */
 export const DetailPage = ({ tabs, aside, ...props }: DetailPageProps): ReactElement => {
   const chosen = tabs.find(({ id }) => id === props.tab) ?? tabs[0];
+  const hasAside = aside !== undefined && chosen === tabs[0];
   const more = (
     <Menu position="bottom-end" withinPortal={false}>
       <Menu.Target>
@@ -83,9 +84,9 @@ export const DetailPage = ({ tabs, aside, ...props }: DetailPageProps): ReactEle
           </Tabs>
         )}
         {props.note}
-        <div className={aside === undefined ? undefined : "sp-split"}>
+        <div className={hasAside ? "sp-split" : undefined}>
           <div className="sp-stack">{chosen?.content}</div>
-          {aside === undefined ? null : <aside className="sp-stack">{aside}</aside>}
+          {hasAside ? <aside className="sp-stack">{aside}</aside> : null}
         </div>
       </div>
     </Page>
