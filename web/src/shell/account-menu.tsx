@@ -1,4 +1,4 @@
-import { Menu, useMantineColorScheme } from "@mantine/core";
+import { Menu, useMantineColorScheme, VisuallyHidden } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import type { ReactElement } from "react";
 import { useClient } from "../api/client-context.ts";
@@ -31,8 +31,9 @@ export const AccountMenu = (): ReactElement => {
   return (
     <Menu position="bottom-end" width={230} withInitialFocusPlaceholder={false} withinPortal={false}>
       <Menu.Target>
-        <button type="button" className="sp-avatar" aria-label={words.shell.account(subject.name)}>
-          {initialsOf(visibleText(subject.name))}
+        <button type="button" className="sp-avatar">
+          <span aria-hidden="true">{initialsOf(visibleText(subject.name))}</span>
+          <VisuallyHidden>{words.shell.account(visibleText(subject.name))}</VisuallyHidden>
         </button>
       </Menu.Target>
       <Menu.Dropdown>

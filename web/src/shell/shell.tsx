@@ -64,10 +64,10 @@ export const Shell = (): ReactElement => {
           <Icon name="menu" />
         </ActionIcon>
         <div className="sp-crumbs" ref={setSlot} />
-        <button type="button" className="sp-jump" aria-label={words.shell.palette} onClick={() => setPaletteOpen(true)}>
+        <button type="button" className="sp-jump" onClick={() => setPaletteOpen(true)}>
           <Icon name="search" />
           <span>{words.shell.palette}</span>
-          <kbd>{words.shell.paletteKeys}</kbd>
+          <kbd aria-hidden="true">{words.shell.paletteKeys}</kbd>
         </button>
         {state.phase === "live" ? <span className="sp-live-state">{words.shell.live}</span> : null}
         <ActionIcon variant="default" size={30} aria-label={words.shell.help} onClick={() => setHelpOpen(true)}>
