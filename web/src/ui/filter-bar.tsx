@@ -70,7 +70,7 @@ export const FilterBar = ({ label, placeholder, text, facets, onChange }: Filter
             <Pill
               key={key}
               withRemoveButton
-              removeButtonProps={{ "aria-label": words.common.removeFilter(name), tabIndex: 0 }}
+              removeButtonProps={{ "aria-label": words.common.removeFilter(name), "aria-hidden": false, tabIndex: 0 }}
               onRemove={() => onChange({ [key]: undefined })}
             >
               {words.common.named(name)}
