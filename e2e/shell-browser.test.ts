@@ -26,7 +26,10 @@ test("the palette finds by kind, opens a pasted id, and a command opens its dial
   };
   await type("look after");
   await dialog.getByRole("group", { name: "Delegations" }).getByRole("option").first().waitFor();
-  await dialog.getByRole("group", { name: "Commands" }).getByRole("option", { name: /^Revoke Look after/ }).waitFor();
+  await dialog
+    .getByRole("group", { name: "Commands" })
+    .getByRole("option", { name: /^Revoke Look after/ })
+    .waitFor();
   assert.deepEqual(await findingsOf(page), [], "palette");
   await page.keyboard.press("Escape");
 

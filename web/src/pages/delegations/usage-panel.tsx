@@ -42,10 +42,7 @@ export const UsagePanel = ({ id }: { readonly id: string }): ReactElement => {
                   <li key={open.reservation_id} className="sp-list-row">
                     <Foreign text={open.tool_id} isCode />
                     <span className="sp-small sp-dim">
-                      {words.common.facts(
-                        formatRelative(open.created_at, new Date()),
-                        `${formatMoney(open.usd)} ${delegationWords.held}`,
-                      )}
+                      {words.common.facts(formatRelative(open.created_at, new Date()), `${formatMoney(open.usd)} ${delegationWords.held}`)}
                     </span>
                   </li>
                 ))}
