@@ -89,6 +89,7 @@ export const folders: Readonly<Record<string, readonly string[]>> = {
     "configs",
     "imports",
     "configs/kinds",
+    "runs",
     ".",
   ],
   pdp: [

@@ -20,6 +20,11 @@ export const systemName = z
   .string()
   .regex(new RegExp(`^${PART}\\.${PART}$`), "must be <provider>.<instance>")
   .refine((name) => isFree(name.split(".")[0] ?? ""), TAKEN);
+/** A workflow in addresses and names of tools: as in its document, with `_` for `-`, which is taken too. */
+export const workflowAddress = z
+  .string()
+  .regex(/^[a-z]([a-z0-9_-]{0,38}[a-z0-9])?$/, "must be [a-z]([a-z0-9_-]{0,38}[a-z0-9])?")
+  .transform((name) => name.replaceAll("_", "-"));
 /** As a workflow document has it; the name of its tool has `_` for `-`. */
 export const workflowName = z.string().regex(/^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$/, "must be [a-z]([a-z0-9-]{0,38}[a-z0-9])?");
 /** As it is taken and given: YAML, or JSON, which is YAML. Kept byte for byte. */
@@ -252,11 +257,24 @@ interface KindOfMany<Plural extends string, Row extends z.ZodType> extends KindO
   readonly form: string;
   readonly delete: string;
   readonly row: Row;
+  /** Where people who work with its objects find them, besides. */
+  readonly served?: {
+    readonly path: string;
+    readonly name: z.ZodType<string, string>;
+    /** For reading; to change one is the same everywhere. */
+    readonly scope: string;
+    readonly view: string;
+  };
   /** Maximum bytes of a document in JSON, where that is more than of one in YAML. */
   readonly maxJsonBytes?: number;
 }
 
-const objectEndpoints = <Names extends z.ZodRawShape>(path: string, names: Names, { called, view, edit }: KindOfOne) => {
+const objectEndpoints = <Names extends z.ZodRawShape>(
+  path: string,
+  names: Names,
+  { called, view, edit, scope = "config.read" }: Pick<KindOfOne, "called" | "view" | "edit"> & { readonly scope?: string },
+) => {
+  const mayView = { ...base, scope: [scope], decision: view };
   // Where a kind has one object, nothing is to be named.
   const params = (Object.keys(names).length === 0 ? {} : { params: z.object(names) }) as { readonly params: z.ZodObject<Names> };
   const numbered = z.object({ ...names, version: versionText }) as unknown as z.ZodObject<Names & { version: typeof versionText }>;
@@ -264,7 +282,7 @@ const objectEndpoints = <Names extends z.ZodRawShape>(path: string, names: Names
     read: endpoint("crud", "GET", path, {
       ...params,
       ...shown,
-      ...mayRead(view),
+      ...mayView,
       summary: `Read ${called}: its bytes, or with Accept: application/json its document, version and issues.`,
     }),
     put: endpoint("crud", "PUT", path, {
@@ -276,20 +294,20 @@ const objectEndpoints = <Names extends z.ZodRawShape>(path: string, names: Names
     versions: endpoint("crud", "GET", `${path}/versions`, {
       ...params,
       ...allVersions,
-      ...mayRead(view),
+      ...mayView,
       problems: ["invalid_cursor", "not_found"],
       summary: `Versions of ${called}, newest first.`,
     }),
     version: endpoint("crud", "GET", `${path}/versions/{version}`, {
       params: numbered,
       ...oneVersion,
-      ...mayRead(view),
+      ...mayView,
       summary: "The bytes of one version.",
     }),
     diff: endpoint("crud", "GET", `${path}/diff`, {
       ...params,
       ...differences,
-      ...mayRead(view),
+      ...mayView,
       summary: `How two versions of ${called} differ, by JSON Pointer.`,
     }),
     rollBack: endpoint("crud", "POST", `${path}/rollback`, {
@@ -307,15 +325,36 @@ const kindOfOne = <Kind extends string>(kind: Kind, row: KindOfOne) => ({
   endpoints: objectEndpoints(`/config/${kind}`, {}, row),
 });
 
+const namedEndpoints = <Names extends z.ZodRawShape>(
+  all: string,
+  names: Names,
+  row: Parameters<typeof objectEndpoints>[2] & { readonly delete: string },
+) => ({
+  ...objectEndpoints(`${all}/{name}`, names, row),
+  create: endpoint("crud", "POST", all, {
+    ...publishing,
+    ...mayWrite(row.edit),
+    summary: `Publish ${row.called} by the name in its document; it serves at once.`,
+  }),
+  remove: endpoint("crud", "DELETE", `${all}/{name}`, {
+    params: z.object(names),
+    query: change,
+    headers: ifMatch,
+    reply: configWritten,
+    ...mayWrite(row.delete),
+    problems: writeProblems,
+    summary: `Delete ${row.called}; it can be rolled back to its versions.`,
+  }),
+});
+
 const kindOfMany = <Plural extends string, Row extends z.ZodType>(row: KindOfMany<Plural, Row>) => {
   const all = `/config/${row.plural}`;
-  const one = `${all}/{name}`;
-  const names = { name: row.name };
   const rows = { [row.plural]: z.array(row.row) } as Record<Plural, z.ZodArray<Row>>;
+  const { served } = row;
   return {
     ...row,
     endpoints: {
-      ...objectEndpoints(one, names, row),
+      ...namedEndpoints(all, { name: row.name }, row),
       list: endpoint("crud", "GET", all, {
         query: page.extend({ state: state.optional() }),
         reply: z.object({
@@ -328,21 +367,8 @@ const kindOfMany = <Plural extends string, Row extends z.ZodType>(row: KindOfMan
         problems: ["invalid_cursor"],
         summary: `All ${row.plural} of the caller's tenant, by name.`,
       }),
-      create: endpoint("crud", "POST", all, {
-        ...publishing,
-        ...mayWrite(row.edit),
-        summary: `Publish ${row.called} by the name in its document; it serves at once.`,
-      }),
-      remove: endpoint("crud", "DELETE", one, {
-        params: z.object(names),
-        query: change,
-        headers: ifMatch,
-        reply: configWritten,
-        ...mayWrite(row.delete),
-        problems: writeProblems,
-        summary: `Delete ${row.called}; it can be rolled back to its versions.`,
-      }),
     },
+    servedEndpoints: served === undefined ? undefined : namedEndpoints(served.path, { name: served.name }, { ...row, ...served }),
   };
 };
 
@@ -374,6 +400,7 @@ export const configKinds = {
     edit: "config/write",
     delete: "config/write",
     row: objectRow,
+    served: { path: "/workflows", name: workflowAddress, scope: "workflows.read", view: "workflows/view_all" },
   }),
   tools: kindOfOne("tools", { noun: "ToolsDocument", called: "the tools document", view: "config/read", edit: "config/write" }),
 };

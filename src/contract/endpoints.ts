@@ -38,6 +38,7 @@ import * as signIns from "./sign-ins.ts";
 import * as tools from "./tools.ts";
 import * as transfer from "./transfer.ts";
 import * as whatIf from "./what-if.ts";
+import * as workflows from "./workflows.ts";
 
 export interface EndpointRow {
   /** The name by which code knows it, e.g. `listDelegations`; unique. */
@@ -64,9 +65,11 @@ const namesOf: Readonly<Record<keyof typeof configs.configKinds.system.endpoints
 };
 /** The endpoints of all kinds by the names that the reference has. */
 const configKindEndpoints = Object.fromEntries(
-  Object.values(configs.configKinds).flatMap(({ noun, endpoints }) =>
-    Object.entries<Endpoint>(endpoints).map(([act, one]) => [namesOf[act as keyof typeof namesOf](noun), one] as const),
-  ),
+  Object.values(configs.configKinds).flatMap(({ noun, endpoints, ...row }) => {
+    const named = (of: string, all: Readonly<Record<string, Endpoint>>) =>
+      Object.entries(all).map(([act, one]) => [namesOf[act as keyof typeof namesOf](of), one] as const);
+    return [...named(noun, endpoints), ...named(`Served${noun}`, ("servedEndpoints" in row ? row.servedEndpoints : undefined) ?? {})];
+  }),
 );
 
 /** Everything that is said in this deployment: what the reference is made from, and what the guards walk. */
@@ -110,6 +113,7 @@ export const endpointTable: readonly EndpointRow[] = Object.entries({
   tools,
   transfer,
   "what-if": whatIf,
+  workflows,
 }).flatMap(([topic, declared]) =>
   Object.entries<unknown>(declared)
     // As a module's own names are.

@@ -182,6 +182,8 @@ export const problemDetails: Readonly<Record<ProblemCode, string>> = {
   expectation_failed: "Leave out Expect, or send 100-continue.",
   misdirected_host: "Address this deployment by one of its public origins.",
   invalid_body: "Send a body as the endpoint documents it; what is wrong with it is listed in errors, where it is known.",
+  invalid_input: "Send data that fits the workflow's input schema; what is wrong is listed in errors.",
+  not_startable: "Read the workflow: its newest version does not load, or it was deleted.",
   invalid_arguments: "Send arguments that fit the tool's inputSchema; what is wrong with them is listed in errors.",
   invalid_params: "Send params as the method documents them.",
   expression_limit:

@@ -46,7 +46,7 @@ const list = {
   moreStatuses: [304],
 };
 /** The tool protocol says a decision's reason as the code. */
-const decided = [
+export const decidedProblems = [
   "unknown_client",
   "pdp_unavailable",
   "decision_unavailable",
@@ -54,7 +54,7 @@ const decided = [
   ...reasons.filter((reason): reason is Reason & ProblemCode => isProblemCode(reason)),
 ] as const;
 /** A view may be closed to the caller. */
-const listProblems = ["invalid_limit", "invalid_cursor", "kill_switch_unknown", ...decided] as const;
+const listProblems = ["invalid_limit", "invalid_cursor", "kill_switch_unknown", ...decidedProblems] as const;
 /** What a client calls one call by, so that it is done once. */
 export const callKey = z.string().regex(/^[\x21-\x7e]{1,128}$/);
 /** Issues of the envelope are answered as JSON-RPC, so the handler reads the body. Scopes depend on the method. */
@@ -141,7 +141,7 @@ export const execute = endpoint("crud", "POST", "/execute", {
   scope: ["mcp.tools.invoke"],
   headers: { "Idempotency-Key": callKey.optional() },
   problems: [
-    ...decided,
+    ...decidedProblems,
     ...reserveRefusals,
     "audit_unavailable",
     "data_scope_unavailable",

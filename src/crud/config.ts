@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Issue } from "#contract/problem.ts";
+import { duration } from "./documents/duration.ts";
 import { readNetwork } from "#http/addresses.ts";
 import { readCeiling, type NetworkCeiling } from "./upstream/network-rules.ts";
 import {
@@ -103,6 +104,43 @@ export const crudSettings = {
   stdioSandbox: setting("MCP_STDIO_SANDBOX", z.enum(["bubblewrap", "none"]).optional(), {
     description:
       "How the MCP servers of servers.yaml run apart from this process. Unset: bubblewrap; where it does not work, a start in production is refused if a server is allowed, and dev and test go without, with a warning. none: refused in production.",
+  }),
+  workflowEngine: setting("WORKFLOW_ENGINE", flag(), {
+    description: "Run workflows in this process; false: it starts, shows and answers them, and another process runs them.",
+    default: "true",
+  }),
+  workflowWorkers: setting("WORKFLOW_WORKERS", integer(1, 256).optional(), {
+    description: "Runs of workflows that this process takes on at once. Unset: 8, on PGlite 4.",
+    unit: "runs",
+  }),
+  workflowLeaseSeconds: setting("WORKFLOW_LEASE_SECONDS", integer(5, 300), {
+    description: "After how long another process takes over the runs of one that died.",
+    unit: "s",
+    default: "30",
+  }),
+  workflowPollMs: setting("WORKFLOW_POLL_MS", integer(100, 60_000), {
+    description: "How often due runs are looked for where no notice of them came.",
+    unit: "ms",
+    default: "1000",
+  }),
+  workflowDeniedGraceMs: setting("WORKFLOW_DENIED_GRACE", duration(0, 365 * 86_400_000), {
+    description: "How long a denied step waits for a right that comes, before it fails: an ISO 8601 duration.",
+    default: "P1D",
+  }),
+  workflowRetentionDays: setting("WORKFLOW_RETENTION_DAYS", integer(1, 3650), {
+    description: "How long ended runs of workflows are kept; never of audit entries.",
+    unit: "days",
+    default: "90",
+  }),
+  workflowPayloadDays: setting("WORKFLOW_PAYLOAD_DAYS", integer(1, 3650), {
+    description: "How long the values of ended runs are kept.",
+    unit: "days",
+    default: "30",
+  }),
+  workflowIdempotencyDays: setting("WORKFLOW_IDEMPOTENCY_DAYS", integer(1, 3650), {
+    description: "How long the key of a start, or of an answer to a task, gives the same run or answer.",
+    unit: "days",
+    default: "7",
   }),
 } satisfies SettingTable;
 

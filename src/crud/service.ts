@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Peer } from "#contract/ask.ts";
+import { Problem } from "#contract/problem.ts";
 import { crudHealth } from "#contract/tools.ts";
 import { startInterval } from "#http/interval.ts";
 import type { Authenticate } from "#authn/callers/authenticate.ts";
@@ -55,6 +56,9 @@ import { serveExplanation } from "./mcp/serve-explanation.ts";
 import { createDefinitions } from "./mcp/definitions.ts";
 import { createSources } from "./connectors/sources.ts";
 import { serveSecretUses } from "./configs/secret-uses.ts";
+import type { StartWorkflow } from "./workflows/definition/workflow-tool.ts";
+import { openWorkflows } from "./runs/open-workflows.ts";
+import { serveWorkflows } from "./runs/serve-workflows.ts";
 import { createPlacedWorkflows } from "./workflows/definition/placed-workflows.ts";
 import { createStandardEndpoint } from "./mcp/standard/endpoint.ts";
 import { createListChanges } from "./mcp/standard/list-changes.ts";
@@ -114,6 +118,8 @@ export interface CrudParts {
 export interface CrudService extends Service {
   /** For the recorder's recovery: settles what a dead process held for one of its tool calls; leaves other acts alone. */
   settleDead(act: DeadAct): ReturnType<Settle>;
+  /** Whether a call is a step of a workflow that was begun and has no outcome yet. */
+  isOpenStep(callId: string): Promise<boolean>;
   /** Closes what dead processes left open. Called once all services answer; answers how many acts there were. */
   recover(): Promise<number>;
   readonly catalogue: CatalogueKeeper;
@@ -141,7 +147,10 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   const [layer, uiDocument] = await Promise.all([loadToolsDocument(parts.configFolders.slice(1)), loadUiDocument(parts.configFolders)]);
   let toolsDocument = layer;
   // Sources may change before the catalogue that is made of them is there.
-  const hooks = { rebuild: (): void => {} };
+  const hooks: { rebuild: () => void; start: StartWorkflow } = {
+    rebuild: () => {},
+    start: () => Promise.reject(new Problem("not_startable")),
+  };
   const answerShares = createShares({ total: config.maxAnswerBytes, perKey: config.maxAnswerBytes / 4 });
   const sources = createSources({
     ...parts,
@@ -182,6 +191,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
       hold: (document) => (toolsDocument = document),
       held: () => toolsDocument,
       placed,
+      start: (document, call) => hooks.start(document, call),
     }),
     catalogue,
     folders: parts.configFolders,
@@ -223,6 +233,17 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     catalogue,
   };
   const toolService = createToolService(toolServiceParts);
+  const workflows = await openWorkflows({
+    ...toolServiceParts,
+    config,
+    store,
+    placed,
+    change,
+    bus: parts.bus,
+    notify: () => undefined,
+    formSchema: async () => undefined,
+  });
+  hooks.start = workflows.start;
   const router = createRouter<Caller>({
     shareOf: bodyShareOf,
     tracing: parts.tracing,
@@ -237,7 +258,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   createContractDialect(router, { ...watch, toolService, maxBodyBytes: config.maxBodyBytes });
   serveExecute(router, { ...watch, toolService });
   const toolsOf: PublisherParts["toolsOf"] = (system, tenant) =>
-    [...catalogue.snapshot.tools.values()].filter(
+    [...catalogue.snapshot.tools.values(), ...placed.hidden].filter(
       (tool) => `${tool.provider}.${tool.instance}` === system && tool.tenants?.includes(tenant) !== false,
     );
   const graphParts = { ...membershipParts, pdpClient, toolsOf };
@@ -256,6 +277,16 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   serveConfigs(router, publisher, kills);
   serveDifferences(router, publisher);
   serveArchive(router, publisher);
+  serveWorkflows(router, {
+    database,
+    bus: parts.bus,
+    pdpClient,
+    publisher,
+    placed,
+    workflows,
+    toolService,
+    cursors: createSealedCursors<string>({ ...cursorsOf, purpose: "crud.workflow-cursor" }),
+  });
   serveImports(router, { publisher, database, internalPorts, ceiling, stopping: stop.signal });
   serveDefinitions(router, { store, pdpClient, groups: membershipParts, database, change, tenants, toolsOf, register });
   serveKillSwitches(router, { kills, pdpClient, now, catalogue, store, findNode });
@@ -288,6 +319,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   const end = async (): Promise<void> => {
     stop.abort();
     changes[Symbol.dispose]();
+    await workflows[Symbol.asyncDispose]();
     await standard[Symbol.asyncDispose]();
     await kills[Symbol.asyncDispose]();
     await store[Symbol.asyncDispose]();
@@ -299,7 +331,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     ...((await isUp(database.ready())) === "up" ? [] : ["database"]),
     ...(parts.lacks?.() ?? []),
   ];
-  const settleDead: Settle = (act) => settleDeadCall(act, toolServiceParts);
+  const settleDead: Settle = async (act) => ((await workflows.isOpenStep(act.actId)) ? "left" : settleDeadCall(act, toolServiceParts));
 
   return {
     name: "crud",
@@ -311,6 +343,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     }),
     ready,
     settleDead,
+    isOpenStep: workflows.isOpenStep,
     recover: async () => {
       const count = await parts.recorder.recover(settleDead);
       if (count > 0) log.warn("acts_recovered", { count });

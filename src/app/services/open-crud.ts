@@ -36,7 +36,7 @@ export const openCrud = async (opening: Opening): Promise<void> => {
   const unknown = await crud.recover();
   // Only the embedded database is ours alone; elsewhere another process may be about to begin those calls.
   if (database.kind === "pglite") {
-    const released = await releaseAbandoned();
+    const released = await releaseAbandoned(crud.isOpenStep);
     if (released > 0) log.warn("reservations_released", { count: released });
   }
   if (unknown > 0) opening.say(`${unknown} acts of a process that died were settled as unknown; the log names them.`);

@@ -131,8 +131,8 @@ export interface ConfigKind<Value, Parts> {
   readonly reach: DeploymentAction;
   /** The code of a refusal for issues of a document; `unprocessable` unless given. */
   readonly refusal?: ProblemCode;
-  /** Its objects give tools, which the identity graph is to know. */
-  readonly givesTools: boolean;
+  /** The system whose tools an object gives, which the identity graph is to know; absent: its objects give none. */
+  readonly systemOf?: (name: string) => string;
   /** Reads a text up to its shape; all that it needs is in the text, for large ones are read in a thread. */
   read(text: string, shown: string, without?: readonly string[]): ReadText<Value>;
   /** Of a kind whose one document holds parts of several tenants. */
@@ -141,7 +141,7 @@ export interface ConfigKind<Value, Parts> {
 }
 
 /** A kind as this process serves it. */
-export interface OpenKind extends Preparation, Pick<ConfigKind<unknown, never>, "kind" | "reach" | "refusal" | "givesTools" | "share"> {
+export interface OpenKind extends Preparation, Pick<ConfigKind<unknown, never>, "kind" | "reach" | "refusal" | "systemOf" | "share"> {
   readonly read: ReadDocument<unknown>;
 }
 

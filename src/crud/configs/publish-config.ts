@@ -83,7 +83,8 @@ export const createConfigPublisher = (parts: PublisherParts) => {
   /** Makes the tools of a system known to the graph, and says what else stands between it and a call. */
   const tell = async (asked: Asked, change: ConfigWrite, made: Written): Promise<Written> => {
     const written = change.isDryRun ? await previewImpact(asked, change, made) : made;
-    if (!store.kinds[change.kind].givesTools) return written;
+    const system = store.kinds[change.kind].systemOf?.(written.name);
+    if (system === undefined) return written;
     const missing = await tellSecrets(asked, written);
     if (change.isDryRun) return { ...written, warnings: [...written.warnings, ...missing] };
     const { caller, correlationId } = asked;
@@ -91,9 +92,8 @@ export const createConfigPublisher = (parts: PublisherParts) => {
     const isShared = tenants === null;
     // The same text again writes nothing; in the deployment's name it makes nothing known either.
     if (isShared && (await change.reachRefusal()) !== undefined) return { ...written, warnings: [...written.warnings, ...missing] };
-    const { tools, unheard } = await servedTools(written.name, caller.tenant);
-    const system = { system: written.name, about, isShared };
-    const reported = await register({ caller, correlationId, ...system, removed: written.diff.tools_removed, tools });
+    const { tools, unheard } = await servedTools(system, caller.tenant);
+    const reported = await register({ caller, correlationId, system, about, isShared, removed: written.diff.tools_removed, tools });
     return { ...written, warnings: [...written.warnings, ...unheard, ...reported, ...missing] };
   };
   const withReach = (asked: Asked, change: AskedWrite): ConfigWrite => {

@@ -18,7 +18,7 @@ const YAML = "application/yaml";
 const mediaOf = (request: Request): string => (request.headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
 
 /** A text as it was sent, byte for byte. */
-const readText = async (request: Request, kind: ConfigObjectKind): Promise<string> => {
+export const readText = async (request: Request, kind: ConfigObjectKind): Promise<string> => {
   if (![YAML, "application/json", "text/yaml"].includes(mediaOf(request)))
     throw new Problem("unsupported_media_type", { detail: `Send ${YAML} or application/json.` });
   const row = configKinds[kind];
@@ -72,7 +72,6 @@ export const serveConfigs = (router: Router<Caller>, publisher: ConfigPublisher,
   };
 
   const read = async (call: Asked & { readonly request: Request }, kind: ConfigObjectKind, name: string) => {
-    await requireObject(call, "view", kind, name);
     const { tenant } = call.caller;
     const object = (await unclaimed(call)).find((one) => one.kind === kind && one.name === name) ?? store.require(kind, name, tenant);
     const { head } = object;
@@ -89,7 +88,6 @@ export const serveConfigs = (router: Router<Caller>, publisher: ConfigPublisher,
     kind: ConfigObjectKind,
     name: string,
   ) => {
-    await requireObject(call, "view", kind, name);
     const { caller } = call;
     const { limit, cursor } = call.query;
     const bound = ["versions", kind, name, caller.sub];
@@ -100,14 +98,8 @@ export const serveConfigs = (router: Router<Caller>, publisher: ConfigPublisher,
       ...(last === undefined ? {} : { nextCursor: cursors.seal(String(last.version), bound) }),
     };
   };
-  const version = async (
-    call: Asked & { readonly params: { readonly version: string | number } },
-    kind: ConfigObjectKind,
-    name: string,
-  ) => {
-    await requireObject(call, "view", kind, name);
-    return bytesOf(await store.version(kind, name, Number(call.params.version), call.caller.tenant));
-  };
+  const version = async (call: Asked & { readonly params: { readonly version: string | number } }, kind: ConfigObjectKind, name: string) =>
+    bytesOf(await store.version(kind, name, Number(call.params.version), call.caller.tenant));
   const rollBack = async (
     call: Change & { readonly body: BodyOf<typeof configKinds.tools.endpoints.rollBack> },
     kind: ConfigObjectKind,
@@ -118,22 +110,50 @@ export const serveConfigs = (router: Router<Caller>, publisher: ConfigPublisher,
     return publish(call, { kind, name, text: restored.text, restored, by, reason: call.body.reason });
   };
 
-  for (const kind of configObjectKinds) {
-    const { endpoints } = configKinds[kind];
-    const nameOf = ({ params }: { readonly params: object | undefined }): string => nameIn(params, kind);
-    router.serve(endpoints.read, (call) => read(call, kind, nameOf(call)));
+  type Named = { readonly params: object | undefined };
+  /** Whether who asks may read objects of the kind where it is asked. */
+  type View = (call: Asked, name: string) => Promise<unknown>;
+  const serveObjects = (
+    kind: ConfigObjectKind,
+    endpoints: Pick<typeof configKinds.system.endpoints, "put" | "read" | "rollBack" | "version" | "versions">,
+    view: View,
+  ): void => {
+    const nameOf = ({ params }: Named): string => nameIn(params, kind);
+    const viewed = async <Call extends Asked & Named, Reply>(
+      call: Call,
+      work: (call: Call, kind: ConfigObjectKind, name: string) => Promise<Reply>,
+    ): Promise<Reply> => {
+      await view(call, nameOf(call));
+      return work(call, kind, nameOf(call));
+    };
+    router.serve(endpoints.read, (call) => viewed(call, read));
     router.serve(endpoints.put, (call) => put(call, kind, nameOf(call)));
-    router.serve(endpoints.versions, (call) => versions(call, kind, nameOf(call)));
-    router.serve(endpoints.version, (call) => version(call, kind, nameOf(call)));
+    router.serve(endpoints.versions, (call) => viewed(call, versions));
+    router.serve(endpoints.version, (call) => viewed(call, version));
     router.serve(endpoints.rollBack, (call) => rollBack(call, kind, nameOf(call)));
-    const row = configKinds[kind];
-    if (!("plural" in row)) continue;
-    router.serve(row.endpoints.create, (call) => put(call, kind, undefined));
-    router.serve(row.endpoints.remove, async (call) => {
+  };
+  const serveNamed = (kind: ConfigObjectKind, endpoints: Pick<typeof configKinds.system.endpoints, "create" | "remove">): void => {
+    router.serve(endpoints.create, (call) => put(call, kind, undefined));
+    router.serve(endpoints.remove, async (call) => {
       const { name } = call.params;
       const by = await requireObject(call, "delete", kind, name);
       return publish(call, { kind, name, text: null, by });
     });
+  };
+
+  for (const kind of configObjectKinds) {
+    serveObjects(kind, configKinds[kind].endpoints as unknown as typeof configKinds.system.endpoints, (call, name) =>
+      requireObject(call, "view", kind, name),
+    );
+    const row = configKinds[kind];
+    if (!("plural" in row)) continue;
+    serveNamed(kind, row.endpoints as unknown as typeof configKinds.system.endpoints);
+    if (row.served !== undefined && row.servedEndpoints !== undefined) {
+      const [type = "", action = ""] = row.served.view.split("/");
+      const endpoints = row.servedEndpoints as unknown as typeof configKinds.system.endpoints;
+      serveObjects(kind, endpoints, ({ caller, correlationId }) => publisher.pdpClient.require(caller, { type, action }, correlationId));
+      serveNamed(kind, endpoints);
+    }
     router.serve(row.endpoints.list, async (call) => {
       const { caller, query } = call;
       await requireObject(call, "view", kind, "*");

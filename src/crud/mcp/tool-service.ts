@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { requireScope, type Caller } from "#authn/model/caller.ts";
-import { callTool } from "./call/call-tool.ts";
+import { callResolved, callTool } from "./call/call-tool.ts";
 import { parseIdempotencyKey } from "./call/steps/idempotency.ts";
 import type { CallParts, Dialect, ToolCall, ToolReply } from "#crud/tools/tool-call.ts";
 import { requireView } from "./call/steps/resolve-tool.ts";
@@ -12,6 +12,7 @@ import type { SealedCursors } from "#authn/sealing/sealed-cursors.ts";
 import { listPermitted, type ListAsk, type ListedTools, type ListParts } from "./list-tools.ts";
 import { listRouters, resolveRouted } from "./tool-router.ts";
 import { watchList, type Watch } from "./protocol-log.ts";
+import type { Tool } from "#crud/tools/tool.ts";
 import type { View } from "#crud/tools/views.ts";
 
 export const scopes = { list: "mcp.tools.discovery", call: "mcp.tools.invoke" } as const;
@@ -50,6 +51,16 @@ export const createToolService = (parts: ToolServiceParts) => {
     list: (visit: Visit, page: Pick<ListAsk, "limit" | "cursor">): Promise<ListedTools> => {
       requireScope(visit.caller, [scopes.list]);
       return watchList({ ...visit, view: visit.view.name }, page.limit, parts, () => listOf({ ...visit, ...page }, parts));
+    },
+    /** Starts a workflow for who came by its own endpoint. */
+    start: async (visit: Visit, tool: Tool, ask: Pick<ToolCall, "arguments" | "signal" | "idempotencyKey">): Promise<ToolReply> => {
+      const leave = enterCall(visit.caller);
+      try {
+        const call = { ...visit, ...ask, method: "start", name: tool.name, isStart: true, callId: randomUUID() };
+        return await callResolved({ call, tool }, parts);
+      } finally {
+        leave();
+      }
     },
     call: async (
       visit: Visit,

@@ -34,6 +34,8 @@ export interface ToolCall {
     readonly key: string;
     readonly workflow: { readonly name: string; readonly version: string; readonly run: string; readonly step: string };
   };
+  /** Who starts a workflow by its own endpoint waits by itself. */
+  readonly isStart?: boolean;
   readonly caller: Caller;
   readonly view: View;
   readonly snapshot: Snapshot;

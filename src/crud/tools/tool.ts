@@ -61,8 +61,10 @@ export interface Invocation {
   /** The view that it was called in. */
   readonly viewName: string;
   readonly arguments: Readonly<Record<string, unknown>>;
-  /** Of a step of a workflow: one key for all its attempts. */
+  /** Of a step of a workflow: one key for all its attempts. Of a call that starts a workflow: the client's. */
   readonly idempotencyKey?: string | undefined;
+  /** Whether it came by the endpoint that starts workflows. */
+  readonly isStart?: boolean | undefined;
   /** Ends with the call's deadline, the client's hang-up and Sallyport's stop. */
   readonly signal: AbortSignal;
   /** Bytes of answers that the call takes of its tenant's share. */

@@ -3,15 +3,19 @@ import { wholeGraph } from "#membership/graph/tenant-scope.ts";
 import { readClock } from "#membership/graph/sql-parts.ts";
 import { release } from "./close-reservation.ts";
 
-const HELD_BEFORE = statement<{ id: string }>(
+const HELD_BEFORE = statement<{ id: string; call_id: string }>(
   "membership.held_before",
-  "select id from membership.reservation where state = 'held' and created_at < $1::timestamptz order by created_at, id",
+  "select id, call_id from membership.reservation where state = 'held' and created_at < $1::timestamptz order by created_at, id",
 );
 
+/** Calls whose reservations stay: what became of them is still to be found out. */
+export type IsKept = (callId: string) => Promise<boolean>;
+
 /** Gives back what was held before then (RFC 3339, by the database's clock). Answers how many. */
-export const releaseAbandoned = async (database: Database, before: string): Promise<number> => {
+export const releaseAbandoned = async (database: Database, before: string, isKept: IsKept = async () => false): Promise<number> => {
   let released = 0;
-  for (const { id } of await database.run(HELD_BEFORE, [before])) {
+  for (const { id, call_id: callId } of await database.run(HELD_BEFORE, [before])) {
+    if (await isKept(callId)) continue;
     const delegation = await database.transaction((sql) => release(sql, wholeGraph, id));
     if (delegation !== undefined) released++;
   }
@@ -23,7 +27,7 @@ export const releaseAbandoned = async (database: Database, before: string): Prom
  * was done. What this answers gives it back; to be called when no other process can be running calls (the embedded database), after what
  * was recorded as begun has been settled.
  */
-export const noteAbandoned = async (database: Database): Promise<() => Promise<number>> => {
+export const noteAbandoned = async (database: Database): Promise<(isKept: IsKept) => Promise<number>> => {
   const now = await readClock(database);
-  return async () => releaseAbandoned(database, now);
+  return (isKept) => releaseAbandoned(database, now, isKept);
 };

@@ -22,8 +22,8 @@ export interface WorkflowSources extends Pick<WorkflowWorld, "hasForm"> {
   readonly catalogue: Pick<CatalogueKeeper, "preview" | "snapshot">;
   readonly ownerIssues: ReturnType<typeof createOwnerCheck>;
   readonly placed: PlacedWorkflows;
-  /** What starts runs; absent: no workflow is a tool. */
-  readonly start?: StartWorkflow | undefined;
+  /** What starts runs. */
+  readonly start: StartWorkflow;
 }
 
 /** How workflows are prepared, checked beside the tools and the graph, and placed. */
@@ -43,13 +43,13 @@ export const prepareWorkflows = (sources: WorkflowSources, readDocument: ReadDoc
       return { name, issues, ...(owner === undefined ? {} : { check: (by) => ownerIssues(owner.owner, owner.at, by) }) };
     }
     const { value: document, yaml } = read;
-    const { name, owner, title, mcp } = document;
+    const { name, owner, title } = document;
     if (given !== undefined && given !== name)
       return {
         name: given,
         issues: [yaml.issue(["document", "name"], `must be ${given}, as the file and the address have it`, { code: "bad_name" })],
       };
-    const tool = mcp.isEnabled && start !== undefined ? createWorkflowTool(document, start) : undefined;
+    const tool = createWorkflowTool(document, start);
     const tenants = document.tenant === undefined ? null : [document.tenant];
     const worldOf = (of: string): WorkflowWorld => ({ snapshot: catalogue.snapshot, tenant: of, hasForm });
     /** What a new version must be beside the one that serves. */

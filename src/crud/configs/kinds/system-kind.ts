@@ -152,7 +152,7 @@ export const systemKind: ConfigKind<SystemDocument, SystemKindParts> & { readonl
   },
   schema: documentKinds,
   reach: "edit_systems",
-  givesTools: true,
+  systemOf: (name) => name,
   read: readSystemText,
   open,
 };

@@ -113,7 +113,6 @@ export const toolsKind: ConfigKind<ToolsDocument, ToolsKindParts> & { readonly k
   },
   schema: { "": toolsDocument },
   reach: "edit_views",
-  givesTools: false,
   read: readToolsDocument,
   share: createTenantShare,
   open,

@@ -20,14 +20,25 @@ import { FailedCall } from "#crud/model/upstream-error.ts";
  * `Problem` whose members name the call and, where there is one, the decision.
  */
 export const callTool = async (call: ToolCall, parts: CallParts): Promise<ToolReply> => {
-  const count = (outcome: string): void => parts.metrics.count("mcp_calls_total", { dialect: call.dialect, outcome });
   let known: ResolvedCall;
   try {
     known = requireTool(call);
   } catch (error) {
-    count("refused");
+    counted(call, parts)("refused");
     throw withCall(error, call);
   }
+  return callResolved(known, parts);
+};
+
+const counted =
+  ({ dialect }: ToolCall, { metrics }: CallParts) =>
+  (outcome: string): void =>
+    metrics.count("mcp_calls_total", { dialect, outcome });
+
+/** As `callTool`, of a tool that need not be in the catalogue. */
+export const callResolved = async (known: ResolvedCall, parts: CallParts): Promise<ToolReply> => {
+  const { call } = known;
+  const count = counted(call, parts);
   const { tracing = noTracing } = parts;
   const what = { caller: call.caller, view: call.view, tool: known.tool };
   return parts.kills.guard(what, (killed) => {

@@ -5,17 +5,22 @@ import type { WorkflowDocument } from "#crud/workflows/model/workflow-document.t
 export interface PlacedWorkflow {
   readonly document: WorkflowDocument;
   readonly text: string;
-  /** Undefined: agents cannot start it. */
-  readonly tool: Tool | undefined;
+  /** Starts it; a tool of the catalogue where its document says so. */
+  readonly tool: Tool;
 }
 
 /** The workflows that serve in this process, by name. */
 export const createPlacedWorkflows = () => {
   const placed = new Map<string, PlacedWorkflow>();
-  const toolsOf = (all: Iterable<PlacedWorkflow>): readonly Tool[] => Array.from(all).flatMap(({ tool }) => tool ?? []);
+  const toolsOf = (all: Iterable<PlacedWorkflow>): readonly Tool[] =>
+    Array.from(all).flatMap(({ tool, document }) => (document.mcp.isEnabled ? [tool] : []));
   return {
     get tools(): readonly Tool[] {
       return toolsOf(placed.values());
+    },
+    /** Tools of those that only their own endpoint starts. */
+    get hidden(): readonly Tool[] {
+      return Array.from(placed.values()).flatMap(({ tool, document }) => (document.mcp.isEnabled ? [] : [tool]));
     },
     find: (name: string): PlacedWorkflow | undefined => placed.get(name),
     place: (name: string, workflow: PlacedWorkflow | undefined): void => {

@@ -11,8 +11,11 @@ export type StartWorkflow = (document: WorkflowDocument, call: Invocation) => Pr
 /** What answers a start beside the wait for the end of the run. */
 const START_MS = 10_000;
 
-/** `workflow.<name>`, with `_` for `-`. */
-export const workflowToolName = (name: string): string => `workflow.${name.replaceAll("-", "_")}`;
+/** A workflow in addresses, events and names of tools. */
+export const wireNameOf = (name: string): string => name.replaceAll("-", "_");
+const workflowToolName = (name: string): string => `workflow.${wireNameOf(name)}`;
+/** What the registry has as the service that provides its tool. */
+export const workflowSystem = (name: string): string => `workflow.${name}`;
 
 /** The tool that starts a workflow. Throws an `Error` whose message may be shown for an input that is no schema. */
 export const createWorkflowTool = (document: WorkflowDocument, start: StartWorkflow): Tool => {
@@ -46,7 +49,7 @@ export const createWorkflowTool = (document: WorkflowDocument, start: StartWorkf
       reserveMicro: 0n,
       isReadOnly: false,
       isDestructive: mcp.annotations["destructiveHint"] === true,
-      isRepeatable: false,
+      isRepeatable: true,
     },
     connector: (call) => start(document, call),
   };

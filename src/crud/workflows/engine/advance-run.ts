@@ -40,7 +40,7 @@ export const advanceRun = async (parts: WalkContext): Promise<void> => {
     input,
     context: session.run.context ?? {},
     steps: {},
-    run: { id, workflow: document.name, version, started_at: created_at },
+    run: { id, workflow: session.run.name, version, started_at: created_at },
     caller: { sub: subject, agent, tenant },
     now: session.now(),
   });

@@ -5,6 +5,7 @@ import type { EntryActor, EntryDraft } from "#events/audit/entry.ts";
 import type { Change } from "#events/changes/change.ts";
 import { statement } from "#store/database.ts";
 import { sha256Of } from "#crud/model/digest.ts";
+import { wireNameOf } from "#crud/workflows/definition/workflow-tool.ts";
 import type { WorkflowDocument } from "#crud/workflows/model/workflow-document.ts";
 import { RUN_COLUMNS } from "./ledger.ts";
 import { runEvents } from "./run-events.ts";
@@ -85,6 +86,7 @@ export const runEntry = (run: Pick<RunRow, "id" | "tenant" | "name" | "version">
  */
 export const startRun = async (parts: StartContext, start: RunStart): Promise<{ readonly run: RunRow; readonly isNew: boolean }> => {
   const { document, by, idempotencyKey: key = null } = start;
+  const name = wireNameOf(document.name);
   const { caller } = by;
   const input = JSON.stringify(start.input ?? null);
   if (Buffer.byteLength(input) > MAX_VALUE_BYTES)
@@ -92,7 +94,7 @@ export const startRun = async (parts: StartContext, start: RunStart): Promise<{ 
   const hash = sha256Of([document.version, start.input ?? null]);
   const id = idOf("run", parts.newId());
   return parts.change<{ readonly run: RunRow; readonly isNew: boolean }>(async (sql) => {
-    const [known] = key === null ? [] : await sql.run(BY_KEY, [caller.tenant, document.name, caller.sub, key]);
+    const [known] = key === null ? [] : await sql.run(BY_KEY, [caller.tenant, name, caller.sub, key]);
     const stored = known ?? (await insert());
     if (stored === undefined) throw new Problem("busy");
     const { idem_hash: before, ...run } = stored;
@@ -110,7 +112,7 @@ export const startRun = async (parts: StartContext, start: RunStart): Promise<{ 
       const [made] = await sql.run(INSERT, [
         id,
         caller.tenant,
-        document.name,
+        name,
         document.version,
         start.configVersion,
         caller.sub,
@@ -127,7 +129,7 @@ export const startRun = async (parts: StartContext, start: RunStart): Promise<{ 
         document.timeoutMs / 1000,
       ]);
       // Of two at once the other one was first.
-      return made ?? (await sql.run(BY_KEY, [caller.tenant, document.name, caller.sub, key]))[0];
+      return made ?? (await sql.run(BY_KEY, [caller.tenant, name, caller.sub, key]))[0];
     }
   });
 };

@@ -71,7 +71,8 @@ export const claimKey = async (
   parts: Pick<CallParts, "database" | "replySealer" | "node">,
 ): Promise<KeyHold | undefined> => {
   const key = call.idempotencyKey;
-  if (key === undefined) return undefined;
+  // The key of a start names its run.
+  if (key === undefined || tool.source === "workflow") return undefined;
   const principal = principalOf(call.caller);
   const digest = Buffer.from(given.digest, "hex");
   const [taken] = await parts.database.run(CLAIM, [call.callId, call.caller.tenant, principal, tool.name, key, digest, parts.node]);

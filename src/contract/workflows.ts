@@ -1,0 +1,91 @@
+import { z } from "zod";
+import { configIssue, workflowAddress } from "./configs.ts";
+import { endpoint, withoutAgents } from "./endpoint.ts";
+import { plainText, queryIntegerOr, timestamp } from "./ids.ts";
+import { anyMembers } from "./json-members.ts";
+import { callKey, decidedProblems } from "./tools.ts";
+import { reserveRefusals } from "./reservations.ts";
+
+/** Workflows as people find and start them; how they are published stands in `configs.ts`, their runs in `workflow-runs.ts`. */
+
+const repeatable = z.union([z.string().max(200), z.array(z.string().max(200)).max(20)]);
+
+const workflowRow = z.object({
+  /** As in addresses and names of tools, with `_` for `-`. */
+  name: z.string(),
+  /** The tenant's, without `tenant:`, or `all`. */
+  namespace: z.string(),
+  version: z.string(),
+  title: z.string(),
+  summary: z.string(),
+  tags: z.array(z.string()),
+  owner: z.string(),
+  mcp_enabled: z.boolean(),
+  status: z.enum(["serving", "degraded"]),
+  runs: z.object({ live: z.number().int(), waiting: z.number().int() }),
+  may: z.object({ start: z.boolean(), edit: z.boolean() }),
+});
+
+export const listWorkflows = endpoint("crud", "GET", "/workflows", {
+  query: z.strictObject({
+    search: plainText(1, 200).optional(),
+    tag: repeatable.optional(),
+    status: z.enum(["serving", "degraded"]).optional(),
+    limit: queryIntegerOr(50, 1, 200),
+    cursor: z.string().max(2000).optional(),
+  }),
+  reply: z.object({ items: z.array(workflowRow), next_cursor: z.string().optional(), stream_seq: z.number().int().optional() }),
+  ...withoutAgents({ scope: ["workflows.read"], decision: "workflows/view_all" }),
+  problems: ["invalid_cursor"],
+  summary: "Workflows of the caller's tenant, by name.",
+});
+
+export const validateWorkflow = endpoint("crud", "POST", "/workflows/validate", {
+  textBody: ["application/yaml", "application/json"],
+  reply: z.object({ valid: z.boolean(), errors: z.array(configIssue), warnings: z.array(z.string()) }),
+  ...withoutAgents({ scope: ["config.write"], decision: "config/write" }),
+  problems: ["busy", "membership_unavailable"],
+  summary: "Check a workflow as publishing it would; nothing is written.",
+});
+
+/** What a run has, as its endpoints answer it; `workflow-runs.ts` has the whole. */
+const startedRun = z.looseObject({ id: z.string(), status: z.string(), state_version: z.number().int(), created_at: timestamp });
+
+export const startWorkflow = endpoint("crud", "POST", "/workflows/{name}/start", {
+  params: z.object({ name: workflowAddress }),
+  body: z.strictObject({
+    data: anyMembers.default({}),
+    /** The version in force unless given. */
+    version: z.string().max(100).optional(),
+    /** Names the run: the same key and data give the same run. */
+    idempotency_key: callKey.optional(),
+    wait_seconds: z.int().min(0).max(20).default(0),
+  }),
+  keepsDigits: true,
+  reply: z.object({
+    status: z.literal("accepted"),
+    message: z.string(),
+    correlation_id: z.string(),
+    execution_time_ms: z.number().int(),
+    run_id: z.string(),
+    result: startedRun,
+  }),
+  status: 202,
+  moreStatuses: [200],
+  ...withoutAgents({ scope: ["workflows.start"], decision: "tool/tools/call" }),
+  problems: [
+    ...decidedProblems,
+    ...reserveRefusals,
+    "audit_unavailable",
+    "not_found",
+    "not_startable",
+    "invalid_input",
+    "idempotency_mismatch",
+    "value_too_large",
+    "rate_limited",
+    "kill_switch_unknown",
+    "membership_unavailable",
+    "busy",
+  ],
+  summary: "Start a run: 202 with its address, 200 where it ended meanwhile.",
+});

@@ -1,0 +1,8 @@
+import type * as topic from "#contract/workflows.ts";
+import type { Probes } from "./probe.ts";
+
+export const probes: Probes<typeof topic> = {
+  listWorkflows: {},
+  startWorkflow: {},
+  validateWorkflow: {},
+};
