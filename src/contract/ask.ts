@@ -28,9 +28,9 @@ const fillPath = (path: string, params: Readonly<Record<string, unknown>> | unde
 
 const toQuery = (query: Readonly<Record<string, unknown>> | undefined): string => {
   const search = new URLSearchParams();
-  for (const [name, value] of Object.entries(query ?? {})) {
-    if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") search.set(name, String(value));
-  }
+  for (const [name, given] of Object.entries(query ?? {}))
+    for (const value of Array.isArray(given) ? (given as readonly unknown[]) : [given])
+      if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") search.append(name, String(value));
   // A space is written so that it is one for every reader: a plus sign is itself to some.
   const text = search.toString().replaceAll("+", "%20");
   return text === "" ? "" : `?${text}`;

@@ -33,6 +33,8 @@ export interface EndpointShape<
   readonly params?: Params;
   /** Query parameters; strict: an unknown one is refused. Values arrive as text: numbers are `queryInteger`. */
   readonly query?: Query;
+  /** Query parameters that may be given several times: each arrives as a list. */
+  readonly repeated?: readonly string[];
   /** JSON body. */
   readonly body?: Body;
   /** The handler reads the body itself and answers its issues as its own protocol does (JSON-RPC): with the reply's form and one of these statuses. */

@@ -35,10 +35,12 @@ import * as secretListings from "./secret-listings.ts";
 import * as secrets from "./secrets.ts";
 import * as session from "./session.ts";
 import * as signIns from "./sign-ins.ts";
+import * as tasks from "./tasks.ts";
 import * as tools from "./tools.ts";
 import * as transfer from "./transfer.ts";
 import * as whatIf from "./what-if.ts";
 import * as workflows from "./workflows.ts";
+import * as workflowRuns from "./workflow-runs.ts";
 
 export interface EndpointRow {
   /** The name by which code knows it, e.g. `listDelegations`; unique. */
@@ -110,10 +112,12 @@ export const endpointTable: readonly EndpointRow[] = Object.entries({
   secrets,
   session,
   "sign-ins": signIns,
+  tasks,
   tools,
   transfer,
   "what-if": whatIf,
   workflows,
+  "workflow-runs": workflowRuns,
 }).flatMap(([topic, declared]) =>
   Object.entries<unknown>(declared)
     // As a module's own names are.

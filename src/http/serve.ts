@@ -86,12 +86,16 @@ export interface Router<C> {
   readonly served: readonly AnyEndpoint[];
 }
 
-/** Parameters of a query as a form has them, each at most once. Throws the service's code of a repeated one. */
-const readQuery = (url: URL, { service }: Pick<Endpoint, "service">): Record<string, string> => {
+/** Parameters of a query as a form has them, each at most once or a list. Throws the service's code of a repeated one. */
+const readQuery = (url: URL, { service, repeated = [] }: Pick<Endpoint, "service" | "repeated">): Record<string, string | string[]> => {
   // Without a prototype, or a parameter __proto__ would be none.
-  const seen = Object.create(null) as Record<string, string>;
+  const seen = Object.create(null) as Record<string, string | string[]>;
   const issues: Issue[] = [];
   for (const [name, value] of url.searchParams) {
+    if (repeated.includes(name)) {
+      seen[name] ??= url.searchParams.getAll(name);
+      continue;
+    }
     if (Object.hasOwn(seen, name)) issues.push({ path: `query.${name}`, message: "is given twice" });
     seen[name] = value;
   }
