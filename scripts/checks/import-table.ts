@@ -86,6 +86,7 @@ export const folders: Readonly<Record<string, readonly string[]>> = {
     "mcp/standard",
     "workflows/engine",
     "workflows/tasks",
+    "workflows/serve",
     "configs",
     "imports",
     "configs/kinds",

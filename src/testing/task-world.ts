@@ -58,6 +58,7 @@ export const taskWorld = async (t: TestContext, database: Database) => {
     graph: {
       groupsOf: async (person) => (groups.has(person) ? new Set(groups.get(person)) : undefined),
       linkOf: async (agent, person) => links.get(`${agent} ${person}`),
+      controlledBy: async (person, agents) => agents.filter((agent) => links.get(`${agent} ${person}`) === "control"),
     },
     notify: (_sql, notice) => void notices.push(notice),
     formSchema: async (_tenant, form) => forms.get(form),

@@ -276,6 +276,11 @@ export const workflowWorld = async (t: TestContext, database: Database) => {
     reservations,
     metrics: createMetrics(),
     newId,
+    findDocument: async ({ name }: { readonly name: string }): Promise<WorkflowDocument> => {
+      const document = documents.get(name);
+      if (document === undefined) throw new Error(`no ${name}`);
+      return document;
+    },
     publish: (document: WorkflowDocument): WorkflowDocument => {
       documents.set(document.name, document);
       return document;
@@ -298,11 +303,7 @@ export const workflowWorld = async (t: TestContext, database: Database) => {
         expressionsOf: () => testExpressions,
         newId,
         deniedGraceMs: 86_400_000,
-        findDocument: async ({ name }) => {
-          const document = documents.get(name);
-          if (document === undefined) throw new Error(`no ${name}`);
-          return document;
-        },
+        findDocument: world.findDocument,
         workers: 4,
         leaseSeconds: 30,
         pollMs: 50,

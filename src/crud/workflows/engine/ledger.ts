@@ -1,7 +1,7 @@
 import { statement, type Sql } from "#store/database.ts";
 import type { OpenAttempt, RunRow, SignalRow, StepRow } from "./run-rows.ts";
 
-export const RUN_COLUMNS = `id, tenant, name, version, config_version, subject, agent, delegation_id, client_id, scopes, acr, auth_time,
+export const RUN_COLUMNS = `id, tenant, name, namespace, version, config_version, subject, agent, delegation_id, client_id, scopes, acr, auth_time,
   correlation_id, input, context, output, error, phase, reason, undo_for, desired, state_version, epoch, wake_at, wake_seq, done_seq,
   cost_micro, cost_steps, created_at, updated_at, ended_at, deadline`;
 

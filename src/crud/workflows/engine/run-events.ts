@@ -2,7 +2,7 @@ import type { EventDraft } from "#events/model/event-draft.ts";
 import type { Phase, RunRow, StepRow } from "./run-rows.ts";
 
 /** Phase as clients see it. */
-export const shownStatus = (phase: Phase): string => (phase === "undoing" ? "running" : phase);
+export const shownStatus = (phase: Phase): Exclude<Phase, "undoing"> => (phase === "undoing" ? "running" : phase);
 
 const draftOf = (run: RunRow, type: string, more: Readonly<Record<string, unknown>> = {}): EventDraft => ({
   type,

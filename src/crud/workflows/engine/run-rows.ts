@@ -18,6 +18,8 @@ export interface RunRow {
   readonly id: string;
   readonly tenant: string;
   readonly name: string;
+  /** Tenant without `tenant:`, or `all`: of the document. */
+  readonly namespace: string;
   readonly version: string;
   readonly config_version: number;
   readonly subject: string;

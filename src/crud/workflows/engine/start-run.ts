@@ -41,9 +41,9 @@ const MAX_LIVE_RUNS = 100_000;
 const INSERT = statement<RunRow>(
   "crud.wf_start",
   `insert into crud.wf_run (id, tenant, name, version, config_version, subject, agent, delegation_id, client_id, scopes, acr, auth_time,
-     correlation_id, input, idem_key, idem_hash, wake_at, created_at, updated_at, deadline)
-   select $1, $2, $3, $4, $5::int, $6, $7, $8, $9, $10::text[], $11, to_timestamp($12::float8), $13, $14::json, $15, $16, now, now, now,
-     now + make_interval(secs => $17::float8)
+     correlation_id, input, idem_key, idem_hash, namespace, wake_at, created_at, updated_at, deadline)
+   select $1, $2, $3, $4, $5::int, $6, $7, $8, $9, $10::text[], $11, to_timestamp($12::float8), $13, $14::json, $15, $16, $17, now, now, now,
+     now + make_interval(secs => $18::float8)
    from (select crud.wf_now() as now) as moment
    on conflict (tenant, name, subject, idem_key) where idem_key is not null do nothing returning ${RUN_COLUMNS}`,
 );
@@ -126,6 +126,7 @@ export const startRun = async (parts: StartContext, start: RunStart): Promise<{ 
         input,
         key,
         key === null ? null : hash,
+        document.tenant?.replace(/^tenant:/, "") ?? "all",
         document.timeoutMs / 1000,
       ]);
       // Of two at once the other one was first.

@@ -1,5 +1,6 @@
 import { Problem, type Issue } from "#contract/problem.ts";
 import { isObject } from "#contract/is-object.ts";
+import { namesTag } from "#http/entity-tags.ts";
 import { prepareSchema } from "#parsing/foreign-schema.ts";
 import type { RunRow } from "#crud/workflows/engine/run-rows.ts";
 import { MAX_VALUE_BYTES } from "#crud/workflows/engine/step-place.ts";
@@ -16,17 +17,19 @@ export interface Answer {
   readonly idempotencyKey: string;
   /** Of the body. */
   readonly stateVersion?: number | undefined;
-  /** Of `If-Match`. */
-  readonly ifMatch?: number | undefined;
+  readonly ifMatch?: string | undefined;
 }
 
 /** The result of the step holds who decided beside the data. */
 const MAX_DATA_BYTES = MAX_VALUE_BYTES - 16_384;
 
+/** `ETag` of a run or task. */
+export const versionTag = (version: number): string => `"${version}"`;
+
 /** Throws `state_version_required` (422), and `stale_version`: 412 of `If-Match`, 409 of the body. */
 export const requireVersion = ({ ifMatch, stateVersion }: Pick<Answer, "ifMatch" | "stateVersion">, current: number): void => {
   if (ifMatch === undefined && stateVersion === undefined) throw new Problem("state_version_required");
-  if (ifMatch !== undefined && ifMatch !== current) throw new Problem("stale_version");
+  if (ifMatch !== undefined && !namesTag(ifMatch, versionTag(current))) throw new Problem("stale_version");
   if (stateVersion !== undefined && stateVersion !== current) throw new Problem("stale_version", { status: 409 });
 };
 

@@ -52,8 +52,8 @@ forEachDatabase("refusals of a resume come in their order, and 409 and 412 have 
     ["a task of no run", cleo, { ...wrong, stateVersion: 1 }, 404, "not_found", "task_0"],
     ["a known key with another body", cleo, { ...wrong, idempotencyKey: key }, 422, "idempotency_mismatch"],
     ["no version", cleo, wrong, 422, "state_version_required"],
-    ["both versions stale", cleo, { ...wrong, ifMatch: 1, stateVersion: 1 }, 412, "stale_version"],
-    ["a stale body", cleo, { ...wrong, ifMatch: version, stateVersion: version - 1 }, 409, "stale_version"],
+    ["both versions stale", cleo, { ...wrong, ifMatch: '"1"', stateVersion: 1 }, 412, "stale_version"],
+    ["a stale body", cleo, { ...wrong, ifMatch: `"${version}"`, stateVersion: version - 1 }, 409, "stale_version"],
     ["who decided before", cleo, { ...wrong, stateVersion: version }, 409, "already_decided"],
     ["a decision that is none", benHimself, { ...wrong, stateVersion: version }, 422, "decision_not_allowed"],
     ["wrong data", benHimself, { ...good, data: { n: "x" }, idempotencyKey: "d", stateVersion: version }, 422, "unprocessable"],
@@ -90,7 +90,7 @@ forEachDatabase("refusals of a resume come in their order, and 409 and 412 have 
   const again = await send(cleo, { ...good, stateVersion: run.state_version });
   assert.deepEqual([again.isReplayed, again.answer], [true, JSON.parse(JSON.stringify(first.answer))]);
   assert.equal(await now(), version, "nothing of what was refused or repeated was written");
-  await send(ada, { ...good, idempotencyKey: "d", ifMatch: version });
+  await send(ada, { ...good, idempotencyKey: "d", ifMatch: `"${version}"` });
   const done = await world.until(run.id, "completed");
   const steps = await world.steps(run.id);
   const output = steps["/do/ask"]?.output as { decision: string; task_id: string; decided_by: { sub: string }[] };

@@ -5,8 +5,8 @@ import { statement } from "#store/database.ts";
 import { STEP } from "#crud/workflows/engine/ledger.ts";
 import { runEvents } from "#crud/workflows/engine/run-events.ts";
 import { runEntry } from "#crud/workflows/engine/start-run.ts";
-import { requireOpen } from "./check-answer.ts";
-import { lockRun, readRun, readRunReader } from "./run-reader.ts";
+import { requireOpen, requireVersion } from "./check-answer.ts";
+import { lockRun, readRun, readRunReader, refuseAbsent } from "./run-reader.ts";
 import { showTask, taskQuestion, type TaskView } from "./show-task.ts";
 import type { TaskCaller, TaskContext } from "./task-context.ts";
 import { pageOfTask } from "./task-port.ts";
@@ -18,8 +18,7 @@ export interface TaskDelegation {
   /** Node id of a person. */
   readonly to: string;
   readonly note?: string | undefined;
-  /** Of `If-Match`. */
-  readonly ifMatch?: number | undefined;
+  readonly ifMatch?: string | undefined;
   readonly by: TaskCaller;
 }
 
@@ -38,7 +37,7 @@ const RAISE_RUN = statement("crud.task_delegated_run", "update crud.wf_run set s
 /** What stands against it in the rows of the task. */
 const requireDelegable = (state: TaskState, { to, ifMatch, by }: TaskDelegation): void => {
   const { sub: person } = by.caller;
-  if (ifMatch !== undefined && ifMatch !== state.task.state_version) throw new Problem("stale_version");
+  if (ifMatch !== undefined) requireVersion({ ifMatch }, state.task.state_version);
   requireOpen(state, person);
   if (isExcluded(state, { person }) || state.approvers.some(({ identity }) => identity === to)) throw new Problem("delegated_already");
   if (isBarred(state, { person, agents: [] }) || state.barred.has(to)) throw new Problem("separation_of_duties");
@@ -55,7 +54,7 @@ export const delegateTask = async (parts: TaskContext, asked: TaskDelegation): P
   const { tenant, sub } = caller;
   const state = await readTask(parts.database, { id, tenant });
   const run = state === undefined ? undefined : await readRun(parts.database, { id: state.task.run_id, tenant });
-  if (state === undefined || run === undefined) throw new Problem("not_found");
+  if (state === undefined || run === undefined) return refuseAbsent(parts, by);
   const reader = await readRunReader(parts, { run, tasks: [state] }, by);
   if (!reader.canViewRun && reader.rights.get(id)?.canView !== true) throw new Problem("not_found");
   if (isAgent(caller)) throw new Problem("person_required");

@@ -21,19 +21,19 @@ forEachDatabase("who passes a task on is excluded, and to whom it is passed is a
   const world = await taskWorld(t, database);
   await world.engine();
   const { task } = await world.ask({ taskKind: "choice", decisions: ["yes", "no"], assign: ["group:people-ops"] });
-  const pass = (by: typeof cleo, to: string, ifMatch?: number) =>
+  const pass = (by: typeof cleo, to: string, ifMatch?: string) =>
     codeOf(delegateTask(world.parts, { task: task.id, to, by, note: "please", ifMatch }));
   const agent = personOf("person:cleo", { agent: "agent:hr", actors: ["agent:hr"] });
   const rows = [
     [dan, "person:ada", undefined, "not_found"],
     [agent, "person:dan", undefined, "person_required"],
-    [cleo, "person:dan", 99, "stale_version"],
+    [cleo, "person:dan", '"99"', "stale_version"],
     [cleo, "person:cleo", undefined, "unprocessable"],
     [cleo, "person:nobody", undefined, "unprocessable"],
     [cleo, "group:people-ops", undefined, "delegated_already"],
     [cleo, "group:other", undefined, "unprocessable"],
     [cleo, "person:ben", undefined, "separation_of_duties"],
-    [cleo, "person:dan", 1, "ok"],
+    [cleo, "person:dan", '"1"', "ok"],
   ] as const;
   for (const [by, to, version, code] of rows) assert.equal(await pass(by, to, version), code, `${by.caller.sub} ${to}`);
   assert.deepEqual(

@@ -1,7 +1,7 @@
 import { pageOf, type SealedCursors } from "#authn/sealing/sealed-cursors.ts";
 import { Problem } from "#contract/problem.ts";
 import { statement } from "#store/database.ts";
-import { readRun, readRunReader } from "./run-reader.ts";
+import { readRun, readRunReader, refuseAbsent } from "./run-reader.ts";
 import { readRights, showTask, type TaskView } from "./show-task.ts";
 import type { TaskCaller, TaskContext } from "./task-context.ts";
 import { readTask, STATUS, TASK_COLUMNS, withState, type TaskKind, type TaskRow, type TaskStatus } from "./task-rows.ts";
@@ -71,7 +71,7 @@ const lists = Object.fromEntries(
 export const listTasks = async (
   parts: Pick<TaskContext, "database" | "pdpClient" | "graph"> & { readonly cursors: SealedCursors<TaskPosition> },
   { filter, limit, cursor, by }: TaskPage,
-): Promise<{ readonly items: readonly TaskView[]; readonly next_cursor?: string }> => {
+): Promise<{ readonly items: TaskView[]; readonly next_cursor?: string }> => {
   const { tenant, sub } = by.caller;
   const { sort = "-created_at" } = filter;
   const bound = [tenant, sub, by.caller.agent ?? null, filter];
@@ -121,7 +121,7 @@ export const readTaskDetail = async (
   const { tenant } = by.caller;
   const state = await readTask(parts.database, { id, tenant });
   const run = state === undefined ? undefined : await readRun(parts.database, { id: state.task.run_id, tenant });
-  if (state === undefined || run === undefined) throw new Problem("not_found");
+  if (state === undefined || run === undefined) return refuseAbsent(parts, by);
   const reader = await readRunReader(parts, { run, tasks: [state] }, by);
   if (!reader.canViewRun && reader.rights.get(id)?.canView !== true) throw new Problem("not_found");
   const [detail] = await parts.database.run(DETAIL, [id]);

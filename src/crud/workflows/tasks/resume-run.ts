@@ -11,7 +11,7 @@ import { actOnRun } from "#crud/workflows/engine/verbs.ts";
 import { requireAllowed, requireData, requireOpen, requireSeparate, requireVersion, requireWaiting, type Answer } from "./check-answer.ts";
 import { decideTask } from "./decide-task.ts";
 import { findAnswer, storeAnswer, type KeyedRequest } from "./idempotency.ts";
-import { lockRun, readRun, readRunReader } from "./run-reader.ts";
+import { lockRun, readRun, readRunReader, refuseAbsent } from "./run-reader.ts";
 import { showRun, type RunView } from "./show-run.ts";
 import { showTask, taskQuestion, type TaskView } from "./show-task.ts";
 import type { TaskCaller, TaskContext } from "./task-context.ts";
@@ -49,10 +49,10 @@ export const resumeRun = async (
 ): Promise<Replayable<RunView>> => {
   const { tenant } = asked.by.caller;
   const run = await readRun(parts.database, { id, tenant });
-  if (run === undefined) throw new Problem("not_found");
+  if (run === undefined) return refuseAbsent(parts, asked.by);
   const waiting = await readWaiting(parts.database, run);
   const named = taskId === undefined ? undefined : await readTask(parts.database, { id: taskId, tenant });
-  if (taskId !== undefined && named?.task.run_id !== id) throw new Problem("not_found");
+  if (taskId !== undefined && named?.task.run_id !== id) return refuseAbsent(parts, asked.by);
   const isOfRun = RUN_DECISIONS.some((one) => one === asked.answer.decision);
   const [only, ...more] = waiting.tasks;
   const task = named ?? (isOfRun && only?.task.allowed_decisions.includes(asked.answer.decision) !== true ? undefined : only);
@@ -72,7 +72,7 @@ export const completeTask = async (
   const { tenant } = asked.by.caller;
   const task = await readTask(parts.database, { id, tenant });
   const run = task === undefined ? undefined : await readRun(parts.database, { id: task.task.run_id, tenant });
-  if (task === undefined || run === undefined) throw new Problem("not_found");
+  if (task === undefined || run === undefined) return refuseAbsent(parts, asked.by);
   const waiting = await readWaiting(parts.database, run);
   const tasks = [task, ...waiting.tasks.filter((one) => one.task.id !== id)];
   const reader = await readRunReader(parts, { run, tasks }, asked.by);

@@ -61,7 +61,8 @@ export const showTask = (state: TaskState, { standing, rights }: TaskReader) => 
     evidence_digest: _digest,
     ...shown
   } = task;
-  const origin = task.kind === "unknown_outcome" ? "unknown_outcome" : "workflow";
-  return { ...shown, origin, you_may: reason === null, why_not: reason } as const;
+  const origin: "workflow" | "unknown_outcome" = task.kind === "unknown_outcome" ? "unknown_outcome" : "workflow";
+  const { allowed_decisions: allowed } = task;
+  return { ...shown, allowed_decisions: [...allowed], origin, you_may: reason === null, why_not: reason };
 };
 export type TaskView = ReturnType<typeof showTask>;

@@ -27,6 +27,8 @@ export interface TaskGraph {
   groupsOf(person: string, within: GraphReader): Promise<ReadonlySet<string> | undefined>;
   /** What joins an agent to a person: the person controls it, or has a delegation to it. */
   linkOf(agent: string, person: string, within: GraphReader): Promise<"control" | "delegation" | undefined>;
+  /** Of at most 1,000 agents those that the person controls. */
+  controlledBy(person: string, agents: readonly string[], within: GraphReader): Promise<readonly string[]>;
 }
 export interface GraphReader {
   readonly tenant: string;

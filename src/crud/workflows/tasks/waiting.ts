@@ -63,7 +63,7 @@ interface RequiredAction {
   readonly task_type: string;
   readonly task_name: string;
   readonly title: string;
-  readonly allowed_decisions: readonly string[];
+  readonly allowed_decisions: string[];
   readonly required: number;
   readonly received: number;
   readonly you_may: boolean;
@@ -104,7 +104,7 @@ export const showWaiting = (
     }
     if (reason === "human" || reason === "unknown_outcome" || reason === null || !reader.canViewRun) return [];
     const may = needsInitiator(reason) ? reader.standing.person === run.subject : reader.isOwn || reader.canOperate;
-    const allowed_decisions = reason === "timer" ? ["cancel"] : RUN_DECISIONS;
+    const allowed_decisions = reason === "timer" ? ["cancel"] : [...RUN_DECISIONS];
     return [
       {
         task_id: null,
@@ -124,7 +124,7 @@ export const showWaiting = (
   const [first] = actions.toSorted((one, other) => Number(other.you_may) - Number(one.you_may));
   const expiries = [...tasks.map(({ task }) => task.expires_at), run.deadline].filter((at) => at !== null);
   return {
-    contract_version: "1.0",
+    contract_version: "1.0" as const,
     workflow_status: shownStatus(run.phase),
     run_id: run.id,
     workflow: run.name,
@@ -134,7 +134,7 @@ export const showWaiting = (
     expires_at: expiries.reduce((one, other) => (Date.parse(other) < Date.parse(one) ? other : one)),
     required_actions: actions,
     request_format: {
-      method: "POST",
+      method: "POST" as const,
       url: `/workflows/runs/${run.id}/resume`,
       headers: { "If-Match": `"${run.state_version}"` },
       body: {
