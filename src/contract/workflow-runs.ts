@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { endpoint, withoutAgents } from "./endpoint.ts";
 import { idempotencyKey, nodeId, pageCursor, plainText, prose, queryIntegerOr, timestamp, usd } from "./ids.ts";
-import { issueOfJson } from "./json-members.ts";
 
 /**
  * Runs of workflows. A run is seen by who started it, by who controls its agent, and by who may `workflows/view_runs`. `ETag` of a run is
@@ -294,16 +293,10 @@ export const takeOverRun = endpoint("crud", "POST", `${BASE}/{id}/takeover`, {
   summary: "Let the person go on alone with a run whose agent may no longer act.",
 });
 
-/** JSON of any form; the task's form is checked later. */
-export const taskData = z.unknown().superRefine((value, context) => {
-  const message = issueOfJson(value);
-  if (message !== undefined) context.addIssue({ code: "custom", message });
-});
-
 export const taskAnswer = z.strictObject({
   /** One of the task's `allowed_decisions`. */
   decision: plainText(1, 64),
-  data: taskData.optional(),
+  data: z.unknown().optional(),
   comment: prose(1, 1000).optional(),
   state_version: z.int().min(0).optional(),
   /** The same key and body give the first answer again. */

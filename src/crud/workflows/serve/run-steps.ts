@@ -92,9 +92,7 @@ export const withStates = async (sql: Sql, run: string, { nodes, edges }: Diagra
     edges,
     nodes: nodes.map((node) => {
       const state = byNode.get(node.id);
-      return state === undefined
-        ? node
-        : { ...node, status: state.status, attempt: state.attempt, duration_ms: rounded(state.ms) };
+      return state === undefined ? node : { ...node, status: state.status, attempt: state.attempt, duration_ms: rounded(state.ms) };
     }),
   };
 };
