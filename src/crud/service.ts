@@ -58,6 +58,8 @@ import { createSources } from "./connectors/sources.ts";
 import { serveSecretUses } from "./configs/secret-uses.ts";
 import type { StartWorkflow } from "./workflows/definition/workflow-tool.ts";
 import { openWorkflows } from "./runs/open-workflows.ts";
+import { serveRuns } from "./workflows/serve/serve-runs.ts";
+import { serveTasks } from "./workflows/serve/serve-tasks.ts";
 import { serveWorkflows } from "./runs/serve-workflows.ts";
 import { createPlacedWorkflows } from "./workflows/definition/placed-workflows.ts";
 import { createStandardEndpoint } from "./mcp/standard/endpoint.ts";
@@ -277,6 +279,15 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   serveConfigs(router, publisher, kills);
   serveDifferences(router, publisher);
   serveArchive(router, publisher);
+  const runs = {
+    ...workflows.context,
+    findDocument: workflows.documents.find,
+    currentDocument: workflows.documents.current,
+    bus: parts.bus,
+    sealing: cursorsOf,
+  };
+  serveRuns(router, runs);
+  serveTasks(router, runs);
   serveWorkflows(router, {
     database,
     bus: parts.bus,

@@ -165,9 +165,10 @@ const workflow = (name: Workflow): NodeDraft[] => [
     display_name: `Start ${name}`,
     system: "sallyport",
     tenant_id: ACME,
-    props: { title: `Start ${name}`, description: `Starts the workflow ${name}. No service provides this tool.` },
+    props: { title: `Start ${name}`, description: `Starts the workflow ${name}.` },
   },
 ];
+const WORKFLOW_TOOLS = Object.keys(WORKFLOWS).map((name) => `workflow.${name}`);
 const starting = (...names: readonly Workflow[]): string[] =>
   names.flatMap((name) => [`resource:acme.workflows.${name}`, `workflow.${name}`]);
 
@@ -270,7 +271,7 @@ const acme = (now: Date): SeedWorld => ({
     ...MEMORY_TOOLS.map((id) => edge("PROVIDES", "memory.demo", id)),
     edge("CONTROLLED_BY", "agent:hr-assistant", "person:ben", { level: "primary" }),
     edge("CONTROLLED_BY", "agent:reporter", "person:cleo", { level: "primary" }),
-    ...[...PEOPLE_TOOLS, "sallyport.local.search_identities"].map((id) =>
+    ...[...PEOPLE_TOOLS, "sallyport.local.search_identities", ...WORKFLOW_TOOLS, ...MEMORY_TOOLS].map((id) =>
       edge("HAS_CAPABILITY", "agent:hr-assistant", id, { granted_by: "person:ben" }),
     ),
     edge("HAS_CAPABILITY", "agent:reporter", PEOPLE_TOOLS[0], { granted_by: "person:cleo" }),

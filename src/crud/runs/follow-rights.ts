@@ -1,3 +1,6 @@
+import { ask } from "#contract/ask.ts";
+import { askFacts } from "#contract/facts.ts";
+import { asService, type MembershipParts } from "#crud/model/ask-membership.ts";
 import type { Change } from "#events/changes/change.ts";
 import type { LiveBus } from "#events/streams/live-bus.ts";
 import { startInterval } from "#http/interval.ts";
@@ -6,7 +9,7 @@ import type { Log } from "#telemetry/log.ts";
 import { recheckRuns } from "#crud/workflows/engine/signals.ts";
 import { revokeRuns } from "#crud/workflows/engine/verbs.ts";
 
-export interface RightsContext {
+export interface RightsContext extends MembershipParts {
   readonly database: Database;
   readonly change: Change;
   readonly bus: Pick<LiveBus, "subscribe">;
@@ -32,14 +35,48 @@ const LIVE = statement<{ tenant: string }>(
    select tenant from live where tenant is not null`,
 );
 
+interface ActingDelegation {
+  readonly delegation_id: string;
+  readonly subject: string;
+  readonly agent: string;
+}
+const DELEGATIONS = statement<ActingDelegation>(
+  "crud.wf_live_delegations",
+  `select distinct delegation_id, subject, agent from crud.wf_run
+   where ended_at is null and delegation_id is not null and agent is not null and tenant = $1`,
+);
+const MAX_ASKS = 50;
+const ACT = { action: "complete", resource: { type: "tasks", external_id: "*" } };
+
 /**
  * Follows what changes the rights of live runs, by the configuration stream of their tenants: refused steps are decided anew, runs of an ended
- * delegation stop. What is missed here is met as the next step is decided.
+ * delegation stop. What ended before it is followed is asked for.
  */
-export const followRights = ({ database, change, bus, log }: RightsContext): AsyncDisposable => {
+export const followRights = (parts: RightsContext): AsyncDisposable => {
+  const { database, change, bus, log } = parts;
   const stop = new AbortController();
   const followed = new Map<string, AbortController>();
   const failed = (cause: unknown): void => log.warn("workflow_rights_unfollowed", { cause });
+
+  const revokeEnded = async (tenant: string): Promise<void> => {
+    const acting = await database.run(DELEGATIONS, [tenant]);
+    for (let at = 0; at < acting.length; at += MAX_ASKS) {
+      const some = acting.slice(at, at + MAX_ASKS);
+      const asks = some.map(({ delegation_id, subject, agent }) => ({
+        ...ACT,
+        subject_id: subject,
+        agent_ids: [agent],
+        delegation_id,
+        tenant_id: tenant,
+      }));
+      const headers = await asService(parts, ["pip.read"], "workflow-rights");
+      const { facts } = await ask(parts.membership, askFacts, { body: { asks }, headers });
+      for (const [place, { delegation_id: id }] of some.entries()) {
+        const status = facts[place]?.delegation?.status;
+        if (status === "revoked" || status === "expired") await revokeRuns(change, id);
+      }
+    }
+  };
 
   const follow = async (tenant: string, signal: AbortSignal): Promise<void> => {
     let timer: NodeJS.Timeout | undefined;
@@ -52,7 +89,10 @@ export const followRights = ({ database, change, bus, log }: RightsContext): Asy
     try {
       for await (const frame of bus.subscribe({ stream: "config", tenant, subject: [], seesAll: true, signal })) {
         if (frame.kind === "bye") return;
-        if (frame.kind === "start" || frame.kind === "resync") recheck();
+        if (frame.kind === "start" || frame.kind === "resync") {
+          await revokeEnded(tenant).catch(failed);
+          recheck();
+        }
         if (frame.kind !== "event") continue;
         const { type, kind, data } = frame.event;
         if (ENDED.has(type) && typeof data["delegation_id"] === "string") await revokeRuns(change, data["delegation_id"]).catch(failed);

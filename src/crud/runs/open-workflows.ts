@@ -74,7 +74,7 @@ export const openWorkflows = async (parts: WorkflowsContext) => {
         metrics,
       }),
     );
-    stack.use(followRights({ database, change, bus: parts.bus, log }));
+    stack.use(followRights(parts));
     stack.use(
       startRunRetention({
         database,
