@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { workflowAddress } from "./configs.ts";
 import { endpoint, withoutAgents } from "./endpoint.ts";
 import { idempotencyKey, nodeId, pageCursor, plainText, prose, queryIntegerOr, timestamp, usd } from "./ids.ts";
 
@@ -228,10 +229,10 @@ export const diagram = z.object({ nodes: z.array(node), edges: z.array(edge) });
 export type Diagram = z.infer<typeof diagram>;
 
 export const workflowDiagram = endpoint("crud", "GET", "/workflows/{name}/diagram", {
-  params: z.object({ name: plainText(1, 64) }),
+  params: z.object({ name: workflowAddress }),
   reply: diagram,
   ...withoutAgents({ scope: ["workflows.read"], decision: "workflows/view_all" }),
-  problems: ["not_found"],
+  problems: ["not_found", "not_startable"],
   summary: "A workflow as nodes and edges.",
 });
 

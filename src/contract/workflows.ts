@@ -5,10 +5,9 @@ import { plainText, queryIntegerOr, timestamp } from "./ids.ts";
 import { anyMembers } from "./json-members.ts";
 import { callKey, decidedProblems } from "./tools.ts";
 import { reserveRefusals } from "./reservations.ts";
+import { several } from "./workflow-runs.ts";
 
 /** Workflows as people find and start them; how they are published stands in `configs.ts`, their runs in `workflow-runs.ts`. */
-
-const repeatable = z.union([z.string().max(200), z.array(z.string().max(200)).max(20)]);
 
 const workflowRow = z.object({
   /** As in addresses and names of tools, with `_` for `-`. */
@@ -29,11 +28,12 @@ const workflowRow = z.object({
 export const listWorkflows = endpoint("crud", "GET", "/workflows", {
   query: z.strictObject({
     search: plainText(1, 200).optional(),
-    tag: repeatable.optional(),
+    tag: several(plainText(1, 200)),
     status: z.enum(["serving", "degraded"]).optional(),
     limit: queryIntegerOr(50, 1, 200),
     cursor: z.string().max(2000).optional(),
   }),
+  repeated: ["tag"],
   reply: z.object({ items: z.array(workflowRow), next_cursor: z.string().optional(), stream_seq: z.number().int().optional() }),
   ...withoutAgents({ scope: ["workflows.read"], decision: "workflows/view_all" }),
   problems: ["invalid_cursor"],

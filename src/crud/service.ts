@@ -61,6 +61,8 @@ import { openWorkflows } from "./runs/open-workflows.ts";
 import { serveRuns } from "./workflows/serve/serve-runs.ts";
 import { serveTasks } from "./workflows/serve/serve-tasks.ts";
 import { serveWorkflows } from "./runs/serve-workflows.ts";
+import { serveRuns } from "./workflows/serve/serve-runs.ts";
+import { serveTasks } from "./workflows/serve/serve-tasks.ts";
 import { createPlacedWorkflows } from "./workflows/definition/placed-workflows.ts";
 import { createStandardEndpoint } from "./mcp/standard/endpoint.ts";
 import { createListChanges } from "./mcp/standard/list-changes.ts";
@@ -276,6 +278,15 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     previewImpact: createPreview(graphParts),
     secretParts,
   });
+  const { context, documents } = workflows;
+  const shared = { ...context, bus: parts.bus, sealing: cursorsOf };
+  // Before the endpoints of one workflow: `runs` names none.
+  serveRuns(router, {
+    ...shared,
+    findDocument: documents.find,
+    currentDocument: (name, tenant) => documents.serving(name, tenant).document,
+  });
+  serveTasks(router, shared);
   serveConfigs(router, publisher, kills);
   serveDifferences(router, publisher);
   serveArchive(router, publisher);

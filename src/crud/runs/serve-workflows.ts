@@ -59,8 +59,7 @@ export const serveWorkflows = (router: Router<Caller>, parts: WorkflowEndpoints)
   router.serve(listWorkflows, async ({ caller, query, correlationId }) => {
     await pdpClient.require(caller, { type: "workflows", action: "view_all" }, correlationId);
     const { tenant, sub } = caller;
-    const { limit, status, search = "", tag = [] } = query;
-    const tags = [tag].flat();
+    const { limit, status, search = "", tag: tags = [] } = query;
     const bound = ["workflows", sub, search, status ?? "", ...tags];
     const after = query.cursor === undefined ? "" : cursors.open(query.cursor, bound);
     const found = store

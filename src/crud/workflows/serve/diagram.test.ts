@@ -21,7 +21,7 @@ const rows: readonly { what: string; steps: readonly Step[]; edges: readonly str
   },
   {
     what: "jumps, exits and ends",
-    steps: [call("a", "s.a", goTo("c")), call("b", "s.b", { then: "end" }), call("c", "s.c", { then: "exit" })],
+    steps: [call("a", "s.a", goTo("c")), call("b", "s.b", goTo("end")), call("c", "s.c", goTo("exit"))],
     edges: ["start -> a", "b -> end", "a -> c", "c -> end"],
   },
   {
@@ -31,9 +31,9 @@ const rows: readonly { what: string; steps: readonly Step[]; edges: readonly str
         kind: "switch",
         name: "s",
         cases: [
-          { name: "x", when: "true", then: "b" },
-          { name: "y", when: "true", then: "continue" },
-          { name: "z", then: "end" },
+          { name: "x", when: "true", ...goTo("b") },
+          { name: "y", when: "true", ...goTo("continue") },
+          { name: "z", ...goTo("end") },
         ],
       },
       call("a", "s.a"),

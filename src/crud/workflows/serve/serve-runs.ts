@@ -30,8 +30,8 @@ import { requirePair, requireVerb, seeRun, showSeenRun, type RunsContext, type S
 import { listSteps, withStates, type StepPosition } from "./run-steps.ts";
 
 export interface ServeRunsParts extends RunsContext {
-  /** As it serves in this tenant now. */
-  readonly currentDocument: (name: string, tenant: string) => WorkflowDocument | undefined;
+  /** As it serves in this tenant now. Throws `not_found`, `not_startable`. */
+  readonly currentDocument: (name: string, tenant: string) => WorkflowDocument;
   readonly bus: Pick<LiveBus, "head">;
   readonly sealing: Pick<SealedCursorsParts, "secrets" | "now">;
 }
@@ -82,9 +82,7 @@ export const serveRuns = (router: Router<Caller>, parts: ServeRunsParts): void =
   });
   router.serve(workflowDiagram, async (call) => {
     await requirePair(parts, byOf(call), { type: "workflows", action: "view_all" });
-    const document = parts.currentDocument(call.params.name, call.caller.tenant);
-    if (document === undefined) throw new Problem("not_found");
-    return diagramOf(document);
+    return diagramOf(parts.currentDocument(call.params.name, call.caller.tenant));
   });
 
   router.serve(cancelRun, (call) => act(call, "cancel", { isUndone: call.body?.undo ?? true }));
