@@ -6,6 +6,7 @@ import { sampleOf, samples, schemaOf } from "#testing/contract-samples.ts";
 import { requestOf } from "#testing/probes/probe.ts";
 import { probedEndpoints } from "#testing/probes/probes.ts";
 import { sharedInFile } from "#testing/shared.ts";
+import { until } from "#testing/until.ts";
 import { signInPerson } from "./sign-in.ts";
 import { startTestInstance } from "./test-instance.ts";
 import { fetchToken } from "./tokens.ts";
@@ -51,6 +52,11 @@ const send = async (
   return JSON.parse(text) as any;
 };
 
+const startRun = async (at: Instance): Promise<string> => {
+  const data = { person: "person:dan", resource: crypto.randomUUID(), until: "2099-01-01T00:00:00Z" };
+  return (await send(at, "crud", "/workflows/grant_access/start", { as: at.ben, body: { data } })).run_id;
+};
+
 /** Makes, or looks up, what there is to be read. */
 const makeOne: Readonly<Record<string, (at: Instance) => Promise<string>>> = {
   accessRequest: async (at) => {
@@ -78,6 +84,13 @@ const makeOne: Readonly<Record<string, (at: Instance) => Promise<string>>> = {
   replay: async (at) => {
     const { version } = await send(at, "pdp", "/access/v1/policies");
     return (await send(at, "pdp", "/access/v1/policies/replay", { body: { version, filter: {}, limit: 1 } })).replay_id;
+  },
+  run: async (at) => startRun(at),
+  task: async (at) => {
+    const run = await startRun(at);
+    const tasks = () => send(at, "crud", `/tasks?run_id=${run}`, { as: at.cleo });
+    const { items } = await until(tasks, (found) => found.items.length > 0, 20_000);
+    return items[0].id;
   },
   service: async (at) => (await send(at, "membership", "/api/v1/mcp/services")).services[0].id,
   version: async (at) => (await send(at, "pdp", "/access/v1/policies")).version,

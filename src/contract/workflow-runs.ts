@@ -256,7 +256,8 @@ export const runDiagram = endpoint("crud", "GET", `${BASE}/{id}/diagram`, {
 /** Of a verb: needed; `*` names any version. Of an answer: needed, unless the body has `state_version`. */
 export const stateTag = { "If-Match": z.string().optional() };
 
-const acting = {
+/** Of all verbs. */
+export const actingOnRun = {
   params: one,
   headers: stateTag,
   reply: run,
@@ -265,32 +266,32 @@ const acting = {
 } as const;
 
 export const cancelRun = endpoint("crud", "POST", `${BASE}/{id}/cancel`, {
-  ...acting,
+  ...actingOnRun,
   /** `undo`: done steps are undone; true unless given. */
   body: z.strictObject({ undo: z.boolean().optional() }).optional(),
   summary: "End a run, and undo what it did. One's own needs no decision.",
 });
 
 export const suspendRun = endpoint("crud", "POST", `${BASE}/{id}/suspend`, {
-  ...acting,
+  ...actingOnRun,
   summary: "Stop a run at its next step until it is let go on.",
 });
 
 export const unsuspendRun = endpoint("crud", "POST", `${BASE}/{id}/unsuspend`, {
-  ...acting,
+  ...actingOnRun,
   summary: "Let a suspended run go on.",
 });
 
 export const retryRun = endpoint("crud", "POST", `${BASE}/{id}/retry`, {
-  ...acting,
+  ...actingOnRun,
   /** `path`: the failed step; the one that ended the run unless given. */
   body: z.strictObject({ path: plainText(1, 2000).optional() }).optional(),
-  problems: [...acting.problems, "unprocessable"],
+  problems: [...actingOnRun.problems, "unprocessable"],
   summary: "Repeat the step that ended a run, or the undoing that failed; also for the workflow's owner, not for who only started it.",
 });
 
 export const takeOverRun = endpoint("crud", "POST", `${BASE}/{id}/takeover`, {
-  ...acting,
+  ...actingOnRun,
   summary: "Let the person go on alone with a run whose agent may no longer act.",
 });
 

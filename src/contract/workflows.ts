@@ -5,7 +5,7 @@ import { plainText, queryIntegerOr, timestamp } from "./ids.ts";
 import { anyMembers } from "./json-members.ts";
 import { callKey, decidedProblems } from "./tools.ts";
 import { reserveRefusals } from "./reservations.ts";
-import { several } from "./workflow-runs.ts";
+import { actingOnRun, several } from "./workflow-runs.ts";
 
 /** Workflows as people find and start them; how they are published stands in `configs.ts`, their runs in `workflow-runs.ts`. */
 
@@ -51,6 +51,21 @@ export const validateWorkflow = endpoint("crud", "POST", "/workflows/validate", 
 /** What a run has, as its endpoints answer it; `workflow-runs.ts` has the whole. */
 const startedRun = z.looseObject({ id: z.string(), status: z.string(), state_version: z.number().int(), created_at: timestamp });
 
+const startProblems = [
+  ...decidedProblems,
+  ...reserveRefusals,
+  "audit_unavailable",
+  "not_found",
+  "not_startable",
+  "invalid_input",
+  "idempotency_mismatch",
+  "value_too_large",
+  "rate_limited",
+  "kill_switch_unknown",
+  "membership_unavailable",
+  "busy",
+] as const;
+
 export const startWorkflow = endpoint("crud", "POST", "/workflows/{name}/start", {
   params: z.object({ name: workflowAddress }),
   body: z.strictObject({
@@ -73,19 +88,15 @@ export const startWorkflow = endpoint("crud", "POST", "/workflows/{name}/start",
   status: 202,
   moreStatuses: [200],
   ...withoutAgents({ scope: ["workflows.start"], decision: "tool/tools/call" }),
-  problems: [
-    ...decidedProblems,
-    ...reserveRefusals,
-    "audit_unavailable",
-    "not_found",
-    "not_startable",
-    "invalid_input",
-    "idempotency_mismatch",
-    "value_too_large",
-    "rate_limited",
-    "kill_switch_unknown",
-    "membership_unavailable",
-    "busy",
-  ],
+  problems: startProblems,
   summary: "Start a run: 202 with its address, 200 where it ended meanwhile.",
+});
+
+export const rerunRun = endpoint("crud", "POST", "/workflows/runs/{id}/rerun", {
+  ...actingOnRun,
+  /** `version`: the one in force unless given. */
+  body: z.strictObject({ version: z.string().max(100).optional() }).optional(),
+  status: 202,
+  problems: [...actingOnRun.problems, ...startProblems],
+  summary: "Start a new run with the data of one that has ended; the caller is its initiator, as of any start.",
 });

@@ -36,10 +36,18 @@ export const serveDifferences = (router: Router<Caller>, publisher: ConfigPublis
     );
     return { from, to, changes, files_changed: files, truncated: isCut };
   };
-  for (const kind of configObjectKinds)
-    router.serve(configKinds[kind].endpoints.diff, async (call) => {
+  for (const kind of configObjectKinds) {
+    const row = configKinds[kind];
+    router.serve(row.endpoints.diff, async (call) => {
       const name = nameIn(call.params, kind);
       await requireObject(call, "view", kind, name);
       return compare(kind, name, call.caller.tenant, call.query);
     });
+    if (!("served" in row) || row.served === undefined || row.servedEndpoints === undefined) continue;
+    const [type = "", action = ""] = row.served.view.split("/");
+    router.serve(row.servedEndpoints.diff, async ({ caller, params, query, correlationId }) => {
+      await publisher.pdpClient.require(caller, { type, action }, correlationId);
+      return compare(kind, nameIn(params, kind), caller.tenant, query);
+    });
+  }
 };

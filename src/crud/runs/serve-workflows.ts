@@ -1,5 +1,5 @@
 import { Problem } from "#contract/problem.ts";
-import { listWorkflows, startWorkflow, validateWorkflow } from "#contract/workflows.ts";
+import { listWorkflows, rerunRun, startWorkflow, validateWorkflow } from "#contract/workflows.ts";
 import type { Caller } from "#authn/model/caller.ts";
 import { pageOf, type SealedCursors } from "#authn/sealing/sealed-cursors.ts";
 import { answer, type Router } from "#http/serve.ts";
@@ -14,6 +14,9 @@ import type { ToolService } from "#crud/mcp/tool-service.ts";
 import type { PlacedWorkflow, PlacedWorkflows } from "#crud/workflows/definition/placed-workflows.ts";
 import { createWorkflowTool, wireNameOf } from "#crud/workflows/definition/workflow-tool.ts";
 import type { WorkflowDocument } from "#crud/workflows/model/workflow-document.ts";
+import { allowedVerbs, noteRerun } from "#crud/workflows/engine/verbs.ts";
+import { byOf, versionOf, type Sent } from "#crud/workflows/serve/asked.ts";
+import { canBeRerun, requireVerb, seeRun } from "#crud/workflows/serve/run-rights.ts";
 import { readRun } from "#crud/workflows/tasks/run-reader.ts";
 import type { Workflows } from "./open-workflows.ts";
 import { awaitRun, viewRun } from "./start-workflow.ts";
@@ -111,26 +114,36 @@ export const serveWorkflows = (router: Router<Caller>, parts: WorkflowEndpoints)
     return { valid: issues.length === 0, errors: [...issues], warnings: [...warnings] };
   });
 
-  router.serve(startWorkflow, async ({ caller, params, body, request, correlationId }) => {
-    const began = performance.now();
-    const { version, data, idempotency_key: idempotencyKey, wait_seconds: wait } = body;
+  const start = async (
+    { caller, request, correlationId }: Sent,
+    { name, version, data, key: idempotencyKey }: { name: string; version?: string | undefined; data: unknown; key: string | undefined },
+  ) => {
     const visit = toolService.enter(caller, "", "execute", correlationId);
     // Whether it is there shows after the decision; what is not there, or is another tenant's, is refused alike.
     const there =
       version === undefined
-        ? workflows.documents.serving(params.name, caller.tenant)
-        : await workflows.documents.ofVersion(params.name, version, caller.tenant);
+        ? workflows.documents.serving(name, caller.tenant)
+        : await workflows.documents.ofVersion(name, version, caller.tenant);
     const tool = createWorkflowTool(there.document, workflows.startOf(there));
     const reply = await toolService.start(visit, tool, { arguments: data, signal: request.signal, idempotencyKey }).catch(asInput);
     const id = (reply.value as { readonly run_id: string }).run_id;
     const begun = await readRun(database, { id, tenant: caller.tenant });
     if (begun === undefined) throw new Problem("busy");
+    return { begun, document: there.document };
+  };
+
+  router.serve(startWorkflow, async (call) => {
+    const { caller, params, body, request, correlationId } = call;
+    const began = performance.now();
+    const { version, data, idempotency_key: key, wait_seconds: wait } = body;
+    const { begun, document } = await start(call, { name: params.name, version, data, key });
+    const { id } = begun;
     const run = await awaitRun(database, begun, { maxMs: wait * 1000, signal: request.signal });
     const result = await viewRun(workflows.context, run, { caller, correlationId });
     return answer(
       {
         status: "accepted" as const,
-        message: `The workflow ${there.document.title} was started.`,
+        message: `The workflow ${document.title} was started.`,
         correlation_id: correlationId,
         execution_time_ms: Math.round(performance.now() - began),
         run_id: id,
@@ -138,6 +151,22 @@ export const serveWorkflows = (router: Router<Caller>, parts: WorkflowEndpoints)
       },
       { status: run.ended_at === null ? 202 : 200, headers: { location: `/workflows/runs/${id}`, etag: `"${run.state_version}"` } },
     );
+  });
+
+  router.serve(rerunRun, async (call) => {
+    const by = byOf(call);
+    const { context, documents } = workflows;
+    const seen = await seeRun(context, call.params.id, by);
+    const { run } = seen.waiting;
+    const decisionId = await requireVerb({ ...context, findDocument: documents.find }, seen, { verb: "rerun", by });
+    versionOf(call, run.state_version);
+    if (!canBeRerun(run)) throw new Problem("wrong_phase", { members: { allowed_verbs: allowedVerbs(run) } });
+    // Sent again before it is noted, it starts no second one.
+    const key = `rerun:${run.id}:${run.state_version}`;
+    const { begun } = await start(call, { name: run.name.replaceAll("_", "-"), version: call.body?.version, data: run.input, key });
+    await noteRerun(context.change, run, { by: { ...by, decisionId }, as: begun.id });
+    const headers = { location: `/workflows/runs/${begun.id}`, etag: `"${begun.state_version}"` };
+    return answer(await viewRun(context, begun, by), { headers });
   });
 };
 

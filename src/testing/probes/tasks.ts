@@ -5,6 +5,6 @@ export const probes: Probes<typeof topic> = {
   completeTask: {},
   delegateTask: {},
   listTasks: {},
-  readTask: { unread: "No task of the demo is there before a run asks for one." },
+  readTask: { read: { as: "cleo", params: { id: "{task}" } } },
   taskSummary: {},
 };

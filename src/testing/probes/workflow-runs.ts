@@ -1,16 +1,16 @@
 import type * as topic from "#contract/workflow-runs.ts";
 import type { Probes } from "./probe.ts";
 
-const NONE = "No run of the demo is there before one is started.";
+const read = { as: "ben", params: { id: "{run}" } } as const;
 
 export const probes: Probes<typeof topic> = {
   cancelRun: {},
   listRuns: {},
-  readRun: { unread: NONE },
+  readRun: { read },
   resumeRun: {},
   retryRun: {},
-  runDiagram: { unread: NONE },
-  runSteps: { unread: NONE },
+  runDiagram: { read },
+  runSteps: { read },
   suspendRun: {},
   takeOverRun: {},
   unsuspendRun: {},

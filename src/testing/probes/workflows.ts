@@ -3,6 +3,7 @@ import type { Probes } from "./probe.ts";
 
 export const probes: Probes<typeof topic> = {
   listWorkflows: {},
+  rerunRun: {},
   startWorkflow: {},
   validateWorkflow: {},
 };

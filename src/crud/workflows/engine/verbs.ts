@@ -111,6 +111,20 @@ export const actOnRun = (change: Change, { run: id, verb, by, ...more }: VerbCal
     return { result: run, entries: [runEntry(run, verb, by)], events: runEvents(before, run, []) };
   });
 
+const NOTE = statement<RunRow>(
+  "crud.wf_note_rerun",
+  `update crud.wf_run set state_version = state_version + 1, updated_at = crud.wf_now()
+   where id = $1 and tenant = $2 and state_version = $3::int returning ${RUN_COLUMNS}`,
+);
+/** What had ended was started again as another run. Nothing is noted of a version that is over. */
+export const noteRerun = (change: Change, run: RunRow, { by, as }: { readonly by: RunCaller; readonly as: string }): Promise<void> =>
+  change(async (sql) => {
+    const [noted] = await sql.run(NOTE, [run.id, run.tenant, run.state_version]);
+    if (noted === undefined) return { result: undefined };
+    const entry = runEntry(noted, "rerun", by);
+    return { result: undefined, entries: [{ ...entry, data: { ...entry.data, as } }] };
+  });
+
 /** A delegation has ended, or its agent is suspended: its runs stop, and only a person takes them over. Answers how many. */
 export const revokeRuns = (change: Change, delegation: string): Promise<number> =>
   change(async (sql) => {

@@ -44,6 +44,9 @@ export const seeRun = async (parts: TaskContext, id: string, by: TaskCaller): Pr
 const isOwner = async (parts: RunsContext, run: RunRow, { standing }: RunReader): Promise<boolean> =>
   standing.identities.has((await parts.findDocument(run)).owner);
 
+/** It has ended, and what it began with is still stored. */
+export const canBeRerun = ({ ended_at: ended, input }: RunRow): boolean => ended !== null && input !== null;
+
 const OPERATE = { type: "workflows", action: "operate" } as const;
 
 /**
@@ -70,7 +73,7 @@ const verbsOf = async (parts: RunsContext, { waiting: { run }, reader }: SeenRun
   const allowed = allowedVerbs(run);
   const retry: RunVerb[] = allowed.includes("retry") && (await canRetry()) ? ["retry"] : [];
   if (!reader.canOperate) return retry;
-  return [...allowed.filter((verb) => verb !== "retry"), ...retry];
+  return [...allowed.filter((verb) => verb !== "retry"), ...retry, ...(canBeRerun(run) ? (["rerun"] as const) : [])];
 };
 
 /** A run with its values, what it waits for and what the caller may do with it. */

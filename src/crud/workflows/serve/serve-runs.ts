@@ -11,11 +11,9 @@ import {
   unsuspendRun,
   workflowDiagram,
 } from "#contract/workflow-runs.ts";
-import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/model/caller.ts";
 import { createSealedCursors, type SealedCursorsParts } from "#authn/sealing/sealed-cursors.ts";
 import type { LiveBus } from "#events/streams/live-bus.ts";
-import { namesTag, tagsOf } from "#http/entity-tags.ts";
 import { answer, type Router } from "#http/serve.ts";
 import type { WorkflowDocument } from "#crud/workflows/model/workflow-document.ts";
 import { actOnRun, type Verb, type VerbCall } from "#crud/workflows/engine/verbs.ts";
@@ -23,7 +21,7 @@ import { versionTag } from "#crud/workflows/tasks/check-answer.ts";
 import { resumeRun } from "#crud/workflows/tasks/resume-run.ts";
 import type { TaskCaller } from "#crud/workflows/tasks/task-context.ts";
 import { readWaiting } from "#crud/workflows/tasks/waiting.ts";
-import { answerOf, askedOf, byOf, type Sent } from "./asked.ts";
+import { answerOf, askedOf, byOf, versionOf, type Sent } from "./asked.ts";
 import { diagramOf } from "./diagram.ts";
 import { listRuns } from "./list-runs.ts";
 import { requirePair, requireVerb, seeRun, showSeenRun, type RunsContext, type SeenRun } from "./run-rights.ts";
@@ -55,12 +53,7 @@ export const serveRuns = (router: Router<Caller>, parts: ServeRunsParts): void =
     const seen = await seeRun(parts, call.params.id, by);
     const { run } = seen.waiting;
     const decisionId = await requireVerb(parts, seen, { verb, by });
-    const tags = tagsOf(call.request.headers, "if-match");
-    if (tags === null) throw new Problem("state_version_required");
-    const tag = versionTag(run.state_version);
-    if (!namesTag(tags, tag)) throw new Problem("stale_version", { headers: { etag: tag } });
-    const isAny = tags.split(",").some((one) => one.trim() === "*");
-    const stateVersion = isAny ? undefined : run.state_version;
+    const stateVersion = versionOf(call, run.state_version);
     const after = await actOnRun(parts.change, { run: run.id, verb, by: { ...by, decisionId }, stateVersion, ...more });
     return show({ ...seen, waiting: await readWaiting(parts.database, after) }, by);
   };

@@ -220,7 +220,7 @@ forEachDatabase("verbs are for who started a run, for its owner to retry, and fo
   const failing = (await start(workflow([call("one", "sys.break")], { name: "fails" }))).id;
   await until(failing, "faulted");
   const mays = ["ben", "owner", "ada"].map(async (who) => (await send(who, `/workflows/runs/${failing}`)).body["may"] as unknown);
-  assert.deepEqual(await Promise.all(mays), [[], ["retry"], ["retry"]]);
+  assert.deepEqual(await Promise.all(mays), [["rerun"], ["retry"], ["retry", "rerun"]]);
   const retry = (who: string, body?: object) =>
     send(who, `/workflows/runs/${failing}/retry`, { method: "POST", headers: any, ...(body === undefined ? {} : { body }) });
   assert.equal((await retry("ben")).code, "access_denied");
