@@ -27,7 +27,7 @@ import { listRuns } from "./list-runs.ts";
 import { requirePair, requireVerb, seeRun, showSeenRun, type RunsContext, type SeenRun } from "./run-rights.ts";
 import { listSteps, withStates, type StepPosition } from "./run-steps.ts";
 
-export interface ServeRunsParts extends RunsContext {
+export interface RunEndpoints extends RunsContext {
   /** As it serves in this tenant now. Throws `not_found`, `not_startable`. */
   readonly currentDocument: (name: string, tenant: string) => WorkflowDocument;
   readonly bus: Pick<LiveBus, "head">;
@@ -35,7 +35,7 @@ export interface ServeRunsParts extends RunsContext {
 }
 
 /** Runs of workflows over HTTP. Registered before `/workflows/{name}`: `runs` names no workflow. */
-export const serveRuns = (router: Router<Caller>, parts: ServeRunsParts): void => {
+export const serveRuns = (router: Router<Caller>, parts: RunEndpoints): void => {
   const runCursors = createSealedCursors<string>({ ...parts.sealing, purpose: "crud.run-cursor" });
   const stepCursors = createSealedCursors<StepPosition>({ ...parts.sealing, purpose: "crud.step-cursor" });
   /** Read before the rows, so that no change between is missed. */

@@ -19,13 +19,13 @@ import { summarizeTasks } from "#crud/workflows/tasks/task-summary.ts";
 import { answerOf, askedOf, byOf } from "./asked.ts";
 import { requirePair } from "./run-rights.ts";
 
-export interface ServeTasksParts extends TaskContext {
+export interface TaskEndpoints extends TaskContext {
   readonly bus: Pick<LiveBus, "head">;
   readonly sealing: Pick<SealedCursorsParts, "secrets" | "now">;
 }
 
 /** Tasks over HTTP. */
-export const serveTasks = (router: Router<Caller>, parts: ServeTasksParts): void => {
+export const serveTasks = (router: Router<Caller>, parts: TaskEndpoints): void => {
   const cursors = createSealedCursors<TaskPosition>({ ...parts.sealing, purpose: "crud.task-cursor" });
 
   router.serve(listEndpoint, async (call) => {
