@@ -102,6 +102,36 @@ test("a person that an administrator gave another system is switched off by the 
   }
 });
 
+test("a directory suspends and removes its user whatever became of the account's id", async (t) => {
+  const { world, scim, nodeOf } = await openWorld(t);
+  const rows = [
+    ["another tenant's account", "eve", { kind: "Account", name: "x", system: "scim", props: { login: "x", system: "scim" } }],
+    ["another tenant's group", "eve", { kind: "Group", name: "x", system: "scim" }],
+    ["a group", "ada", { kind: "Group", name: "x", system: "scim" }],
+    ["nothing", "ada", undefined],
+  ] as const;
+  for (const [what, as, body] of rows)
+    for (const [method, sent, state] of [
+      ["PATCH", off, "suspended"],
+      ["DELETE", undefined, "disabled"],
+    ] as const) {
+      const name = `${method} beside ${what}`;
+      const id = await made(scim, "/Users", user(name));
+      const account = `/api/v1/nodes/account:scim:${id}`;
+      const gone = await world.call("ada", "DELETE", `${account}?cascade=true&reason=removed`, { headers: { "if-match": "*" }, scopes });
+      assert.equal(gone.status, 204, name);
+      if (body !== undefined)
+        assert.equal((await world.call(as, "PUT", account, { body, headers: { "if-none-match": "*" }, scopes })).status, 201, name);
+      const reply = await scim(method, `/Users/${id}`, sent);
+      assert.ok(reply.status < 300, `${name}: ${JSON.stringify(reply.body)}`);
+      assert.deepEqual([name, (await nodeOf(id)).state], [name, state]);
+      if (body !== undefined) {
+        const [node] = await world.sql<{ state: string }>(`select state from membership.node where id = 'account:scim:${id}'`);
+        assert.deepEqual([name, node?.state], [name, "active"], "what somebody else has there stays as it is");
+      }
+    }
+});
+
 test("a user is removed without a version, by a version of now, and by none of before", async (t) => {
   const { scim, nodeOf } = await openWorld(t);
   for (const [tag, status, state] of [

@@ -31,6 +31,13 @@ const BASE32 = "abcdefghijklmnopqrstuvwxyz234567";
 const newId = (): string => [...randomBytes(26)].map((byte) => BASE32[byte % 32]).join("");
 
 type Nodes = ReadonlyMap<string, KeptNode>;
+const KINDS: Readonly<Record<ScimType, readonly string[]>> = { User: ["Person", "Account"], Group: ["Group"] };
+/** The nodes of a resource, locked. What another tenant has under such an id, or a node of another kind, is none of them. */
+const lockOwn = async (sql: Sql, tenant: string, { type, id }: { readonly type: ScimType; readonly id: string }): Promise<Nodes> => {
+  const ids = type === "User" ? [id, accountIdOf(scimIdOf(id))] : [id];
+  const found = await lockNodes(sql, ids);
+  return new Map([...found].filter(([one, node]) => node.tenant_id === tenant && node.kind === KINDS[type][ids.indexOf(one)]));
+};
 /** One that somebody took over by giving it another system. */
 const foreignOf = (held: Nodes): KeptNode | undefined => [...held.values()].find(({ system }) => system !== "scim");
 const requireOwn = (held: Nodes): void => {
@@ -117,8 +124,8 @@ export const createResource = async (
 };
 
 /**
- * The locked one becomes as the document says; `said`: what the message says of `active`. Whatever system its person has now: a directory
- * that says no more than false is obeyed.
+ * The locked one becomes as the document says; `said`: what the message says of `active`. A directory that says no more than false is
+ * obeyed, whatever system its person has now, and whatever became of the account.
  */
 export const replaceResource = async (
   tx: GraphTransaction,
@@ -127,7 +134,7 @@ export const replaceResource = async (
   { type, document, members, said }: Draft & { readonly type: ScimType; readonly said?: boolean | undefined },
 ): Promise<ScimRow> => {
   const id = scimIdOf(row.id);
-  const held = await lockNodes(tx.sql, type === "User" ? [row.id, accountIdOf(id)] : [row.id]);
+  const held = await lockOwn(tx.sql, tenant, { type, id: row.id });
   const node = held.get(row.id);
   const before = node?.state;
   const isOff = said === false && canonicalJson(document) === canonicalJson({ ...row.document, active: false });
@@ -135,7 +142,7 @@ export const replaceResource = async (
   const nodes =
     type === "Group"
       ? [groupNode(tenant, id, document, node)]
-      : node !== undefined && foreignOf(held) !== undefined
+      : node !== undefined && isOff
         ? [{ ...draftOfRow(node), state: before === "active" ? "suspended" : before }]
         : userNodes(tenant, id, document, { said, isSuspended: row.suspended }, held);
   await put(tx, tenant, nodes, []);
@@ -150,8 +157,7 @@ export const replaceResource = async (
  * it is gone, and another may have its name.
  */
 export const removeResource = async (tx: GraphTransaction, tenant: string, type: ScimType, row: ScimRow): Promise<void> => {
-  const ids = type === "User" ? [row.id, accountIdOf(scimIdOf(row.id))] : [row.id];
-  const held = await lockNodes(tx.sql, ids);
+  const held = await lockOwn(tx.sql, tenant, { type, id: row.id });
   requireOwn(held);
   if (type === "User") {
     await deleteResource(tx.sql, row.id);
