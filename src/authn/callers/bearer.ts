@@ -138,7 +138,7 @@ export const createTokenChecker = (parts: BearerVerifierParts): ((token: string)
     if (service === undefined) requireNoService(who.sub, clientId);
     const isInternalService = service !== undefined && requireServiceSubject(service, who);
     const isCall = service !== undefined && payload["use"] === SERVICE_CALL;
-    if (!isCall && (await parts.hasEnded?.(who.sub)) === true) throw invalidToken("Its person is suspended or was removed.");
+    if (!isCall && (await parts.hasEnded?.(who.sub, who.tenant)) === true) throw invalidToken("Its person is suspended or was removed.");
     const actors = parseActors(payload);
     const [named] = agentsAmong(actors);
     // In a token of Sallyport the service that took the first one in has named the agent already.

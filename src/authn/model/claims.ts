@@ -35,8 +35,8 @@ export interface Identity {
   readonly authTime?: number;
 }
 
-/** Whether a person is suspended or disabled, was removed, or is of a tenant that is not active. */
-export type HasEnded = (person: string) => Promise<boolean>;
+/** Whether a person of the tenant is suspended or disabled, was removed, or the tenant is not active. */
+export type HasEnded = (person: string, tenant: string) => Promise<boolean>;
 
 const subjectPattern = /^[\x21-\x7e]{1,256}$/;
 const MAX_ACTORS = 8;

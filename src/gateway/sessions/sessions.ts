@@ -64,6 +64,8 @@ const TOUCH_MS = 60_000;
 const HERE_MS = 1000;
 const MAX_HERE = 10_000;
 
+const hereKey = ({ subject, tenant }: SessionRecord): string => `${tenant}\n${subject}`;
+
 const gone = (): Problem => new Problem("unauthenticated", { headers: { "www-authenticate": "Cookie" } });
 
 /** Sessions as the checks of the gateway see them. */
@@ -100,11 +102,11 @@ export const createSessions = (parts: SessionsParts): Sessions => {
 
   /** Throws `unauthenticated` for a session whose person may be here no more, and ends it. */
   const requireHere = async (record: SessionRecord, correlationId: string): Promise<void> => {
-    if (await parts.hasEnded(record.subject)) {
+    if (await parts.hasEnded(record.subject, record.tenant)) {
       await endOne(record, "person_ended", correlationId);
       throw gone();
     }
-    here.set(record.subject, record, parts.now().getTime() + HERE_MS);
+    here.set(hereKey(record), record, parts.now().getTime() + HERE_MS);
   };
 
   /** Whether the session is used from where it may be. Another browser is let in, so it is no failure: it is counted as an event. */
@@ -134,7 +136,7 @@ export const createSessions = (parts: SessionsParts): Sessions => {
 
   return {
     begin: async (who, client, more) => {
-      if (await parts.hasEnded(who.sub))
+      if (await parts.hasEnded(who.sub, who.tenant))
         throw new Problem("identity_rejected", { detail: "You are suspended or removed here. An administrator can change that." });
       const sid = makeSid();
       const sidHash = hashSid(sid);
@@ -183,7 +185,7 @@ export const createSessions = (parts: SessionsParts): Sessions => {
         throw gone();
       }
       if (!isBound(record, client)) await refuseUnbound(record, correlationId);
-      if (here.get(record.subject) === undefined) await requireHere(record, correlationId);
+      if (here.get(hereKey(record)) === undefined) await requireHere(record, correlationId);
       const fresh = await keepFresh(record);
       touch(fresh);
       return fresh;
