@@ -4,6 +4,9 @@ import type { Database } from "#store/database.ts";
 import { testDatabase } from "#testing/database.ts";
 import { graphModules, graphWorld } from "#testing/membership.ts";
 import { statement } from "#store/database.ts";
+import { dropNode } from "./drop-node.ts";
+import { lockNodes } from "./put-node.ts";
+import { wholeGraph } from "./tenant-scope.ts";
 import { createAgentOfClient } from "./agent-of-client.ts";
 
 test("a client is the agent that names it, suspended or not, and no client is two agents", async (t) => {
@@ -25,6 +28,30 @@ test("a client is the agent that names it, suspended or not, and no client is tw
   assert.equal(await agentOf("agent:hr-assistant"), "agent:hr-assistant");
   await world.database.run(statement("test.suspend", "update membership.node set state = 'disabled' where kind = 'AIAgent'"));
   assert.equal(await agentOf("agent:hr-assistant"), "agent:hr-assistant", "an agent stays one");
+});
+
+test("the client of an agent that was removed stays an agent's, and no other client becomes one", async (t) => {
+  const world = await graphWorld(await testDatabase(t, graphModules));
+  const agentOf = createAgentOfClient(world.database);
+  const draft = (id: string, client_id: string, kind: "AIAgent" | "Group" = "AIAgent") =>
+    ({ id, kind, name: id, tenant_id: "tenant:acme", props: kind === "AIAgent" ? { client_id } : {} }) as const;
+  const rows = [
+    [draft("agent:own", "agent:own"), "agent:own", "agent:own"],
+    [draft("web:portal", "agent:portal"), "web:portal", undefined],
+    [draft("group:g", "", "Group"), "group:g", undefined],
+  ] as const;
+  for (const [node, client, agent] of rows) {
+    await world.put(node);
+    await world.write({ actor: "person:ada", source: "api", correlationId: "test", tenantId: null, roles: "platform" }, async (tx) => {
+      const row = (await lockNodes(tx.sql, [node.id])).get(node.id);
+      assert.ok(row !== undefined);
+      await dropNode(tx, wholeGraph, row, false);
+      return { value: undefined };
+    });
+    assert.equal(await agentOf(client), agent, client);
+  }
+  await world.put(draft("agent:own", "agent:own"));
+  assert.equal(await agentOf("agent:own"), "agent:own", "back again");
 });
 
 test("those that ask while it is read share the next read, which begins after all of them", async () => {

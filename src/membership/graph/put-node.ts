@@ -16,7 +16,7 @@ export interface NodeDraft {
   readonly display_name?: string | undefined;
   /** `null`: of none. Absent: of none either, unless a directory made it (SCIM): that goes on managing it. */
   readonly system?: string | null | undefined;
-  /** Unless given, the kind's first (`active`, of tools `approved`); of what a directory made, the one that it has. */
+  /** Unless given, the one that it has; of a new node the kind's first (`active`, of tools `approved`). */
   readonly state?: string | undefined;
   readonly external_id?: string | undefined;
   /** null = shared by all tenants; only some kinds may be. */
@@ -102,7 +102,10 @@ const draftIssues = (draft: NodeDraft): readonly Omit<RowRefusal, "at">[] => {
   return issues;
 };
 
-/** What nobody says of a node that a directory made stays: its system, without which the directory could not switch it off, and its state. */
+/**
+ * What keeps somebody out stays unless a draft names it: the state of a node, the system of what a directory made, without which the
+ * directory could not switch it off, and the client that an agent is, which would pass for a person otherwise.
+ */
 const rowOf = (draft: NodeDraft, held: NodeRow | undefined): NodeRow => ({
   id: draft.id,
   kind: draft.kind,
@@ -110,10 +113,10 @@ const rowOf = (draft: NodeDraft, held: NodeRow | undefined): NodeRow => ({
   name: draft.name,
   display_name: draft.display_name ?? null,
   system: (draft.system === undefined && held?.system === SCIM ? SCIM : draft.system) ?? null,
-  state: draft.state ?? (held?.system === SCIM ? held.state : undefined) ?? statesOf(draft.kind)[0] ?? "active",
+  state: draft.state ?? held?.state ?? statesOf(draft.kind)[0] ?? "active",
   external_id: draft.external_id ?? null,
   digest: draft.digest ?? null,
-  props: draft.props ?? {},
+  props: { ...(held?.kind === "AIAgent" ? present({ client_id: held.props["client_id"] }) : {}), ...draft.props },
 });
 
 export type Outcome = "new" | "changed" | "same";

@@ -343,7 +343,11 @@ forEachDatabase(
       seedWorld(world.write, { tenantId: "tenant:acme", nodes: [acme, ...nodes], edges }, by);
     const tools = ["untouched", "changed", "undone", "gone"];
     await seed([...tools.map((id) => tool(id, {})), group("group:old")], [inAcme("group:old")]);
-    await world.put(tool("changed", { title: "Ours" }), { ...tool("undone", {}), state: "quarantined" }, tool("undone", {}));
+    await world.put(
+      tool("changed", { title: "Ours" }),
+      { ...tool("undone", {}), state: "quarantined" },
+      { ...tool("undone", {}), state: "approved" },
+    );
     await world.write({ actor: "person:ada", source: "api", correlationId: "test", tenantId: "tenant:acme" }, async (tx) => {
       await tx.sql.run(statement("testing.drop_edge", "delete from membership.edge where src = 'group:old'"));
       await tx.sql.run(statement("testing.drop_node", "delete from membership.node where id = 'gone'"));

@@ -81,7 +81,7 @@ test("whatever changes who holds a role needs roles/assign, by each way and what
     [{ op: "put_node", node: { id: "person:cleo", kind: "Person", name: "Cleo", state: "suspended" } }],
   ])
     assert.equal((await change(call, changes)).status, 200);
-  const woken = await change(call, [{ op: "put_node", node: { id: "person:cleo", kind: "Person", name: "Cleo" } }]);
+  const woken = await change(call, [{ op: "put_node", node: { id: "person:cleo", kind: "Person", name: "Cleo", state: "active" } }]);
   assert.equal(woken.body.code, "step_up_required", "who wakes somebody gives the role again");
 });
 
