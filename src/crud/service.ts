@@ -83,7 +83,7 @@ export interface CrudParts {
   /** What systems may start as a child. */
   readonly servers: AllowedServers;
   /** Ports of this deployment that no system may dial; the demo upstream's is not among them. */
-  readonly internalPorts: readonly number[];
+  readonly internalPorts: ReadonlySet<number>;
   /** Every tenant of Sallyport now. */
   readonly tenants: () => Promise<readonly string[]>;
   /** The operator's tenant; `undefined`: there is none yet. */
@@ -137,7 +137,6 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   const stop = new AbortController();
   const publicUrl = config.publicUrl ?? parts.publicOrigin;
   const isProduction = parts.environment === "production";
-  const internalPorts = new Set(parts.internalPorts);
   const ceiling = ceilingOf(config, parts.environment);
   const membershipParts = { membership: peers.membership, membershipAudience: audiences.membership, identity: parts.identity };
   const secretParts = {
@@ -160,7 +159,6 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     ...parts,
     answerShares,
     ...membershipParts,
-    internalPorts,
     ceiling,
     requiresTls: isProduction,
     withLoopback: !config.loopbackOnlyHealth,
@@ -310,6 +308,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     cursors: createSealedCursors<string>({ ...cursorsOf, purpose: "crud.workflow-cursor" }),
   });
   serveImports(router, { publisher, database, internalPorts, ceiling, stopping: stop.signal });
+  serveImports(router, { publisher, database, internalPorts: parts.internalPorts, ceiling, stopping: stop.signal });
   serveDefinitions(router, { store, pdpClient, groups: membershipParts, database, change, tenants, toolsOf, register });
   serveKillSwitches(router, { kills, pdpClient, now, catalogue, store, findNode });
   serveExplanation(router, { ...toolServiceParts, systemOf });

@@ -284,7 +284,7 @@ export const crudInstance = async (
     dataFolder,
     servers: await serversOf[options.servers ?? "allowed"](),
     placeholders: { DEMO_UPSTREAM_URL: `http://127.0.0.1:${upstream.port}` },
-    internalPorts: [8080, 8081, 8082, 8083, 8084, 8085],
+    internalPorts: new Set([8080, 8081, 8082, 8083, 8084, 8085]),
     tenants: async () => options.tenants ?? ["tenant:acme", "tenant:globex"],
     operator: async () => "tenant:acme",
     ...(options.secretOwner === undefined ? {} : { secretOwner: options.secretOwner }),

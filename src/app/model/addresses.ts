@@ -23,18 +23,24 @@ export const addressesOf = (port: number, { gateway, authn, instance, http }: In
       ? gateway.publicOrigins.map(trimmed)
       : ["localhost", "127.0.0.1", "[::1]"].map((host) => originAt(scheme, host, port));
   const publicOrigin = publicOrigins[0] ?? at("gateway");
+  const services = {
+    gateway: publicOrigin,
+    pdp: at("pdp", instance.pdpUrl),
+    crud: at("crud", instance.crudUrl),
+    membership: at("membership", instance.membershipUrl),
+    secrets: at("secrets", instance.secretsUrl),
+  };
+  const { people, ...own } = ports;
+  // A port that no address names is that of every other server too.
+  const named = [...publicOrigins, ...Object.values(services)].map((url) => Number(new URL(url).port)).filter((one) => one > 0);
   return {
     publicOrigin,
     publicOrigins,
     issuer: authn.oidcIssuer ?? at("issuer"),
-    services: {
-      gateway: publicOrigin,
-      pdp: at("pdp", instance.pdpUrl),
-      crud: at("crud", instance.crudUrl),
-      membership: at("membership", instance.membershipUrl),
-      secrets: at("secrets", instance.secretsUrl),
-    },
-    people: `http://127.0.0.1:${ports.people}`,
+    services,
+    people: `http://127.0.0.1:${people}`,
     ports,
+    /** Ports that no system may dial on an address that is not public: of this process, and of the services wherever they are. */
+    internalPorts: new Set([...Object.values(own), ...named]),
   };
 };

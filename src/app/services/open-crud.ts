@@ -22,7 +22,7 @@ export const openCrud = async (opening: Opening): Promise<void> => {
       dataFolder: plan.dataFolder,
       servers,
       placeholders: { DEMO_UPSTREAM_URL: commandLine.demo ? addresses.people : undefined },
-      internalPorts: Object.entries(addresses.ports).flatMap(([part, port]) => (part === "people" ? [] : [port])),
+      internalPorts: addresses.internalPorts,
       tenants: () => readTenantIds(database),
       operator: () => findOperatorTenant(database),
       secretOwner: secretOwnerIn(opening),

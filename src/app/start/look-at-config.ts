@@ -56,7 +56,7 @@ const lookAtSystems = async (plan: StartPlan): Promise<readonly Finding[]> => {
       servers,
       ceiling: ceilingOf(settings.crud, settings.instance.environment),
       placeholders: { DEMO_UPSTREAM_URL: commandLine.demo ? addresses.people : undefined },
-      internalPorts: new Set(Object.values(addresses.ports).filter((port) => port !== addresses.ports.people)),
+      internalPorts: addresses.internalPorts,
       withLoopback: !settings.crud.loopbackOnlyHealth,
       requiresTls: settings.instance.environment === "production",
     },
