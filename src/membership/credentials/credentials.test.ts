@@ -57,8 +57,14 @@ forEachDatabase("a secret is shown once, counts at once and until it ends, and i
   ]);
   await call("POST", "", { client_id: "service:hook", scopes: ["authzen.pep"] });
   assert.deepEqual((await find("service:hook"))?.scopes, ["authzen.pep"], "scopes are the client's");
+  for (const id of ["tenant:acme", "service:hook"]) {
+    const set = (state: string) => world.sql(`update membership.node set state = '${state}' where id = '${id}'`);
+    await set("suspended");
+    assert.equal(await find("service:hook"), undefined, `${id} is suspended`);
+    await set("active");
+    assert.equal((await find("service:hook"))?.kind, "service", `${id} is active again`);
+  }
   await world.put({ ...hook, state: "suspended" });
-  assert.equal(await find("service:hook"), undefined, "whoever is suspended proves nothing");
   const page = await call("GET", "?limit=2");
   const rest = await call("GET", `?limit=2&cursor=${page.body.next_cursor}`);
   assert.deepEqual([page.body.items.length, rest.body.items.length, rest.body.next_cursor], [2, 1, undefined]);

@@ -13,7 +13,8 @@ const FIND = statement<ClientRow>(
   "membership.client_find",
   `select n.kind, n.tenant_id as tenant, min(c.scopes) as scopes, array_agg(c.secret_sha256) as digests
    from membership.client_credential c join membership.node n on n.id = c.client_id and n.state = 'active'
-   where c.client_id = $1 and c.expires_at > now() group by n.id`,
+     left join membership.node t on t.id = n.tenant_id
+   where c.client_id = $1 and c.expires_at > now() and coalesce(t.state, 'active') = 'active' group by n.id`,
 );
 
 /** Clients by their credentials, for every process that has a token endpoint; read anew each time, so that an ended one counts no more. */
