@@ -61,8 +61,6 @@ import { openWorkflows } from "./runs/open-workflows.ts";
 import { serveRuns } from "./workflows/serve/serve-runs.ts";
 import { serveTasks } from "./workflows/serve/serve-tasks.ts";
 import { serveWorkflows } from "./runs/serve-workflows.ts";
-import { serveRuns } from "./workflows/serve/serve-runs.ts";
-import { serveTasks } from "./workflows/serve/serve-tasks.ts";
 import { createPlacedWorkflows } from "./workflows/definition/placed-workflows.ts";
 import { createStandardEndpoint } from "./mcp/standard/endpoint.ts";
 import { createListChanges } from "./mcp/standard/list-changes.ts";

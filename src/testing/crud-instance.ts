@@ -90,7 +90,8 @@ export interface CrudInstance {
   /** The real one of `realEvents`; else what only runs the work. */
   readonly change: CrudParts["change"];
   readonly dataFolder: string;
-  secrets: { value: unknown; status: "ok" | ProblemCode };
+  /** `silent`: it does not answer. */
+  secrets: { value: unknown; status: "ok" | "silent" | ProblemCode };
   audit: { isDown: boolean; isSlow: boolean };
   /** Raises the tenant's configuration stream. */
   moved(tenant: string): void;
@@ -347,6 +348,7 @@ export const crudInstance = async (
         const seen = await readAsked(request);
         if (seen.path === "/health") return json({ status: "ok" });
         asked.secrets.push(seen);
+        if (secrets.status === "silent") return new Promise(() => {});
         if (secrets.status !== "ok") return refuse(secrets.status);
         if (seen.path.endsWith("/keys")) return json({ uri: seen.query["uri"], keys: ["api_key"], nodes: [] });
         return json({ uri: seen.query["uri"], value: secrets.value, cached: false, audit_id: "a1", keep_seconds: 30 });

@@ -61,7 +61,8 @@ const redactError = async (failure: UpstreamError, redact: Redact, used: Upstrea
 /** Calls the upstream within the deadline. Credentials that come back in any spelling leave as `[redacted]`. Throws `UpstreamError`. */
 export const invokeUpstream = async (opened: ReservedCall, claim: Claim, parts: InvokeParts): Promise<Invoked> => {
   const { call, tool, given, scope, permit, held } = opened;
-  const secrets = createSecretReader(opened, held, parts);
+  const signal = AbortSignal.any([call.signal, parts.stopping, AbortSignal.timeout(parts.callTimeoutMs)]);
+  const secrets = createSecretReader(opened, held, { ...parts, signal });
   const wanted = tool.rules.wantedRows === undefined ? undefined : given.value[tool.rules.wantedRows];
   const invocation: Invocation = {
     callId: call.callId,
@@ -74,7 +75,7 @@ export const invokeUpstream = async (opened: ReservedCall, claim: Claim, parts: 
     arguments: given.value,
     idempotencyKey: call.step?.key ?? (tool.source === "workflow" ? call.idempotencyKey : undefined),
     isStart: call.isStart,
-    signal: AbortSignal.any([call.signal, parts.stopping, AbortSignal.timeout(parts.callTimeoutMs)]),
+    signal,
     claim,
     secret: secrets.read,
     conceal: secrets.conceal,

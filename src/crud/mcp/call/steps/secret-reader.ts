@@ -7,7 +7,10 @@ import type { Held } from "./reserve-budget.ts";
 import type { CallParts } from "#crud/tools/tool-call.ts";
 import { UpstreamError } from "#crud/model/upstream-error.ts";
 
-type SecretParts = Pick<CallParts, "secrets" | "secretsAudience" | "identity">;
+type SecretParts = Pick<CallParts, "secrets" | "secretsAudience" | "identity"> & {
+  /** Ends with the call: a secrets service that does not answer holds it no longer. */
+  readonly signal: AbortSignal;
+};
 
 const issueOf = (error: unknown): UpstreamError => {
   const isAway = !(error instanceof Problem) || error.status >= 500;
@@ -24,6 +27,7 @@ export const createSecretReader = ({ call, tool, permit }: AuthorizedCall, held:
     const token = await parts.identity.asService(parts.secretsAudience, ["secrets.read"]);
     const answer = await ask(parts.secrets, readSecretValue, {
       query: { uri },
+      signal: parts.signal,
       headers: {
         authorization: `Bearer ${token}`,
         "x-correlation-id": call.correlationId,
