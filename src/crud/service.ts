@@ -286,15 +286,6 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   serveConfigs(router, publisher, kills);
   serveDifferences(router, publisher);
   serveArchive(router, publisher);
-  const runs = {
-    ...workflows.context,
-    findDocument: workflows.documents.find,
-    currentDocument: workflows.documents.current,
-    bus: parts.bus,
-    sealing: cursorsOf,
-  };
-  serveRuns(router, runs);
-  serveTasks(router, runs);
   serveWorkflows(router, {
     database,
     bus: parts.bus,
@@ -305,7 +296,6 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     toolService,
     cursors: createSealedCursors<string>({ ...cursorsOf, purpose: "crud.workflow-cursor" }),
   });
-  serveImports(router, { publisher, database, internalPorts, ceiling, stopping: stop.signal });
   serveImports(router, { publisher, database, internalPorts: parts.internalPorts, ceiling, stopping: stop.signal });
   serveDefinitions(router, { store, pdpClient, groups: membershipParts, database, change, tenants, toolsOf, register });
   serveKillSwitches(router, { kills, pdpClient, now, catalogue, store, findNode });

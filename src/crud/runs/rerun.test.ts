@@ -8,9 +8,9 @@ const ben = { sub: "person:ben", scopes };
 const cleo = { sub: "person:cleo", scopes };
 
 test("a run that has ended is started again with its data, once for each version that was read", async (t) => {
-  const crud = await crudInstance(t, { realEvents: true, settings: { WORKFLOW_ENGINE: "off" } });
+  const crud = await crudInstance(t, { realEvents: true, settings: { WORKFLOW_ENGINE: "false" } });
   const send = async (path: string, { as = ben, body, tag }: { as?: typeof ben; body?: unknown; tag?: string } = {}) => {
-    const headers = tag === undefined ? {} : { "if-match": tag };
+    const headers: Record<string, string> = tag === undefined ? {} : { "if-match": tag };
     const response = await crud.request(path, { as, headers, ...(body === undefined ? {} : { method: "POST", body }) });
     const answered = (await response.json()) as Record<string, unknown>;
     return { status: response.status, headers: response.headers, code: answered["code"], body: answered };

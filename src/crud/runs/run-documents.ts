@@ -56,11 +56,6 @@ export const createRunDocuments = ({ database, store, placed }: DocumentContext)
   return {
     find,
     serving,
-    /** What serves, by the name in addresses; undefined: nothing does. */
-    current: (name: string, tenant: string): WorkflowDocument | undefined => {
-      const there = store.list("workflow", tenant).some((one) => wireNameOf(one.name) === wireNameOf(name));
-      return there ? placed.find(name.replaceAll("_", "-"))?.document : undefined;
-    },
     /** The newest with that semantic version. Throws `not_found`. */
     ofVersion: async (name: string, version: string, tenant: string): Promise<VersionedDocument> => {
       const now = serving(name, tenant);
