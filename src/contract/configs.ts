@@ -27,6 +27,11 @@ export const workflowAddress = z
   .transform((name) => name.replaceAll("_", "-"));
 /** As a workflow document has it; the name of its tool has `_` for `-`. */
 export const workflowName = z.string().regex(/^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$/, "must be [a-z]([a-z0-9-]{0,38}[a-z0-9])?");
+/** Not `schema` and `suggest`, which stand in addresses for something else. */
+export const formName = z
+  .string()
+  .regex(/^[a-z][a-z0-9_-]{0,62}$/, "must be [a-z][a-z0-9_-]{0,62}")
+  .refine((name) => name !== "schema" && name !== "suggest", "stands for something else: choose another name");
 /** As it is taken and given: YAML, or JSON, which is YAML. Kept byte for byte. */
 const documentMedia = ["application/yaml", "application/json"] as const;
 

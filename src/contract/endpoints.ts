@@ -13,6 +13,7 @@ import * as diagnostics from "./diagnostics.ts";
 import type { Endpoint } from "./endpoint.ts";
 import * as eventSchemas from "./event-schemas.ts";
 import * as facts from "./facts.ts";
+import * as forms from "./forms.ts";
 import * as governance from "./governance.ts";
 import * as graphEdit from "./graph-edit.ts";
 import * as health from "./health.ts";
@@ -90,6 +91,7 @@ export const endpointTable: readonly EndpointRow[] = Object.entries({
   diagnostics,
   "event-schemas": eventSchemas,
   facts,
+  forms,
   governance,
   "graph-edit": graphEdit,
   health,

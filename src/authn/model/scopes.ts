@@ -27,6 +27,7 @@ export const personScopes = [
   "workflows.operate",
   "tasks.read",
   "tasks.complete",
+  "forms.read",
 ] as const;
 
 /** What a service client of a tenant may be given; it acts in its own name, and in that tenant alone. */

@@ -1,0 +1,9 @@
+import type * as topic from "#contract/forms.ts";
+import type { Probes } from "./probe.ts";
+
+export const probes: Probes<typeof topic> = {
+  formSchema: { read: { query: { form: "update_salary" } } },
+  formSuggestions: { read: { query: { form: "update_salary", field: "/id" } } },
+  submitForm: {},
+  validateForm: {},
+};
