@@ -155,7 +155,7 @@ test("what is asked for wrongly, by nobody, or of nobody is refused with its rea
     [["openapi", "x.json"], 64, /--provider/],
     [["explain", "people.demo.get_employee"], 64, /--user/],
     [["import", "/nowhere/at-all"], 66, /is not there/],
-    [["import", import.meta.dirname], 66, /holds none of systems\/, workflows\/, tools\.yaml/],
+    [["import", import.meta.dirname], 66, /holds none of systems\/, workflows\/, forms\/, tools\.yaml/],
     [["explain", "people.demo.nothing", "--user", "ben"], 65, /unknown_tool/],
     [["import", join(import.meta.dirname, "../config"), "--token", wrong], 77, /insufficient_scope|403/],
   ] as const) {

@@ -6,6 +6,7 @@ import { Validator, type Schema } from "@cfworker/json-schema";
 import type { Issue } from "#contract/problem.ts";
 import { readToolsDocument } from "#crud/documents/tools-document.ts";
 import { uiDocument } from "#crud/documents/ui-document.ts";
+import { readForm } from "#crud/forms/definition/read-form.ts";
 import { readSystemText } from "#crud/systems/read-system-text.ts";
 import { readWorkflow } from "#crud/workflows/definition/read-workflow.ts";
 import { readYaml } from "#parsing/yaml-document.ts";
@@ -27,6 +28,7 @@ const issuesOf = (found: object): readonly Issue[] => ("issues" in found ? (foun
 const refusals: Readonly<Record<string, (text: string) => readonly unknown[]>> = {
   "system.schema.json": (text) => issuesOf(readSystemText(text, "x.yaml")),
   "tools.schema.json": (text) => issuesOf(readToolsDocument(text, "x.yaml")),
+  "form.schema.json": (text) => issuesOf(readForm(text, "x.yaml")),
   "workflow.schema.json": (text) => issuesOf(readWorkflow(text, "x.yaml")),
   "ui.schema.json": (text) => uiDocument.safeParse(read(text)).error?.issues ?? [],
 };
@@ -36,11 +38,11 @@ const both = (schema: string, text: string): { readonly editor: boolean; readonl
 });
 /** By the place where the program looks for it. */
 const schemaOf = (file: string): string =>
-  ["systems", "workflows"].includes(basename(dirname(file)))
+  ["forms", "systems", "workflows"].includes(basename(dirname(file)))
     ? `${basename(dirname(file)).slice(0, -1)}.schema.json`
     : `${basename(file, ".yaml")}.schema.json`;
 const shipped = globSync(
-  ["config/**/{systems,workflows}/*.yaml", "{config,docs/examples}/**/{tools,ui}.yaml", "docs/examples/**/systems/*.yaml"],
+  ["config/**/{forms,systems,workflows}/*.yaml", "{config,docs/examples}/**/{tools,ui}.yaml", "docs/examples/**/systems/*.yaml"],
   {
     cwd: root,
   },

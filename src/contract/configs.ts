@@ -32,6 +32,8 @@ export const formName = z
   .string()
   .regex(/^[a-z][a-z0-9_-]{0,62}$/, "must be [a-z][a-z0-9_-]{0,62}")
   .refine((name) => name !== "schema" && name !== "suggest", "stands for something else: choose another name");
+/** What a text of a form becomes on blur and on submit, before it is validated, in this order. */
+export const normalizations = ["nfc", "trim", "lower", "upper"] as const;
 /** As it is taken and given: YAML, or JSON, which is YAML. Kept byte for byte. */
 const documentMedia = ["application/yaml", "application/json"] as const;
 
@@ -406,6 +408,18 @@ export const configKinds = {
     delete: "config/write",
     row: objectRow,
     served: { path: "/workflows", name: workflowAddress, scope: "workflows.read", view: "workflows/view_all" },
+  }),
+  form: kindOfMany({
+    noun: "Form",
+    called: "a form",
+    plural: "forms",
+    name: formName,
+    form: "<id>",
+    view: "config/read",
+    edit: "config/write",
+    delete: "config/write",
+    row: objectRow,
+    served: { path: "/forms", name: formName, scope: "forms.read", view: "forms/view" },
   }),
   tools: kindOfOne("tools", { noun: "ToolsDocument", called: "the tools document", view: "config/read", edit: "config/write" }),
 };

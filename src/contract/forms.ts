@@ -1,9 +1,10 @@
 import { z } from "zod";
-import { configIssue, formName } from "./configs.ts";
+import { configIssue, configKinds, formName, normalizations } from "./configs.ts";
 import { endpoint, withoutAgents } from "./endpoint.ts";
 import { pageCursor, plainText, queryIntegerOr } from "./ids.ts";
 import { jsonMembers } from "./json-members.ts";
 import { callKey, execute } from "./tools.ts";
+import { startWorkflow } from "./workflows.ts";
 
 /**
  * Forms: how people fill in the arguments of a tool, the input of a workflow or the data of a task. `/forms` and `/config/forms` have the same
@@ -13,8 +14,7 @@ import { callKey, execute } from "./tools.ts";
 const reading = { scope: ["forms.read"], decision: "forms/view" } as const;
 const named = z.object({ name: formName });
 
-/** What a text becomes on blur and on submit, before it is validated, in this order. */
-export const normalizations = ["nfc", "trim", "lower", "upper"] as const;
+export const listForms = { ...configKinds.form.endpoints.list, path: "/forms", ...reading };
 
 /** One of them: what is filled in. */
 const target = {
@@ -48,7 +48,7 @@ const formField = z.object({
   /** A literal, or what `x-default` gives this caller now, where it reads no other field. */
   default: z.unknown().optional(),
   /** A password field. */
-  redact: z.union([z.literal(true), z.literal("last4")]).optional(),
+  redact: z.literal([true, "last4"]).optional(),
   /** `url`: path and query below the service, e.g. `/forms/suggest?tool=..&field=..`; add `q`, `with`, `limit`, `cursor`. */
   suggest: z.object({ url: z.string(), min_chars: z.int(), limit: z.int() }).optional(),
   normalize: z.array(z.enum(normalizations)).optional(),
@@ -121,16 +121,14 @@ export const validateForm = endpoint("crud", "POST", "/forms/{name}/validate", {
   summary: "Check data as a submit would; nothing is called.",
 });
 
-/** As the start of a workflow answers. */
-const startAnswer = z.looseObject({ status: z.literal("accepted"), run_id: z.string() });
-
 export const submitForm = endpoint("crud", "POST", "/forms/{name}/submit", {
   params: named,
   body: z.strictObject({ data: jsonMembers, idempotency_key: callKey }),
   /** Of a form with `tool` as `POST /execute`, of one with `workflow` as `POST /workflows/{name}/start`. */
-  reply: z.union([execute.reply, startAnswer]),
+  reply: z.union([execute.reply, startWorkflow.reply]),
+  moreStatuses: [202],
   ...withoutAgents(reading),
-  problems: [...(execute.problems ?? []), "not_found", "unprocessable"],
+  problems: [...new Set([...(execute.problems ?? []), ...(startWorkflow.problems ?? []), "not_found", "unprocessable"] as const)],
   limits: ["overloaded"],
   summary: "Normalize, fill in defaults, check, and call the form's tool or start its workflow with it.",
 });

@@ -105,9 +105,9 @@ export const crudSettings = {
     description:
       "How the MCP servers of servers.yaml run apart from this process. Unset: bubblewrap; where it does not work, a start in production is refused if a server is allowed, and dev and test go without, with a warning. none: refused in production.",
   }),
-  workflowEngine: setting("WORKFLOW_ENGINE", flag(), {
-    description: "Run workflows in this process; false: it starts, shows and answers them, and another process runs them.",
-    default: "true",
+  workflowEngine: setting("WORKFLOW_ENGINE", z.enum(["on", "off"]), {
+    description: "Whether this process runs workflows; off: it starts, shows and answers them, and another process runs them.",
+    default: "on",
   }),
   workflowWorkers: setting("WORKFLOW_WORKERS", integer(1, 256).optional(), {
     description: "Runs of workflows that this process takes on at once. Unset: 8, on PGlite 4.",

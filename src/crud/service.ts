@@ -2,9 +2,10 @@ import { randomUUID } from "node:crypto";
 import type { Peer } from "#contract/ask.ts";
 import { Problem } from "#contract/problem.ts";
 import { crudHealth } from "#contract/tools.ts";
+import { startWorkflow } from "#contract/workflows.ts";
 import { startInterval } from "#http/interval.ts";
 import type { Authenticate } from "#authn/callers/authenticate.ts";
-import { bodyShareOf, type Caller } from "#authn/model/caller.ts";
+import { bodyShareOf, requireScope, type Caller } from "#authn/model/caller.ts";
 import type { ServiceIdentity } from "#authn/keys/service-identity.ts";
 import { createMetricsReader } from "#authn/callers/metrics-reader.ts";
 import { createSealer, deriveKey, type InstanceSecrets } from "#authn/sealing/seal.ts";
@@ -60,8 +61,11 @@ import type { StartWorkflow } from "./workflows/definition/workflow-tool.ts";
 import { openWorkflows } from "./runs/open-workflows.ts";
 import { serveRuns } from "./workflows/serve/serve-runs.ts";
 import { serveTasks } from "./workflows/serve/serve-tasks.ts";
-import { serveWorkflows } from "./runs/serve-workflows.ts";
+import { serveWorkflows, createWorkflowStart } from "./runs/serve-workflows.ts";
+import { serveForms } from "./forms/serve-forms.ts";
+import { createPlacedForms } from "./forms/definition/placed-forms.ts";
 import { createPlacedWorkflows } from "./workflows/definition/placed-workflows.ts";
+import { readTaskDetail } from "./workflows/tasks/list-tasks.ts";
 import { createStandardEndpoint } from "./mcp/standard/endpoint.ts";
 import { createListChanges } from "./mcp/standard/list-changes.ts";
 import type { Watch } from "./mcp/protocol-log.ts";
@@ -168,6 +172,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   const health = createHealthTool({ version: parts.version, checks: createInternalChecks({ ...peers, database, systems }) });
   const find = createFindTool({ scope: scopes.list, parts: () => toolServiceParts });
   const placed = createPlacedWorkflows();
+  const forms = createPlacedForms();
   const catalogue = createCatalogueKeeper({
     builtIn: { health, find },
     tools: () => sources.tools,
@@ -192,6 +197,8 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
       held: () => toolsDocument,
       placed,
       start: (document, call) => hooks.start(document, call),
+      forms,
+      hasForm: (id, tenant) => forms.find(id, tenant) !== undefined,
     }),
     catalogue,
     folders: parts.configFolders,
@@ -241,7 +248,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     change,
     bus: parts.bus,
     notify: () => undefined,
-    formSchema: async () => undefined,
+    formSchema: async (tenant, form) => forms.find(form, tenant)?.schema,
   });
   hooks.start = workflows.start;
   const router = createRouter<Caller>({
@@ -283,6 +290,23 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     currentDocument: (name, tenant) => documents.serving(name, tenant).document,
   });
   serveTasks(router, shared);
+  const startByForm = createWorkflowStart({ database, workflows, toolService });
+  // Before the objects of configuration: `/forms/schema` is no form.
+  serveForms(router, {
+    catalogue,
+    workflows: placed,
+    forms,
+    pdpClient,
+    isForeign: ({ provider, instance }) => sources.external.some(({ name }) => name === `${provider}.${instance}`),
+    taskForm: (task, by) => readTaskDetail(workflows.context, { task, by }),
+    execute: { ...watch, toolService },
+    cursors: toolServiceParts.answerCursor,
+    now,
+    start: (start, by) => {
+      requireScope(by.caller, startWorkflow.scope ?? []);
+      return startByForm({ ...start, wait: 0 }, by);
+    },
+  });
   serveConfigs(router, publisher, kills);
   serveDifferences(router, publisher);
   serveArchive(router, publisher);

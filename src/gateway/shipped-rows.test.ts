@@ -72,6 +72,7 @@ const kinds: readonly (readonly [
   ["/api/crud/pages/people/history", "GET POST", ["pages", "view", "people"]],
   ["/api/crud/pages/people/grids/1/rows", "GET POST", ["pages", "view", "people"]],
   ["/api/crud/forms/7", "GET", ["forms", "view", "7"]],
+  ["/api/crud/forms/7/submit", "POST", ["forms", "view", "7"]],
   ["/api/crud/tasks", "GET", ["tasks", "view_all", "*"]],
   ["/api/crud/tasks/7", "GET", ["tasks", "view_all", "*"]],
   ["/api/crud/tasks/7/history", "GET", ["tasks", "view_all", "*"]],

@@ -2,7 +2,7 @@ import type { ConfigObjectKind } from "#contract/configs.ts";
 import { Problem, type Issue } from "#contract/problem.ts";
 import { followChannel } from "#events/model/follow-channel.ts";
 import { createYielding } from "#http/yielding.ts";
-import { fileOf, type HeldObject } from "./config-kind.ts";
+import { fileOf, keyOf, type HeldObject } from "./config-kind.ts";
 import { createMaker } from "./make-write.ts";
 import { createOwnFolder } from "./own-folder.ts";
 import { createPlanner, issuesIn, refuse, type ConfigWrite, type Planned, type Written } from "./plan-write.ts";
@@ -75,13 +75,13 @@ export const openConfigStore = async (parts: ConfigStoreParts) => {
     if (first === undefined) return [];
     await lookFirst();
     const others = await othersOf(first.by);
-    const coming = changes.flatMap(({ kind, name }) => (kind === "system" && name !== undefined ? [name] : []));
+    const coming = new Set(changes.flatMap(({ kind, name }) => (name === undefined ? [] : [keyOf(kind, name)])));
     const plans: Planned[] = [];
     const issues: Issue[] = [];
     for (const asked of changes) {
       await pause();
       try {
-        plans.push(await planner.plan(asked, others, coming));
+        plans.push(await planner.plan(asked, others, (kind, name) => coming.has(keyOf(kind, name))));
       } catch (error) {
         if (!(error instanceof Problem) || error.status >= 500 || error.code === "step_up_required") {
           for (const { good } of plans) good?.discard();

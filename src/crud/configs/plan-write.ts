@@ -11,7 +11,7 @@ import { effectsOf, type TouchedTool } from "./effects.ts";
 import { addressOf, isOwn, isPrepared, keyOf, type Document, type Prepared, type Refused } from "./config-kind.ts";
 import { readFrom, sees, type ConfigStoreParts, type ServingObjects } from "./serving-objects.ts";
 import type { ConfigOp, Publisher, Writer } from "#crud/versions/config-events.ts";
-import type { PublishScope, TenantsOfSystem } from "./publish-scope.ts";
+import type { IsComing, PublishScope, TenantsOfSystem } from "./publish-scope.ts";
 import { digestOf, etagOf, type StoredVersion } from "#crud/versions/version-store.ts";
 
 /** A change that somebody asks for. */
@@ -166,15 +166,15 @@ export const createPlanner = (parts: ConfigStoreParts, objects: ServingObjects) 
       return others.length > 0 && !isSeen && isRefused(await reachRefusal()) ? undefined : referencesOfAll(parts.folders, kind)(path);
     };
 
-  /** What a change would do. Throws as `write`; what it read is let go then. `coming`: systems that the same act publishes. */
-  const plan = async (given: ConfigWrite, others: readonly string[], coming: readonly string[] = []): Promise<Planned> => {
+  /** What a change would do. Throws as `write`; what it read is let go then. `isComing`: the same act publishes it. */
+  const plan = async (given: ConfigWrite, others: readonly string[], isComing: IsComing = () => false): Promise<Planned> => {
     const { kind, by, restored, isDryRun } = given;
     const tenantsOf: TenantsOfSystem = (name) => {
       const tenants = tenantsOfSystem(name);
-      return tenants === undefined && coming.includes(name) ? [by.tenant] : tenants;
+      return tenants === undefined && isComing("system", name) ? [by.tenant] : tenants;
     };
     const { tenant, correlationId } = by;
-    const scope: PublishScope = { tenant, others, tenantsOfSystem: tenantsOf, correlationId, isRollback: restored !== undefined };
+    const scope: PublishScope = { tenant, others, tenantsOfSystem: tenantsOf, correlationId, isComing, isRollback: restored !== undefined };
     const known = given.name === undefined ? undefined : held.get(keyOf(kind, given.name));
     const refs = restored?.refs ?? known?.head?.refs ?? {};
     const read: ReadReference =

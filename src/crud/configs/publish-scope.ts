@@ -1,5 +1,10 @@
+import type { ConfigObjectKind } from "#contract/configs.ts";
+
 /** Whom a system serves, by its name: null is everybody, undefined a system that is not known. */
 export type TenantsOfSystem = (name: string) => readonly string[] | null | undefined;
+
+/** Whether the same act publishes an object of that name. */
+export type IsComing = (kind: ConfigObjectKind, name: string) => boolean;
 
 /** For whom a document is published, and which other tenants there are. */
 export interface PublishScope {
@@ -7,6 +12,7 @@ export interface PublishScope {
   readonly others: readonly string[];
   readonly tenantsOfSystem: TenantsOfSystem;
   readonly correlationId: string;
+  readonly isComing?: IsComing;
   /** An earlier version is put in force again. */
   readonly isRollback?: boolean;
 }

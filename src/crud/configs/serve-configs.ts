@@ -1,4 +1,5 @@
 import { configKinds, configObjectKinds, MAX_CONFIG_BYTES, reloadConfig, testSystem, type ConfigObjectKind } from "#contract/configs.ts";
+import { listForms } from "#contract/forms.ts";
 import type { BodyOf, QueryOf, ReplyOf } from "#contract/endpoint.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/model/caller.ts";
@@ -8,7 +9,7 @@ import { readBytes } from "#http/read-bytes.ts";
 import { answer, type Router } from "#http/serve.ts";
 import { plainText } from "#crud/documents/plain-text.ts";
 import { switchedOffBy, type KillSwitches } from "#crud/tools/kill-switches.ts";
-import { keyOf, nameIn } from "./config-kind.ts";
+import { folderOf, keyOf, nameIn } from "./config-kind.ts";
 import type { AskedWrite, ConfigPublisher } from "./publish-config.ts";
 import { rowOf, showObject, stateOf, tagOf } from "./show-object.ts";
 import type { Asked } from "#crud/versions/config-events.ts";
@@ -110,6 +111,32 @@ export const serveConfigs = (router: Router<Caller>, publisher: ConfigPublisher,
     return publish(call, { kind, name, text: restored.text, restored, by, reason: call.body.reason });
   };
 
+  const list = async (
+    { query, ...call }: Asked & { readonly query: QueryOf<typeof configKinds.system.endpoints.list> },
+    kind: ConfigObjectKind,
+  ) => {
+    const { caller } = call;
+    const plural = folderOf(kind) ?? kind;
+    const bound = [plural, caller.sub, query.state ?? ""];
+    const after = query.cursor === undefined ? "" : cursors.open(query.cursor, bound);
+    const listed = store.list(kind, caller.tenant, query.state === "deleted" ? "gone" : "there");
+    const found = [...listed, ...(await unclaimed(call)).filter((object) => object.kind === kind)]
+      .filter((object) => object.name > after && (query.state === undefined || stateOf(object) === query.state))
+      .toSorted((one, other) => (one.name < other.name ? -1 : 1));
+    const { page, last } = pageOf(found, query.limit);
+    return {
+      [plural]: page.map((object) => ({
+        ...rowOf(object),
+        ...object.prepared?.about,
+        ...(kind === "system"
+          ? { tools: toolsOf(object.name, caller.tenant).length, ...switchedOffBy(kills.ofSystem(caller.tenant, object.name)) }
+          : {}),
+      })),
+      set_version: Number(store.setVersion),
+      ...(last === undefined ? {} : { nextCursor: cursors.seal(last.name, bound) }),
+    };
+  };
+
   type Named = { readonly params: object | undefined };
   /** Whether who asks may read objects of the kind where it is asked. */
   type View = (call: Asked, name: string) => Promise<unknown>;
@@ -151,33 +178,21 @@ export const serveConfigs = (router: Router<Caller>, publisher: ConfigPublisher,
     if (row.served !== undefined && row.servedEndpoints !== undefined) {
       const [type = "", action = ""] = row.served.view.split("/");
       const endpoints = row.servedEndpoints as unknown as typeof configKinds.system.endpoints;
-      serveObjects(kind, endpoints, ({ caller, correlationId }) => publisher.pdpClient.require(caller, { type, action }, correlationId));
+      serveObjects(kind, endpoints, ({ caller, correlationId }, id) =>
+        publisher.pdpClient.require(caller, { type, action, id }, correlationId),
+      );
       serveNamed(kind, endpoints);
     }
+    // Checked against the kind's row in dev and test.
     router.serve(row.endpoints.list, async (call) => {
-      const { caller, query } = call;
       await requireObject(call, "view", kind, "*");
-      const bound = [row.plural, caller.sub, query.state ?? ""];
-      const after = query.cursor === undefined ? "" : cursors.open(query.cursor, bound);
-      const listed = store.list(kind, caller.tenant, query.state === "deleted" ? "gone" : "there");
-      const found = [...listed, ...(await unclaimed(call)).filter((object) => object.kind === kind)]
-        .filter((object) => object.name > after && (query.state === undefined || stateOf(object) === query.state))
-        .toSorted((one, other) => (one.name < other.name ? -1 : 1));
-      const { page, last } = pageOf(found, query.limit);
-      return {
-        [row.plural]: page.map((object) => ({
-          ...rowOf(object),
-          ...object.prepared?.about,
-          ...(kind === "system"
-            ? { tools: toolsOf(object.name, caller.tenant).length, ...switchedOffBy(kills.ofSystem(caller.tenant, object.name)) }
-            : {}),
-        })),
-        set_version: Number(store.setVersion),
-        ...(last === undefined ? {} : { nextCursor: cursors.seal(last.name, bound) }),
-        // Checked against the kind's row in dev and test.
-      } as ReplyOf<typeof row.endpoints.list>;
+      return list(call, kind) as Promise<ReplyOf<typeof row.endpoints.list>>;
     });
   }
+  router.serve(listForms, async (call) => {
+    await publisher.pdpClient.require(call.caller, { type: "forms", action: "view", id: "*" }, call.correlationId);
+    return list(call, "form") as Promise<ReplyOf<typeof listForms>>;
+  });
 
   router.serve(testSystem, async (call) => {
     const { name } = call.params;

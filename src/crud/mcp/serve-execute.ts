@@ -1,5 +1,6 @@
 import { usdFromMicro } from "#contract/ids.ts";
 import { isObject } from "#contract/is-object.ts";
+import type { ReplyOf } from "#contract/endpoint.ts";
 import { Problem } from "#contract/problem.ts";
 import { execute, type ExecuteAsk } from "#contract/tools.ts";
 import type { Caller } from "#authn/model/caller.ts";
@@ -28,49 +29,67 @@ const marksOf = ({ isAuditPending, isReplay = false }: { readonly isAuditPending
   ...(isReplay ? { replayed: true as const } : {}),
 });
 
-/** One call as one request, for programs that speak no JSON-RPC: through the same pipeline as both dialects, in the view of all tools. */
-export const serveExecute = (router: Router<Caller>, { toolService, ...watch }: Watch & { readonly toolService: ToolService }): void => {
-  router.serve(execute, async ({ caller, body, request, correlationId }) => {
-    const started = performance.now();
-    const call = callOf(body);
-    const visit = toolService.enter(caller, "", "execute", correlationId);
-    const idempotencyKey = request.headers.get("idempotency-key") ?? undefined;
-    const since = (): number => Math.round(performance.now() - started);
-    try {
-      const done = await watchRpc({ ...visit, view: "" }, "execute", call.name, watch, () =>
-        toolService.call(visit, { method: "execute", ...call, idempotencyKey, signal: request.signal }),
-      );
-      const shown = isObject(done.value) ? done.value : {};
-      const next = shown["next_cursor"] ?? shown["nextCursor"];
-      return {
-        success: true,
-        data: done.value,
-        call_id: done.callId,
-        decision_id: done.decisionId,
-        cost_usd: usdFromMicro(done.costMicro),
-        duration_ms: since(),
-        truncated: shown["truncated"] === true,
-        ...marksOf(done),
-        ...(typeof next === "string" ? { next_cursor: next } : {}),
-      };
-    } catch (error) {
-      if (!(error instanceof FailedCall) || error.fails !== "upstream") throw refusalOf(error);
-      const { call_id, decision_id } = error.options.members ?? {};
-      return {
-        success: false,
-        error: {
-          code: error.code,
-          message: messageOf(error),
-          ...(error.upstreamStatus === undefined ? {} : { status: error.upstreamStatus }),
-          retryable: error.isRetryable,
-        },
-        call_id: String(call_id),
-        decision_id: String(decision_id),
-        cost_usd: usdFromMicro(error.costMicro),
-        duration_ms: since(),
-        truncated: false,
-        ...marksOf(error),
-      };
-    }
-  });
+type ExecuteContext = Watch & { readonly toolService: ToolService };
+interface ExecutedCall extends Pick<Parameters<ToolService["call"]>[1], "name" | "arguments" | "concealed" | "idempotencyKey" | "signal"> {
+  readonly caller: Caller;
+  readonly correlationId: string;
+}
+
+/** One call as one request: through the same pipeline as both dialects, in the view of all tools. A failure of the upstream is an answer. */
+export const executeCall = async (
+  { toolService, ...watch }: ExecuteContext,
+  { caller, correlationId, ...call }: ExecutedCall,
+): Promise<ReplyOf<typeof execute>> => {
+  const started = performance.now();
+  const visit = toolService.enter(caller, "", "execute", correlationId);
+  const since = (): number => Math.round(performance.now() - started);
+  try {
+    const done = await watchRpc({ ...visit, view: "" }, "execute", call.name, watch, () =>
+      toolService.call(visit, { method: "execute", ...call }),
+    );
+    const shown = isObject(done.value) ? done.value : {};
+    const next = shown["next_cursor"] ?? shown["nextCursor"];
+    return {
+      success: true,
+      data: done.value,
+      call_id: done.callId,
+      decision_id: done.decisionId,
+      cost_usd: usdFromMicro(done.costMicro),
+      duration_ms: since(),
+      truncated: shown["truncated"] === true,
+      ...marksOf(done),
+      ...(typeof next === "string" ? { next_cursor: next } : {}),
+    };
+  } catch (error) {
+    if (!(error instanceof FailedCall) || error.fails !== "upstream") throw refusalOf(error);
+    const { call_id, decision_id } = error.options.members ?? {};
+    return {
+      success: false,
+      error: {
+        code: error.code,
+        message: messageOf(error),
+        ...(error.upstreamStatus === undefined ? {} : { status: error.upstreamStatus }),
+        retryable: error.isRetryable,
+      },
+      call_id: String(call_id),
+      decision_id: String(decision_id),
+      cost_usd: usdFromMicro(error.costMicro),
+      duration_ms: since(),
+      truncated: false,
+      ...marksOf(error),
+    };
+  }
+};
+
+/** For programs that speak no JSON-RPC. */
+export const serveExecute = (router: Router<Caller>, parts: ExecuteContext): void => {
+  router.serve(execute, async ({ caller, body, request, correlationId }) =>
+    executeCall(parts, {
+      caller,
+      correlationId,
+      ...callOf(body),
+      idempotencyKey: request.headers.get("idempotency-key") ?? undefined,
+      signal: request.signal,
+    }),
+  );
 };

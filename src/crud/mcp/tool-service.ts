@@ -64,7 +64,7 @@ export const createToolService = (parts: ToolServiceParts) => {
     },
     call: async (
       visit: Visit,
-      ask: Pick<ToolCall, "method" | "name" | "arguments" | "signal"> & { readonly idempotencyKey?: unknown },
+      ask: Pick<ToolCall, "method" | "name" | "arguments" | "signal" | "concealed"> & { readonly idempotencyKey?: unknown },
     ): Promise<ToolReply> => {
       requireScope(visit.caller, [scopes.call]);
       const idempotencyKey = parseIdempotencyKey(ask.idempotencyKey);

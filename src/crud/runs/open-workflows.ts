@@ -56,7 +56,7 @@ export const openWorkflows = async (parts: WorkflowsContext) => {
     metrics,
   };
   await using stack = new AsyncDisposableStack();
-  if (config.workflowEngine) {
+  if (config.workflowEngine === "on") {
     stack.use(
       await createEngine({
         database,

@@ -8,7 +8,7 @@ const ben = { sub: "person:ben", scopes };
 const cleo = { sub: "person:cleo", scopes };
 
 test("a run that has ended is started again with its data, once for each version that was read", async (t) => {
-  const crud = await crudInstance(t, { realEvents: true, settings: { WORKFLOW_ENGINE: "false" } });
+  const crud = await crudInstance(t, { realEvents: true, settings: { WORKFLOW_ENGINE: "off" } });
   const send = async (path: string, { as = ben, body, tag }: { as?: typeof ben; body?: unknown; tag?: string } = {}) => {
     const headers: Record<string, string> = tag === undefined ? {} : { "if-match": tag };
     const response = await crud.request(path, { as, headers, ...(body === undefined ? {} : { method: "POST", body }) });

@@ -19,6 +19,8 @@ export interface DocumentContext {
 export interface VersionedDocument {
   readonly document: WorkflowDocument;
   readonly configVersion: number;
+  /** Schemas of forms that the input came by: what they mark as `x-redact` is sealed too. */
+  readonly redactBy?: readonly unknown[];
 }
 
 const MAX_DOCUMENTS = 200;

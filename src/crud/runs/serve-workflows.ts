@@ -15,7 +15,7 @@ import type { PlacedWorkflow, PlacedWorkflows } from "#crud/workflows/definition
 import { createWorkflowTool, wireNameOf } from "#crud/workflows/definition/workflow-tool.ts";
 import type { WorkflowDocument } from "#crud/workflows/model/workflow-document.ts";
 import { allowedVerbs, noteRerun } from "#crud/workflows/engine/verbs.ts";
-import { byOf, versionOf, type Sent } from "#crud/workflows/serve/asked.ts";
+import { byOf, versionOf } from "#crud/workflows/serve/asked.ts";
 import { canBeRerun, requireVerb, seeRun } from "#crud/workflows/serve/run-rights.ts";
 import { readRun } from "#crud/workflows/tasks/run-reader.ts";
 import type { Workflows } from "./open-workflows.ts";
@@ -56,7 +56,7 @@ const fits = (
 
 /** Lists, checks and starts workflows; how they are published stands with the other kinds of configuration. */
 export const serveWorkflows = (router: Router<Caller>, parts: WorkflowEndpoints): void => {
-  const { pdpClient, publisher, placed, workflows, toolService, cursors, database } = parts;
+  const { pdpClient, publisher, placed, cursors, database } = parts;
   const { store } = publisher;
 
   router.serve(listWorkflows, async ({ caller, query, correlationId }) => {
@@ -114,32 +114,73 @@ export const serveWorkflows = (router: Router<Caller>, parts: WorkflowEndpoints)
     return { valid: issues.length === 0, errors: [...issues], warnings: [...warnings] };
   });
 
-  const start = async (
-    { caller, request, correlationId }: Sent,
-    { name, version, data, key: idempotencyKey }: { name: string; version?: string | undefined; data: unknown; key: string | undefined },
-  ) => {
-    const visit = toolService.enter(caller, "", "execute", correlationId);
-    // Whether it is there shows after the decision; what is not there, or is another tenant's, is refused alike.
-    const there =
-      version === undefined
-        ? workflows.documents.serving(name, caller.tenant)
-        : await workflows.documents.ofVersion(name, version, caller.tenant);
-    const tool = createWorkflowTool(there.document, workflows.startOf(there));
-    const reply = await toolService.start(visit, tool, { arguments: data, signal: request.signal, idempotencyKey }).catch(asInput);
-    const id = (reply.value as { readonly run_id: string }).run_id;
-    const begun = await readRun(database, { id, tenant: caller.tenant });
-    if (begun === undefined) throw new Problem("busy");
-    return { begun, document: there.document };
-  };
+  const start = createWorkflowStart(parts);
+  router.serve(startWorkflow, ({ params, body, request, ...by }) => {
+    const { version, data, idempotency_key: idempotencyKey, wait_seconds: wait } = body;
+    return start({ name: params.name, version, data, idempotencyKey, wait, signal: request.signal }, by);
+  });
 
-  router.serve(startWorkflow, async (call) => {
-    const { caller, params, body, request, correlationId } = call;
+  router.serve(rerunRun, async (call) => {
+    const by = byOf(call);
+    const { context, documents } = parts.workflows;
+    const seen = await seeRun(context, call.params.id, by);
+    const { run } = seen.waiting;
+    const decisionId = await requireVerb({ ...context, findDocument: documents.find }, seen, { verb: "rerun", by });
+    versionOf(call, run.state_version);
+    if (!canBeRerun(run)) throw new Problem("wrong_phase", { members: { allowed_verbs: allowedVerbs(run) } });
+    // Sent again before it is noted, it starts no second one.
+    const key = `rerun:${run.id}:${run.state_version}`;
+    const asked = { name: run.name.replaceAll("_", "-"), version: call.body?.version, data: run.input, idempotencyKey: key };
+    const { begun } = await beginRun(parts, { ...asked, signal: call.request.signal }, call);
+    await noteRerun(context.change, run, { by: { ...by, decisionId }, as: begun.id });
+    const headers = { location: `/workflows/runs/${begun.id}`, etag: `"${begun.state_version}"` };
+    return answer(await viewRun(context, begun, by), { headers });
+  });
+};
+
+/** A start as somebody asks for it. */
+export interface WorkflowStart {
+  readonly name: string;
+  readonly version?: string | undefined;
+  readonly data: unknown;
+  readonly idempotencyKey: string | undefined;
+  /** Seconds. */
+  readonly wait: number;
+  readonly signal: AbortSignal;
+  /** Schemas of forms: what they mark as `x-redact` is sealed too. */
+  readonly redactBy?: readonly unknown[];
+}
+
+/** Starts a run, whether or not its workflow is a tool. */
+const beginRun = async (
+  { database, workflows, toolService }: Pick<WorkflowEndpoints, "database" | "workflows" | "toolService">,
+  { name, version, data, idempotencyKey, signal, redactBy = [] }: Omit<WorkflowStart, "wait">,
+  { caller, correlationId }: { readonly caller: Caller; readonly correlationId: string },
+) => {
+  const visit = toolService.enter(caller, "", "execute", correlationId);
+  // Whether it is there shows after the decision; what is not there, or is another tenant's, is refused alike.
+  const there =
+    version === undefined
+      ? workflows.documents.serving(name, caller.tenant)
+      : await workflows.documents.ofVersion(name, version, caller.tenant);
+  const tool = createWorkflowTool(there.document, workflows.startOf({ ...there, redactBy }));
+  const reply = await toolService.start(visit, tool, { arguments: data, signal, idempotencyKey }).catch(asInput);
+  const id = (reply.value as { readonly run_id: string }).run_id;
+  const begun = await readRun(database, { id, tenant: caller.tenant });
+  if (begun === undefined) throw new Problem("busy");
+  return { begun, document: there.document };
+};
+
+/** Starts a workflow for who came by an endpoint. */
+export const createWorkflowStart =
+  (parts: Pick<WorkflowEndpoints, "database" | "workflows" | "toolService">) =>
+  async (asked: WorkflowStart, by: { readonly caller: Caller; readonly correlationId: string }) => {
     const began = performance.now();
-    const { version, data, idempotency_key: key, wait_seconds: wait } = body;
-    const { begun, document } = await start(call, { name: params.name, version, data, key });
+    const { begun, document } = await beginRun(parts, asked, by);
     const { id } = begun;
-    const run = await awaitRun(database, begun, { maxMs: wait * 1000, signal: request.signal });
-    const result = await viewRun(workflows.context, run, { caller, correlationId });
+    const run = await awaitRun(parts.database, begun, { maxMs: asked.wait * 1000, signal: asked.signal });
+    const { correlationId } = by;
+    const result = await viewRun(parts.workflows.context, run, by);
     return answer(
       {
         status: "accepted" as const,
@@ -151,24 +192,7 @@ export const serveWorkflows = (router: Router<Caller>, parts: WorkflowEndpoints)
       },
       { status: run.ended_at === null ? 202 : 200, headers: { location: `/workflows/runs/${id}`, etag: `"${run.state_version}"` } },
     );
-  });
-
-  router.serve(rerunRun, async (call) => {
-    const by = byOf(call);
-    const { context, documents } = workflows;
-    const seen = await seeRun(context, call.params.id, by);
-    const { run } = seen.waiting;
-    const decisionId = await requireVerb({ ...context, findDocument: documents.find }, seen, { verb: "rerun", by });
-    versionOf(call, run.state_version);
-    if (!canBeRerun(run)) throw new Problem("wrong_phase", { members: { allowed_verbs: allowedVerbs(run) } });
-    // Sent again before it is noted, it starts no second one.
-    const key = `rerun:${run.id}:${run.state_version}`;
-    const { begun } = await start(call, { name: run.name.replaceAll("_", "-"), version: call.body?.version, data: run.input, key });
-    await noteRerun(context.change, run, { by: { ...by, decisionId }, as: begun.id });
-    const headers = { location: `/workflows/runs/${begun.id}`, etag: `"${begun.state_version}"` };
-    return answer(await viewRun(context, begun, by), { headers });
-  });
-};
+  };
 
 /** Issues of arguments are those of the data. */
 const asInput = (error: unknown): never => {

@@ -54,7 +54,7 @@ export interface StarterContext {
 
 /** The connector of a workflow's tool: starts a run for a call that was permitted, and waits as long as its document says. */
 export const startByCall = async (
-  { document, configVersion }: VersionedDocument,
+  { document, configVersion, redactBy = [] }: VersionedDocument,
   call: Invocation,
   { change, context }: StarterContext,
 ): Promise<UpstreamAnswer> => {

@@ -29,6 +29,8 @@ export interface ToolCall {
   readonly name: string;
   readonly arguments: unknown;
   readonly idempotencyKey: string | undefined;
+  /** Texts of its arguments that nobody is to see again: they leave as `[redacted]`, like credentials. */
+  readonly concealed?: readonly string[] | undefined;
   /** Of a step of a workflow: the run, and what identifies the step in all its attempts. */
   readonly step?: {
     readonly key: string;

@@ -84,7 +84,11 @@ export const prepareWorkflows = (sources: WorkflowSources, readDocument: ReadDoc
           ...(isOwn(tenants, by.tenant) ? [] : [wall]),
           ...versionIssues(by),
           ...(await ownerIssues(owner, yaml.issue(["document", "metadata", "owner"], ""), by)),
-          ...(await checkWorkflow(document, yaml, { ...worldOf(by.tenant), tenantsOfSystem: by.tenantsOfSystem })),
+          ...(await checkWorkflow(document, yaml, {
+            ...worldOf(by.tenant),
+            tenantsOfSystem: by.tenantsOfSystem,
+            hasForm: hasForm && ((id, of) => hasForm(id, of) || by.isComing?.("form", id) === true),
+          })),
         ];
       },
       warnings: (next, of) => workflowWarnings(document, yaml, { ...worldOf(of), snapshot: next }),

@@ -23,6 +23,8 @@ export const createPlacedWorkflows = () => {
       return Array.from(placed.values()).flatMap(({ tool, document }) => (document.mcp.isEnabled ? [] : [tool]));
     },
     find: (name: string): PlacedWorkflow | undefined => placed.get(name),
+    visibleTo: (tenant: string): readonly PlacedWorkflow[] =>
+      [...placed.values()].filter(({ document }) => document.tenant === undefined || document.tenant === tenant),
     place: (name: string, workflow: PlacedWorkflow | undefined): void => {
       if (workflow === undefined) placed.delete(name);
       else placed.set(name, workflow);

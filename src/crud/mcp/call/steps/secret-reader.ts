@@ -21,7 +21,7 @@ const issueOf = (error: unknown): UpstreamError => {
 /** The credentials of one call: read by reference as this service, for this call alone, kept only while it runs. */
 export const createSecretReader = ({ call, tool, permit }: AuthorizedCall, held: Held | undefined, parts: SecretParts) => {
   const reads = new Map<string, Promise<string>>();
-  const values: string[] = [];
+  const values: string[] = [...(call.concealed ?? [])];
   const used: { audit_id: string; version: number | undefined }[] = [];
   const read = async (uri: string): Promise<string> => {
     const token = await parts.identity.asService(parts.secretsAudience, ["secrets.read"]);
