@@ -63,6 +63,7 @@ import { serveRuns } from "./workflows/serve/serve-runs.ts";
 import { serveTasks } from "./workflows/serve/serve-tasks.ts";
 import { serveWorkflows, createWorkflowStart } from "./runs/serve-workflows.ts";
 import { serveForms } from "./forms/serve-forms.ts";
+import { createValueSeals } from "./model/sealed-values.ts";
 import { createPlacedForms } from "./forms/definition/placed-forms.ts";
 import { createPlacedWorkflows } from "./workflows/definition/placed-workflows.ts";
 import { readTaskDetail } from "./workflows/tasks/list-tasks.ts";
@@ -247,6 +248,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     placed,
     change,
     bus: parts.bus,
+    seals: createValueSeals(async () => createSealer(parts.instanceSecrets, "crud.workflow-values")),
     notify: () => undefined,
     formSchema: async (tenant, form) => forms.find(form, tenant)?.schema,
   });

@@ -11,7 +11,8 @@ import type { TaskPosition } from "#crud/workflows/tasks/list-tasks.ts";
 import { completeTask, resumeRun } from "#crud/workflows/tasks/resume-run.ts";
 import { readOpenTasks } from "#crud/workflows/tasks/task-rows.ts";
 import { until } from "./until.ts";
-import { ben, call, human, workflow, workflowWorld } from "./workflow-world.ts";
+import type { Log } from "#telemetry/log.ts";
+import { ben, call, human, testSealing, workflow, workflowWorld } from "./workflow-world.ts";
 
 export const personOf = (sub: string, more: Partial<Principal> = {}): TaskCaller => ({
   caller: { sub, tenant: "tenant:acme", scopes: new Set(["tasks.complete"]), amr: [], ...more },
@@ -62,7 +63,7 @@ export const taskWorld = async (t: TestContext, database: Database) => {
     },
     notify: (_sql, notice) => void notices.push(notice),
     formSchema: async (_tenant, form) => forms.get(form),
-    digestKey: new Uint8Array(32),
+    ...testSealing,
     publicOrigin: "https://sallyport.test",
     newId: world.newId,
     metrics: world.metrics,
@@ -91,7 +92,7 @@ export const taskWorld = async (t: TestContext, database: Database) => {
     cursors,
     taskPort: tasks,
     taskOf,
-    engine: () => world.engine({ tasks }),
+    engine: (more: { readonly log?: Log } = {}) => world.engine({ tasks, ...more }),
     /** A run that waits for one task, or for what its steps say. */
     ask: async (step: Partial<HumanStep> = {}, by = ben) => {
       const name = `t${++keys}`;

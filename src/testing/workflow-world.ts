@@ -7,6 +7,8 @@ import { ABSENT, celInputs, compileCel } from "#parsing/cel.ts";
 import { statement, type Database, type TransactionSql } from "#store/database.ts";
 import { silentLog, type Log } from "#telemetry/log.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
+import { createSealer } from "#authn/sealing/seal.ts";
+import { createValueSeals } from "#crud/model/sealed-values.ts";
 import { createEngine, type EngineContext } from "#crud/workflows/engine/engine.ts";
 import type { RunRow, StepRow } from "#crud/workflows/engine/run-rows.ts";
 import { signal } from "#crud/workflows/engine/signals.ts";
@@ -83,6 +85,12 @@ export const human = (name: string, more: Partial<HumanStep> = {}): HumanStep =>
   onExpire: "raise",
   ...more,
 });
+
+/** How values are sealed and digested in tests. */
+export const testSealing = {
+  seals: createValueSeals(async () => createSealer([new Uint8Array(32)], "test")),
+  digestKey: new Uint8Array(32),
+};
 
 /** Where a step or a case goes on. */
 export const goTo = (target: string): { readonly then: string } => JSON.parse(`{"then":${JSON.stringify(target)}}`) as { then: string };
@@ -288,7 +296,8 @@ export const workflowWorld = async (t: TestContext, database: Database) => {
     start: async (document: WorkflowDocument, more: { input?: unknown; by?: RunCaller; idempotencyKey?: string } = {}) => {
       world.publish(document);
       const { input = {}, by = ben, idempotencyKey } = more;
-      return (await startRun({ change: events.change, newId }, { document, configVersion: 1, input, by, idempotencyKey })).run;
+      return (await startRun({ change: events.change, newId, ...testSealing }, { document, configVersion: 1, input, by, idempotencyKey }))
+        .run;
     },
     /** An engine; disposed of when the test ends, unless it is dead. */
     engine: async (more: Partial<EngineContext> & { readonly death?: Death; readonly log?: Log } = {}) => {

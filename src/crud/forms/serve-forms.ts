@@ -67,7 +67,7 @@ export const serveForms = (router: Router<Caller>, parts: FormsContext): void =>
       ...(description === undefined || description === "" ? {} : { description }),
       schema: { ...(withoutHints(schema) as Data) },
       ui: { ...form?.ui },
-      data: { ...(hideSealed(hideRedacted(schema, data)) as Data) },
+      data: { ...(hideSealed(hideRedacted([schema], data)) as Data) },
       fields: fieldsOf(schema, {
         suggestUrl: (field) => `/forms/suggest?${source}&field=${encodeURIComponent(field)}`,
         defaultOf: (place) => defaultOf(place, scope) ?? place.schema["default"],
@@ -88,7 +88,7 @@ export const serveForms = (router: Router<Caller>, parts: FormsContext): void =>
 
   router.serve(validateForm, async ({ params, body, caller, correlationId }) => {
     const { found, data, errors } = await filled(params.name, body.data, { caller, correlationId });
-    return { valid: errors.length === 0, errors: [...errors], data: { ...(hideRedacted(found.schema, data) as Data) } };
+    return { valid: errors.length === 0, errors: [...errors], data: { ...(hideRedacted([found.schema], data) as Data) } };
   });
 
   router.serve(submitForm, async ({ params, body, caller, correlationId, request }) => {

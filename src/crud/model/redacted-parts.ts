@@ -101,7 +101,7 @@ export const shownAs = (value: unknown, how: Redaction): string => {
 };
 
 /** A value as it may be echoed. */
-export const hideRedacted = (schema: unknown, value: unknown): unknown => replaceRedacted([schema], value, shownAs);
+export const hideRedacted = (schemas: readonly unknown[], value: unknown): unknown => replaceRedacted(schemas, value, shownAs);
 
 /** Texts and numbers in what is not shown: they are taken out of whatever comes back. */
 export const redactedTexts = (schema: unknown, value: unknown): readonly string[] => {

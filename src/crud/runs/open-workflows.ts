@@ -3,6 +3,7 @@ import type { LiveBus } from "#events/streams/live-bus.ts";
 import type { PdpClient } from "#pdp-client/pdp-client.ts";
 import type { Tracing } from "#telemetry/tracing.ts";
 import type { CrudConfig } from "#crud/config.ts";
+import type { ValueSeals } from "#crud/model/sealed-values.ts";
 import type { ToolServiceParts } from "#crud/mcp/tool-service.ts";
 import type { Change } from "#events/changes/change.ts";
 import { statement } from "#store/database.ts";
@@ -27,6 +28,8 @@ export interface WorkflowsContext extends ToolServiceParts {
   readonly bus: LiveBus;
   readonly pdpClient: PdpClient;
   readonly notify: Notify;
+  /** Of values that are not shown. */
+  readonly seals: ValueSeals;
   /** JSON Schema of a form's data. */
   readonly formSchema: TaskContext["formSchema"];
   readonly tracing?: Tracing | undefined;
@@ -50,6 +53,7 @@ export const openWorkflows = async (parts: WorkflowsContext) => {
     graph: createTaskGraph(parts),
     notify: parts.notify,
     formSchema: parts.formSchema,
+    seals: parts.seals,
     digestKey: parts.digestKey,
     publicOrigin: parts.publicOrigin,
     newId,

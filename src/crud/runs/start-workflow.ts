@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Change } from "#events/changes/change.ts";
 import type { Database } from "#store/database.ts";
+import { hideRedacted } from "#crud/model/redacted-parts.ts";
+import { hideSealed } from "#crud/model/sealed-values.ts";
 import type { Invocation, UpstreamAnswer } from "#crud/tools/tool.ts";
 import { wireNameOf } from "#crud/workflows/definition/workflow-tool.ts";
 import { shownStatus } from "#crud/workflows/engine/run-events.ts";
@@ -11,7 +13,6 @@ import { showRun, type RunView } from "#crud/workflows/tasks/show-run.ts";
 import type { TaskCaller, TaskContext } from "#crud/workflows/tasks/task-context.ts";
 import { pageOfRun } from "#crud/workflows/tasks/task-port.ts";
 import { readWaiting, showWaiting } from "#crud/workflows/tasks/waiting.ts";
-import { redacted } from "./redacted.ts";
 import type { VersionedDocument } from "./run-documents.ts";
 
 const FIRST_LOOK_MS = 50;
@@ -62,8 +63,8 @@ export const startByCall = async (
   const by: RunCaller = { caller, delegationId, decisionId, correlationId };
   const { newId, database, publicOrigin } = context;
   const { run } = await startRun(
-    { change, newId },
-    { document, configVersion, input: call.arguments, by, idempotencyKey: call.idempotencyKey },
+    { change, newId, seals: context.seals, digestKey: context.digestKey },
+    { document, configVersion, redactBy, input: call.arguments, by, idempotencyKey: call.idempotencyKey },
   );
   const waited = call.isStart === true ? run : await awaitRun(database, run, { maxMs: document.mcp.waitMs, signal: call.signal });
   const { waiting } = waited.phase === "waiting" ? await viewRun(context, waited, by) : { waiting: null };
@@ -71,12 +72,12 @@ export const startByCall = async (
     value: {
       accepted: true,
       workflow: wireNameOf(document.name),
-      params: redacted(document.input, call.arguments),
+      params: hideRedacted([document.input, ...redactBy], call.arguments),
       run_id: run.id,
       status: shownStatus(waited.phase),
       url: `${publicOrigin}${pageOfRun(run.id)}`,
       ...(waiting === null ? {} : { waiting }),
-      ...(waited.phase === "completed" ? { output: waited.output } : {}),
+      ...(waited.phase === "completed" ? { output: hideSealed(waited.output) } : {}),
     },
   };
 };

@@ -4,7 +4,7 @@ import { silentLog } from "#telemetry/log.ts";
 import { statement } from "#store/database.ts";
 import { forEachDatabase } from "#testing/database.ts";
 import { until } from "#testing/until.ts";
-import { ben, call, human, workflow, workflowWorld } from "#testing/workflow-world.ts";
+import { ben, call, human, testSealing, workflow, workflowWorld } from "#testing/workflow-world.ts";
 import { startRunRetention } from "./run-retention.ts";
 import { startRun } from "./start-run.ts";
 
@@ -110,7 +110,10 @@ forEachDatabase("the same key and data start one run; other data are refused", m
   const world = await workflowWorld(t, database);
   const document = world.publish(workflow([human("ask")]));
   const start = (input: unknown, key = "k-1") =>
-    startRun({ change: world.change, newId: world.newId }, { document, configVersion: 1, input, by: ben, idempotencyKey: key });
+    startRun(
+      { change: world.change, newId: world.newId, ...testSealing },
+      { document, configVersion: 1, input, by: ben, idempotencyKey: key },
+    );
   const racing = await Promise.all(Array.from({ length: 8 }, () => start({ a: 1 })));
   assert.equal(racing.filter(({ isNew }) => isNew).length, 1);
   assert.equal(new Set(racing.map(({ run }) => run.id)).size, 1);

@@ -6,6 +6,7 @@ import { openEntry } from "#crud/mcp/call/open-call.ts";
 import { withCall } from "#crud/mcp/call/refused-call.ts";
 import { releaseCall, reserveCall } from "#crud/mcp/call/reserve-call.ts";
 import { requireTool, requireView } from "#crud/mcp/call/steps/resolve-tool.ts";
+import type { ValueSeals } from "#crud/model/sealed-values.ts";
 import type { Snapshot } from "#crud/tools/catalogue.ts";
 import type { CallParts, ToolCall } from "#crud/tools/tool-call.ts";
 import type { RunRow } from "./run-rows.ts";
@@ -41,8 +42,12 @@ const endingOf = (ending: Ending, call: ToolCall): CallEnding =>
     : { effect: ending.effect, problem: withCall(ending.failure, call), status: ending.upstreamStatus };
 
 /** Steps of workflows over the five functions of a tool call. */
-export const createPipelineCalls = (parts: CallParts & { readonly snapshot: () => Snapshot }): StepCalls => {
-  const callOf = ({ run, path, callId, tool, arguments: args, agent, signal }: StepCall): ToolCall => {
+export const createPipelineCalls = (
+  parts: CallParts & { readonly snapshot: () => Snapshot; readonly seals: Pick<ValueSeals, "open"> },
+): StepCalls => {
+  /** What is sealed in the arguments is opened for this call alone, and taken out of whatever comes back. */
+  const callOf = async ({ run, path, callId, tool, arguments: given, agent, signal }: StepCall): Promise<ToolCall> => {
+    const { value: args, texts } = await parts.seals.open(given, run.id);
     const snapshot = parts.snapshot();
     return {
       callId,
@@ -51,6 +56,7 @@ export const createPipelineCalls = (parts: CallParts & { readonly snapshot: () =
       method: "tools/call",
       name: tool,
       arguments: args,
+      concealed: texts,
       idempotencyKey: undefined,
       step: { key: `${run.id}:${path}`, workflow: { name: run.name, version: run.version, run: run.id, step: path } },
       caller: callerOf(run, agent, parts.now()),
@@ -61,7 +67,7 @@ export const createPipelineCalls = (parts: CallParts & { readonly snapshot: () =
   };
   return {
     decide: async (step) => {
-      const call = callOf(step);
+      const call = await callOf(step);
       const decided = await decideCall(requireTool(call), parts);
       return {
         isRepeatable: decided.tool.rules.isReadOnly || decided.tool.rules.isRepeatable,

@@ -4,7 +4,8 @@ import type { Caller } from "#authn/model/caller.ts";
 import type { EntryActor, EntryDraft } from "#events/audit/entry.ts";
 import type { Change } from "#events/changes/change.ts";
 import { statement } from "#store/database.ts";
-import { sha256Of } from "#crud/model/digest.ts";
+import { keyedDigest } from "#crud/model/digest.ts";
+import type { ValueSeals } from "#crud/model/sealed-values.ts";
 import { wireNameOf } from "#crud/workflows/definition/workflow-tool.ts";
 import type { WorkflowDocument } from "#crud/workflows/model/workflow-document.ts";
 import { RUN_COLUMNS } from "./ledger.ts";
@@ -27,6 +28,8 @@ export interface RunStart {
   readonly configVersion: number;
   /** Checked against the document's schema. */
   readonly input: unknown;
+  /** Schemas of forms: what they mark as `x-redact` is sealed beside what the document's marks. */
+  readonly redactBy?: readonly unknown[] | undefined;
   readonly by: RunCaller;
   readonly idempotencyKey?: string | undefined;
 }
@@ -34,6 +37,9 @@ export interface RunStart {
 export interface StartContext {
   readonly change: Change;
   readonly newId: () => string;
+  readonly seals: Pick<ValueSeals, "seal">;
+  /** Of digests of input. */
+  readonly digestKey: Uint8Array;
 }
 
 const MAX_LIVE_RUNS = 100_000;
@@ -88,11 +94,11 @@ export const startRun = async (parts: StartContext, start: RunStart): Promise<{ 
   const { document, by, idempotencyKey: key = null } = start;
   const name = wireNameOf(document.name);
   const { caller } = by;
-  const input = JSON.stringify(start.input ?? null);
+  const id = idOf("run", parts.newId());
+  const input = JSON.stringify(await parts.seals.seal([document.input, ...(start.redactBy ?? [])], start.input ?? null, id));
   if (Buffer.byteLength(input) > MAX_VALUE_BYTES)
     throw new Problem("value_too_large", { detail: `The data of a run has at most ${MAX_VALUE_BYTES} bytes.` });
-  const hash = sha256Of([document.version, start.input ?? null]);
-  const id = idOf("run", parts.newId());
+  const hash = keyedDigest(parts.digestKey, [document.version, start.input ?? null]);
   return parts.change<{ readonly run: RunRow; readonly isNew: boolean }>(async (sql) => {
     const [known] = key === null ? [] : await sql.run(BY_KEY, [caller.tenant, name, caller.sub, key]);
     const stored = known ?? (await insert());

@@ -3,6 +3,7 @@ import type { ReplyOf } from "#contract/endpoint.ts";
 import { usdFromMicro } from "#contract/ids.ts";
 import { pageOf, type SealedCursors } from "#authn/sealing/sealed-cursors.ts";
 import { statement, type Sql } from "#store/database.ts";
+import { hideSealed } from "#crud/model/sealed-values.ts";
 import type { StepRow } from "#crud/workflows/engine/run-rows.ts";
 import { stepOf } from "#crud/workflows/tasks/task-port.ts";
 
@@ -76,10 +77,11 @@ export const listSteps = async (
   const attempts = Map.groupBy(await sql.run(ATTEMPTS, [run, page.map((step) => step.path)]), (row) => row.path);
   const items = page.map(({ place: _place, ms, input, output, ...step }) => ({
     ...step,
+    error: hideSealed(step.error),
     name: stepOf(step.path).replace(/~undo$/, ""),
     ms: rounded(ms),
     attempts: (attempts.get(step.path) ?? []).map(showAttempt),
-    ...(path === undefined ? {} : { input, output }),
+    ...(path === undefined ? {} : hideSealed({ input, output })),
   }));
   return { items, ...(last === undefined ? {} : { next_cursor: cursors.seal([last.place, last.path], bound) }) };
 };

@@ -52,15 +52,24 @@ export const requireSeparate = (state: TaskState, standing: Standing): void => {
   if (isExcluded(state, standing)) throw new Problem("access_denied", { detail: "You have passed this task on." });
 };
 
-/** Throws `unprocessable` with every issue of the data, `value_too_large`. A rejection needs no data. */
-export const requireData = async (parts: Pick<TaskContext, "formSchema">, { task }: TaskState, answer: Answer): Promise<void> => {
+/**
+ * The data as it is stored: what the form marks as `x-redact` is sealed for the run. Throws `unprocessable` with every issue of it,
+ * `value_too_large`. A rejection needs no data.
+ */
+export const requireData = async (
+  parts: Pick<TaskContext, "formSchema" | "seals">,
+  { task }: TaskState,
+  answer: Answer,
+): Promise<unknown> => {
   const { data, decision } = answer;
   if (data !== undefined && Buffer.byteLength(JSON.stringify(data)) > MAX_DATA_BYTES)
     throw new Problem("value_too_large", { detail: `The data of a decision has at most ${MAX_DATA_BYTES} bytes.` });
-  if (decision === "reject" || task.kind === "unknown_outcome") return;
   const schema = task.form === null ? undefined : await parts.formSchema(task.tenant, task.form);
+  const seal = (): Promise<unknown> => parts.seals.seal([schema], data, task.run_id);
+  if (decision === "reject" || task.kind === "unknown_outcome") return seal();
   const errors = schema === undefined ? objectIssues(data) : prepareSchema(schema)(data ?? {});
   if (errors.length > 0) throw new Problem("unprocessable", { errors: errors.map((one) => ({ ...one, path: `/data${one.path}` })) });
+  return seal();
 };
 const objectIssues = (data: unknown): readonly Issue[] =>
   data === undefined || data === null || isObject(data) ? [] : [{ path: "", message: "must be an object" }];

@@ -1,6 +1,7 @@
 import { pageOf, type SealedCursors } from "#authn/sealing/sealed-cursors.ts";
 import { Problem } from "#contract/problem.ts";
 import { statement } from "#store/database.ts";
+import { hideSealed } from "#crud/model/sealed-values.ts";
 import { readRun, readRunReader, refuseAbsent } from "./run-reader.ts";
 import { readRights, showTask, type TaskView } from "./show-task.ts";
 import type { TaskCaller, TaskContext } from "./task-context.ts";
@@ -127,8 +128,7 @@ export const readTaskDetail = async (
   const [detail] = await parts.database.run(DETAIL, [id]);
   return {
     ...showTask(state, reader),
-    evidence: detail?.evidence ?? null,
-    data: detail?.data ?? null,
+    ...hideSealed({ evidence: detail?.evidence ?? null, data: detail?.data ?? null }),
     approvers: state.approvers.map(({ identity, source }) => ({ identity, source })),
     decisions: state.decisions.map(({ person, decision, at }) => ({ sub: person, decision, at })),
   };

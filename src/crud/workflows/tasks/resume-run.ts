@@ -3,7 +3,7 @@ import type { EntryDraft } from "#events/audit/entry.ts";
 import type { Change } from "#events/changes/change.ts";
 import type { EventDraft } from "#events/model/event-draft.ts";
 import type { TransactionSql } from "#store/database.ts";
-import { sha256Of } from "#crud/model/digest.ts";
+import { keyedDigest } from "#crud/model/digest.ts";
 import type { RunRow } from "#crud/workflows/engine/run-rows.ts";
 import { wakeRun } from "#crud/workflows/engine/signals.ts";
 import { runEntry, type RunCaller } from "#crud/workflows/engine/start-run.ts";
@@ -84,13 +84,13 @@ export const completeTask = async (
 const answerTo = async <View>(parts: TaskContext, target: Target, { by, answer }: Asked): Promise<Replayable<View>> => {
   const { run, task, reader } = target;
   const { decision, data = null, comment = null, stateVersion = null } = answer;
-  const bodyHash = sha256Of([target.of, task?.task.id ?? null, decision, data, comment, stateVersion]);
+  const bodyHash = keyedDigest(parts.digestKey, [target.of, task?.task.id ?? null, decision, data, comment, stateVersion]);
   const keyed: KeyedRequest = { scope: run.id, key: answer.idempotencyKey, bodyHash, by };
   const known = await findAnswer(parts.database, keyed);
   if (known !== undefined) return { answer: known.answer as View, isReplayed: true };
   try {
     requireCurrent(target, answer);
-    if (task !== undefined) await requireData(parts, task, answer);
+    const stored = task === undefined ? data : await requireData(parts, task, answer);
     const decisionId = await requireRight(parts, target, by);
     const done = await parts.change<Replayable<View>>(async (sql) => {
       const locked = await lockRun(sql, run);
@@ -104,7 +104,7 @@ const answerTo = async <View>(parts: TaskContext, target: Target, { by, answer }
       const made =
         now === undefined
           ? await actOn(sql, locked, { by: acting, decision })
-          : await decideTask({ ...parts, sql }, { run: locked, state: now }, { by: acting, answer });
+          : await decideTask({ ...parts, sql }, { run: locked, state: now }, { by: acting, answer: { ...answer, data: stored } });
       const view = await showAfter(parts, sql, target);
       storeAnswer(sql, keyed, view);
       return { result: { answer: view as View, isReplayed: false }, ...made };

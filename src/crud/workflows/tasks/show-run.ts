@@ -1,5 +1,6 @@
 import { usdFromMicro } from "#contract/ids.ts";
 import { shownStatus } from "#crud/workflows/engine/run-events.ts";
+import { hideSealed } from "#crud/model/sealed-values.ts";
 import type { RunRow } from "#crud/workflows/engine/run-rows.ts";
 import { pageOfRun } from "./task-port.ts";
 import type { WaitingView } from "./waiting.ts";
@@ -29,7 +30,7 @@ export const showRun = (run: RunRow, waiting: WaitingView, { canViewRun }: { rea
   const self = pageOfRun(run.id);
   return {
     ...showRunRow(run),
-    ...(canViewRun ? { input: run.input, output: run.output, error: run.error } : {}),
+    ...(canViewRun ? hideSealed({ input: run.input, output: run.output, error: run.error }) : {}),
     waiting,
     _links: { self, resume: `${self}/resume`, steps: `${self}/steps`, diagram: `${self}/diagram` },
   };

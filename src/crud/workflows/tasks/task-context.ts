@@ -1,6 +1,7 @@
 import type { Change } from "#events/changes/change.ts";
 import type { PdpClient, Principal } from "#pdp-client/pdp-client.ts";
 import type { Database, TransactionSql } from "#store/database.ts";
+import type { ValueSeals } from "#crud/model/sealed-values.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 
 /** One message to those for whom something waits: title, who asks and a link, never data. */
@@ -51,7 +52,8 @@ export interface TaskContext {
   readonly notify: Notify;
   /** JSON Schema of a form's data; undefined: none is known, and the data is an object. */
   readonly formSchema: (tenant: string, form: string) => Promise<unknown>;
-  /** Of digests of evidence. */
+  readonly seals: Pick<ValueSeals, "seal">;
+  /** Of digests of evidence and data. */
   readonly digestKey: Uint8Array;
   readonly publicOrigin: string;
   /** UUIDv7. */

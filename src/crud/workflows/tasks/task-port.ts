@@ -1,5 +1,6 @@
 import { nodeId } from "#contract/ids.ts";
 import { statement, type TransactionSql } from "#store/database.ts";
+import { hideSealed } from "#crud/model/sealed-values.ts";
 import { sha256Of } from "#crud/model/digest.ts";
 import type { TaskDraft, TaskPort } from "#crud/workflows/engine/step-calls.ts";
 import type { TaskContext } from "./task-context.ts";
@@ -49,7 +50,7 @@ export const createTaskPort = (parts: Pick<TaskContext, "notify">): TaskPort => 
   const open = async (sql: TransactionSql, task: TaskDraft): Promise<void> => {
     const { id, run, path, kind, fields, owner } = task;
     const { title, description, assign, required, separationOfDuties: separation, form, data, evidence } = fields;
-    const shown = lineOf(title, MAX_TITLE);
+    const shown = lineOf(hideSealed(title), MAX_TITLE);
     const stored = evidence === undefined ? null : JSON.stringify(evidence);
     const digest = sha256Of(stored === null ? null : JSON.parse(stored));
     const names = Array.isArray(separation) ? separation.map(String) : [];
@@ -63,7 +64,7 @@ export const createTaskPort = (parts: Pick<TaskContext, "notify">): TaskPort => 
       run.name,
       kind,
       shown,
-      description === undefined || description === null ? null : textOf(description).slice(0, MAX_DESCRIPTION),
+      description === undefined || description === null ? null : textOf(hideSealed(description)).slice(0, MAX_DESCRIPTION),
       owner,
       run.subject,
       run.agent,
