@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { statement } from "#store/database.ts";
 import { crudInstance, type CrudInstance } from "#testing/crud-instance.ts";
+import { dumpTables, placesWith } from "#testing/table-dump.ts";
+import { until } from "#testing/until.ts";
 
-const scopes = ["config.read", "config.write", "forms.read", "mcp.tools.discovery", "mcp.tools.invoke"];
+const scopes = ["config.read", "config.write", "forms.read", "mcp.tools.discovery", "mcp.tools.invoke", "workflows.start"];
 const ada = { sub: "person:ada", scopes, acr: "strong" };
 const eve = { sub: "person:eve", tenant: "tenant:globex", scopes };
 
@@ -149,7 +152,7 @@ test("suggestions are what the caller's own call of the tool gives", async (t) =
   const ask = client(instance);
   const field = "/forms/suggest?form=update_salary&field=/id";
   const { body } = await ask("GET", `${field}&q=a&limit=2`);
-  assert.equal(body.items.length, 2, JSON.stringify(body));
+  assert.equal(body.items?.length, 2, JSON.stringify(body));
   assert.match(body.items[0].value, /^e\d+$/);
   const next = await ask("GET", `${field}&q=a&limit=2&cursor=${encodeURIComponent(body.nextCursor)}`);
   assert.notDeepEqual(next.body.items, body.items);
@@ -190,4 +193,61 @@ test("data is normalized, filled in and checked; a submit calls the tool once fo
   );
   assert.equal((await ask("POST", "/forms/offboard_approve/submit", { data: {}, idempotency_key: "k2" })).status, 422, "it is of tasks");
   assert.equal((await ask("POST", "/forms/none/submit", { data: {}, idempotency_key: "k3" })).status, 404);
+});
+
+const WORKFLOW = `document:
+  dsl: 1.0.0
+  namespace: acme
+  name: look
+  version: 1.0.0
+  title: Look
+  metadata: { owner: "group:people-ops", mcp: { enabled: true, wait: PT5S } }
+evaluate: { language: cel }
+input:
+  schema:
+    document:
+      type: object
+      properties: { department: { type: string }, pin: { type: string, x-redact: true } }
+do:
+  - look: { call: people.demo.list_employees, with: { department: "\${ input.department }" } }
+  - wrong: { try: [{ pay: { call: people.demo.update_salary, with: { id: "\${ input.pin }", salary: 1 } } }], catch: { do: [{ none: { set: { a: 1 } } }] } }
+output: { as: { pin: "\${ input.pin }", department: "\${ input.department }" } }
+`;
+const FORM = `apiVersion: forms/v1
+id: look
+title: Look
+tenants: [tenant:acme]
+workflow: look
+schema: { type: object, properties: { department: { x-redact: last4 }, pin: {} } }
+`;
+
+test("what a form or a workflow does not show is in no table, event, audit entry, log or answer of a run", async (t) => {
+  const instance = await crudInstance(t, { realEvents: true });
+  const ask = client(instance);
+  assert.equal((await ask("POST", "/config/workflows", WORKFLOW)).status, 201);
+  assert.equal((await ask("POST", "/forms", FORM)).status, 201);
+  const secrets = ["department-6a1f0c77", "pin-5b9e31aa20"];
+  const [department, pin] = secrets;
+  const sent = { data: { department, pin }, idempotency_key: "look-1" };
+  const started = await ask("POST", "/forms/look/submit", sent);
+  assert.deepEqual([started.status, started.body.status], [202, "accepted"], JSON.stringify(started.body));
+  const { run_id: id } = started.body;
+  assert.equal((await ask("POST", "/forms/look/submit", sent)).body.run_id, id, "the key names the run");
+  const called = await ask("POST", "/execute", { tool: "workflow.look", arguments: { pin, department: "all" } });
+  assert.deepEqual([called.body.data.params.pin, called.body.data.status], ["***", "completed"], JSON.stringify(called.body));
+  const run = statement<{ phase: string; output: Record<string, string> }>("t.look", "select phase, output from crud.wf_run where id = $1");
+  const done = await until(
+    async () => (await instance.database.run(run, [id]))[0],
+    (row) => row?.phase === "completed" || row?.phase === "faulted",
+    20_000,
+  );
+  assert.deepEqual([done?.phase, done?.output["pin"]?.slice(0, 8)], ["completed", "<sealed:"]);
+  const texts = [
+    ...(await dumpTables(instance.database)),
+    ["log", JSON.stringify(instance.lines)] as const,
+    ["entries", JSON.stringify(instance.entries)] as const,
+    ["answers", JSON.stringify([started.body, called.body])] as const,
+  ];
+  assert.deepEqual(placesWith(secrets, texts), []);
+  assert.ok(instance.people.requests >= 2, "each run called its tool");
 });
