@@ -66,7 +66,7 @@ export const formSchema = endpoint("crud", "GET", "/forms/schema", {
     schema: z.record(z.string(), z.unknown()),
     /** UI schema of rjsf. */
     ui: z.record(z.string(), z.unknown()),
-    /** What is filled in before: of a task its data. Values of fields with `redact` are `***`. */
+    /** What is filled in before: of a task its data, without what is not shown. */
     data: z.record(z.string(), z.unknown()),
     fields: z.array(formField),
     ui_hints: z.object({

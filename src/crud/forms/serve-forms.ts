@@ -6,7 +6,7 @@ import type { Answer, Router } from "#http/serve.ts";
 import { prepareSchema } from "#parsing/foreign-schema.ts";
 import { schemaIssues } from "#parsing/schema-issues.ts";
 import { executeCall } from "#crud/mcp/serve-execute.ts";
-import { hideRedacted, redactedTexts } from "#crud/model/redacted-parts.ts";
+import { hideRedacted, redactedTexts, replaceRedacted } from "#crud/model/redacted-parts.ts";
 import { hideSealed } from "#crud/model/sealed-values.ts";
 import { isFor } from "#crud/tools/catalogue.ts";
 import { workflowNameOf } from "#crud/forms/definition/check-form.ts";
@@ -38,6 +38,12 @@ const queryOf = ({ tool, workflow, task, form }: FormSource): string =>
     Object.entries({ tool, workflow, task, form }).filter((pair): pair is [string, string] => pair[1] !== undefined),
   ).toString();
 
+/** What a form is filled in with before, without what is not shown: it would be sent back as `***`. */
+const shownData = (schema: unknown, data: Data): Record<string, unknown> =>
+  JSON.parse(JSON.stringify(replaceRedacted([schema], data, () => undefined)), (_name, value: unknown) =>
+    hideSealed(value) === value ? value : undefined,
+  ) as Record<string, unknown>;
+
 const HINTS = { debounce_ms: 250, min_chars: 3, normalize_on: ["blur", "submit"] } satisfies ReplyOf<typeof formSchema>["ui_hints"];
 
 /** Forms over HTTP, besides the objects of configuration: schema, suggestions, checks and submits. */
@@ -67,7 +73,7 @@ export const serveForms = (router: Router<Caller>, parts: FormsContext): void =>
       ...(description === undefined || description === "" ? {} : { description }),
       schema: { ...(withoutHints(schema) as Data) },
       ui: { ...form?.ui },
-      data: { ...(hideSealed(hideRedacted([schema], data)) as Data) },
+      data: shownData(schema, data),
       fields: fieldsOf(schema, {
         suggestUrl: (field) => `/forms/suggest?${source}&field=${encodeURIComponent(field)}`,
         defaultOf: (place) => defaultOf(place, scope) ?? place.schema["default"],

@@ -5,6 +5,8 @@ import { prepareSchema } from "#parsing/foreign-schema.ts";
 import type { RunRow } from "#crud/workflows/engine/run-rows.ts";
 import { MAX_VALUE_BYTES } from "#crud/workflows/engine/step-place.ts";
 import { allowedVerbs } from "#crud/workflows/engine/verbs.ts";
+import type { Principal } from "#pdp-client/pdp-client.ts";
+import { fillForm } from "#crud/forms/definition/fill-form.ts";
 import type { TaskContext } from "./task-context.ts";
 import type { TaskState } from "./task-rows.ts";
 import { isBarred, isExcluded, type Standing } from "./task-standing.ts";
@@ -53,23 +55,30 @@ export const requireSeparate = (state: TaskState, standing: Standing): void => {
 };
 
 /**
- * The data as it is stored: what the form marks as `x-redact` is sealed for the run. Throws `unprocessable` with every issue of it,
- * `value_too_large`. A rejection needs no data.
+ * The data as it is stored: filled in as its form says, and sealed for the run where that marks `x-redact`. Throws `unprocessable` with every
+ * issue of it, `value_too_large`. A rejection needs no data.
  */
 export const requireData = async (
   parts: Pick<TaskContext, "formSchema" | "seals">,
-  { task }: TaskState,
+  { task, caller }: Pick<TaskState, "task"> & { readonly caller: Principal },
   answer: Answer,
 ): Promise<unknown> => {
   const { data, decision } = answer;
   if (data !== undefined && Buffer.byteLength(JSON.stringify(data)) > MAX_DATA_BYTES)
     throw new Problem("value_too_large", { detail: `The data of a decision has at most ${MAX_DATA_BYTES} bytes.` });
   const schema = task.form === null ? undefined : await parts.formSchema(task.tenant, task.form);
-  const seal = (): Promise<unknown> => parts.seals.seal([schema], data, task.run_id);
-  if (decision === "reject" || task.kind === "unknown_outcome") return seal();
-  const errors = schema === undefined ? objectIssues(data) : prepareSchema(schema)(data ?? {});
+  if (decision === "reject" || task.kind === "unknown_outcome" || schema === undefined) {
+    if (decision !== "reject" && task.kind !== "unknown_outcome") refuse(objectIssues(data));
+    return parts.seals.seal([schema], data, task.run_id);
+  }
+  const given = data ?? {};
+  const { sub, agent = null, tenant } = caller;
+  const filled = isObject(given) ? fillForm(schema, given, { caller: { sub, agent, tenant }, now: new Date() }) : given;
+  refuse(prepareSchema(schema)(filled));
+  return parts.seals.seal([schema], data === undefined && Object.keys(filled).length === 0 ? data : filled, task.run_id);
+};
+const refuse = (errors: readonly Issue[]): void => {
   if (errors.length > 0) throw new Problem("unprocessable", { errors: errors.map((one) => ({ ...one, path: `/data${one.path}` })) });
-  return seal();
 };
 const objectIssues = (data: unknown): readonly Issue[] =>
   data === undefined || data === null || isObject(data) ? [] : [{ path: "", message: "must be an object" }];

@@ -90,7 +90,7 @@ const answerTo = async <View>(parts: TaskContext, target: Target, { by, answer }
   if (known !== undefined) return { answer: known.answer as View, isReplayed: true };
   try {
     requireCurrent(target, answer);
-    const stored = task === undefined ? data : await requireData(parts, task, answer);
+    const stored = task === undefined ? data : await requireData(parts, { task: task.task, caller: by.caller }, answer);
     const decisionId = await requireRight(parts, target, by);
     const done = await parts.change<Replayable<View>>(async (sql) => {
       const locked = await lockRun(sql, run);

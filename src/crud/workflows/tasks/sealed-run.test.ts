@@ -26,7 +26,7 @@ forEachDatabase(
       },
       $defs: { number: { type: "integer", "x-redact": true } },
     };
-    world.forms.set("f", { type: "object", properties: { code: { type: "string", "x-redact": true }, note: { type: "string" } } });
+    world.forms.set("f", { type: "object", properties: { code: { type: "string", "x-redact": true }, note: { type: "string", "x-normalize": "trim" } } });
     const received: unknown[] = [];
     for (const name of ["sys.write", "sys.fail", "sys.undo"])
       world.tools.set(name, {
@@ -59,7 +59,7 @@ forEachDatabase(
           steps: [call("write", "sys.write", { with: { account: "${ one.account }" } })],
         },
         call("write", "sys.write", {
-          with: { text: "${ 'Bearer ' + context.pin + ';' }", code: "${ steps.ask.data.code }", number: "${ input.number }" },
+          with: { text: "${ 'Bearer ' + context.pin + ';' }", code: "${ steps.ask.data.code }", note: "${ steps.ask.data.note }", number: "${ input.number }" },
           compensate: { tool: "sys.undo", with: { pin: "${ input.pin }" } },
         }),
         {
@@ -83,13 +83,13 @@ forEachDatabase(
     await world.until(id, "waiting");
     const task = await world.taskOf(id);
     assert.equal(task.title, "Pin ***");
-    await world.complete(task.id, cleo, { data: { code: secrets.code, note: "seen" } });
+    await world.complete(task.id, cleo, { data: { code: secrets.code, note: " seen " } });
     await world.until(id, "faulted");
 
     assert.deepEqual(received, [
       { account: secrets.account },
       [secrets.account],
-      { text: `Bearer ${secrets.pin};`, code: secrets.code, number: secrets.number },
+      { text: `Bearer ${secrets.pin};`, code: secrets.code, note: "seen", number: secrets.number },
       [String(secrets.number), secrets.code, secrets.pin],
       { pin: secrets.pin },
       [secrets.pin],
