@@ -71,3 +71,14 @@ export const hideSealed = <T>(value: T): T =>
         ),
       ) as T)
     : value;
+
+/** A schema that marks what is sealed in a value, so that it is sealed again elsewhere. */
+export const sealedPlaces = (value: unknown): Readonly<Record<string, unknown>> => {
+  if (typeof value === "string") {
+    const [only] = value.matchAll(TOKEN);
+    return only?.[0] === value ? { "x-redact": only[2] === undefined ? true : "last4" } : {};
+  }
+  if (Array.isArray(value)) return { prefixItems: value.map(sealedPlaces) };
+  if (!isObject(value)) return {};
+  return { properties: Object.fromEntries(Object.entries(value).map(([name, item]) => [name, sealedPlaces(item)])) };
+};

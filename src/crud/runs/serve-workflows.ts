@@ -9,6 +9,7 @@ import { statement, type Database } from "#store/database.ts";
 import type { HeldObject } from "#crud/configs/config-kind.ts";
 import type { ConfigPublisher } from "#crud/configs/publish-config.ts";
 import { readText } from "#crud/configs/serve-configs.ts";
+import { sealedPlaces } from "#crud/model/sealed-values.ts";
 import { toolAsk } from "#crud/mcp/call/steps/authorize.ts";
 import type { ToolService } from "#crud/mcp/tool-service.ts";
 import type { PlacedWorkflow, PlacedWorkflows } from "#crud/workflows/definition/placed-workflows.ts";
@@ -129,9 +130,13 @@ export const serveWorkflows = (router: Router<Caller>, parts: WorkflowEndpoints)
     versionOf(call, run.state_version);
     if (!canBeRerun(run)) throw new Problem("wrong_phase", { members: { allowed_verbs: allowedVerbs(run) } });
     // Sent again before it is noted, it starts no second one.
-    const key = `rerun:${run.id}:${run.state_version}`;
-    const asked = { name: run.name.replaceAll("_", "-"), version: call.body?.version, data: run.input, idempotencyKey: key };
-    const { begun } = await beginRun(parts, { ...asked, signal: call.request.signal }, call);
+    const idempotencyKey = `rerun:${run.id}:${run.state_version}`;
+    const name = run.name.replaceAll("_", "-");
+    // What was sealed is sealed for the new run.
+    const { value: data } = await context.seals.open(run.input, run.id);
+    const redactBy = [sealedPlaces(run.input)];
+    const asked = { name, version: call.body?.version, data, idempotencyKey, redactBy, signal: call.request.signal };
+    const { begun } = await beginRun(parts, asked, call);
     await noteRerun(context.change, run, { by: { ...by, decisionId }, as: begun.id });
     const headers = { location: `/workflows/runs/${begun.id}`, etag: `"${begun.state_version}"` };
     return answer(await viewRun(context, begun, by), { headers });

@@ -52,7 +52,7 @@ export interface TaskContext {
   readonly notify: Notify;
   /** JSON Schema of a form's data; undefined: none is known, and the data is an object. */
   readonly formSchema: (tenant: string, form: string) => Promise<unknown>;
-  readonly seals: Pick<ValueSeals, "seal">;
+  readonly seals: ValueSeals;
   /** Of digests of evidence and data. */
   readonly digestKey: Uint8Array;
   readonly publicOrigin: string;
