@@ -85,6 +85,7 @@ export const folders: Readonly<Record<string, readonly string[]>> = {
     "mcp",
     "connectors",
     "mcp/standard",
+    "notifications",
     "workflows/engine",
     "workflows/tasks",
     "workflows/serve",

@@ -150,6 +150,8 @@ const object = z.object({
   document: z.unknown(),
   /** Why the newest version or the file on disk is not what serves. */
   degraded: degraded.optional(),
+  /** Of a channel of notifications: what could not be delivered. */
+  problems: z.array(configIssue).optional(),
   /** Of a system: the kill switch that keeps it from the caller's tenant. */
   switched_off: switchedOff.optional(),
 });
@@ -420,6 +422,17 @@ export const configKinds = {
     delete: "config/write",
     row: objectRow,
     served: { path: "/forms", name: formName, scope: "forms.read", view: "forms/view" },
+  }),
+  notifications: kindOfMany({
+    noun: "NotificationChannel",
+    called: "a channel of notifications",
+    plural: "notifications",
+    name: workflowName,
+    form: "<name>",
+    view: "config/read",
+    edit: "config/write",
+    delete: "config/write",
+    row: objectRow.extend({ problems: z.array(configIssue).optional() }),
   }),
   tools: kindOfOne("tools", { noun: "ToolsDocument", called: "the tools document", view: "config/read", edit: "config/write" }),
 };

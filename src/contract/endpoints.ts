@@ -18,6 +18,7 @@ import * as governance from "./governance.ts";
 import * as graphEdit from "./graph-edit.ts";
 import * as health from "./health.ts";
 import * as membership from "./membership.ts";
+import * as notifications from "./notifications.ts";
 import * as outbox from "./outbox.ts";
 import * as policies from "./policies.ts";
 import * as policyBindings from "./policy-bindings.ts";
@@ -96,6 +97,7 @@ export const endpointTable: readonly EndpointRow[] = Object.entries({
   "graph-edit": graphEdit,
   health,
   membership,
+  notifications,
   outbox,
   policies,
   "policy-bindings": policyBindings,

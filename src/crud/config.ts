@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Issue } from "#contract/problem.ts";
 import { duration } from "./documents/duration.ts";
+import { secretReference } from "#contract/secret-reference.ts";
 import { readNetwork } from "#http/addresses.ts";
 import { readCeiling, type NetworkCeiling } from "./upstream/network-rules.ts";
 import {
@@ -142,6 +143,16 @@ export const crudSettings = {
     unit: "days",
     default: "7",
   }),
+  smtpUrl: setting("SMTP_URL", z.url({ protocol: /^smtps?$/ }).optional(), {
+    description:
+      "Mail server for notifications, smtp (STARTTLS) or smtps; a user before the host signs in. Outside dev and test nothing is sent without TLS. Unset: no mail.",
+  }),
+  smtpPasswordUri: setting("SMTP_PASSWORD_URI", secretReference.optional(), {
+    description: "Secret URI of the password at the mail server, at a place of the operator's tenant or of the platform.",
+  }),
+  mailFrom: setting("MAIL_FROM", z.string().min(3).max(320).optional(), {
+    description: "Sender of mail: an address, or `Name <address>`.",
+  }),
 } satisfies SettingTable;
 
 export type CrudConfig = SettingsOf<typeof crudSettings>;
@@ -149,12 +160,26 @@ export type CrudConfig = SettingsOf<typeof crudSettings>;
 export const ceilingOf = ({ networkCeiling }: Pick<CrudConfig, "networkCeiling">, environment: Environment): NetworkCeiling =>
   readCeiling(networkCeiling ?? (environment === "production" ? [] : ["127.0.0.0/8", "::1/128"]));
 
+const mailIssues = ({ smtpUrl, smtpPasswordUri, mailFrom }: CrudConfig): readonly Issue[] => {
+  const url = smtpUrl === undefined ? undefined : new URL(smtpUrl);
+  const isKept = url === undefined || url.password === "";
+  return [
+    ...(isKept ? [] : [{ path: "SMTP_URL", message: "must hold no password: SMTP_PASSWORD_URI names the secret" }]),
+    ...(url !== undefined && mailFrom === undefined ? [{ path: "MAIL_FROM", message: "is needed with SMTP_URL" }] : []),
+    ...(url !== undefined && (url.username === "") !== (smtpPasswordUri === undefined)
+      ? [{ path: "SMTP_PASSWORD_URI", message: "and the user of SMTP_URL are needed together" }]
+      : []),
+  ];
+};
+
 /** What no single row can say. */
 export const crudIssues = (config: CrudConfig, environment: Environment): readonly Issue[] => {
-  if (environment !== "production") return [];
+  const mail = mailIssues(config);
+  if (environment !== "production") return mail;
   const sandbox =
     "must not be none where ENVIRONMENT is production: what a server of a tenant's system runs would read what this program reads";
   return [
+    ...mail,
     ...(config.stdioSandbox === "none" ? [{ path: "MCP_STDIO_SANDBOX", message: sandbox }] : []),
     ...plainAddresses({ MCP_PUBLIC_URL: config.publicUrl }, environment),
     ...config.allowedOrigins.flatMap((origin) => plainAddresses({ MCP_ALLOWED_ORIGINS: origin }, environment)),

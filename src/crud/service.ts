@@ -13,6 +13,7 @@ import type { Recorder, Settle } from "#events/audit/entry.ts";
 import { logOf } from "#events/audit/leaf.ts";
 import type { References } from "#events/audit/references.ts";
 import type { Change } from "#events/changes/change.ts";
+import { postNotice } from "#events/model/notice.ts";
 import type { LiveBus } from "#events/streams/live-bus.ts";
 import { createTtlCache } from "#http/ttl-cache.ts";
 import { withOwnPages } from "#http/ops-endpoints.ts";
@@ -67,6 +68,10 @@ import { createValueSeals } from "./model/sealed-values.ts";
 import { createPlacedForms } from "./forms/definition/placed-forms.ts";
 import { createPlacedWorkflows } from "./workflows/definition/placed-workflows.ts";
 import { readTaskDetail } from "./workflows/tasks/list-tasks.ts";
+import { createPlacedChannels } from "./notifications/placed-channels.ts";
+import { createNotifications } from "./notifications/notifications.ts";
+import { serveChoice } from "./notifications/serve-choice.ts";
+import { isNoticeSettled } from "./workflows/tasks/notice-settled.ts";
 import { createStandardEndpoint } from "./mcp/standard/endpoint.ts";
 import { createListChanges } from "./mcp/standard/list-changes.ts";
 import type { Watch } from "./mcp/protocol-log.ts";
@@ -108,6 +113,8 @@ export interface CrudParts {
   /** OAuth clients that are no agents and may still use the tool protocol. */
   readonly firstPartyClients: readonly string[];
   readonly instanceSecrets: InstanceSecrets;
+  /** Attempts of a notification before it is a dead letter. */
+  readonly maxAttempts: number;
   readonly publicOrigin: string;
   readonly environment: "dev" | "test" | "production";
   /** Whether an address may read the metrics without a token; this machine always may. */
@@ -174,6 +181,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   const find = createFindTool({ scope: scopes.list, parts: () => toolServiceParts });
   const placed = createPlacedWorkflows();
   const forms = createPlacedForms();
+  const channels = createPlacedChannels();
   const catalogue = createCatalogueKeeper({
     builtIn: { health, find },
     tools: () => sources.tools,
@@ -200,6 +208,9 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
       start: (document, call) => hooks.start(document, call),
       forms,
       hasForm: (id, tenant) => forms.find(id, tenant) !== undefined,
+      channels,
+      ceiling,
+      internalPorts: parts.internalPorts,
     }),
     catalogue,
     folders: parts.configFolders,
@@ -249,8 +260,8 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     change,
     bus: parts.bus,
     seals: createValueSeals(async () => createSealer(parts.instanceSecrets, "crud.workflow-values")),
-    notify: () => undefined,
     formSchema: async (tenant, form) => forms.find(form, tenant)?.schema,
+    notify: postNotice,
   });
   hooks.start = workflows.start;
   const router = createRouter<Caller>({
@@ -345,6 +356,14 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     publicUrl,
     ownUrl: audiences.crud,
   });
+  serveChoice(router, { database });
+  const notifications = createNotifications({
+    ...parts,
+    ...membershipParts,
+    ...secretParts,
+    channels,
+    isSettled: (notice, since) => isNoticeSettled(database, notice, since),
+  });
   const sweep = startInterval({
     everyMs: SWEEP_MS,
     work: () => sweepKeys(database),
@@ -355,6 +374,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     stop.abort();
     changes[Symbol.dispose]();
     await workflows[Symbol.asyncDispose]();
+    await notifications[Symbol.asyncDispose]();
     await standard[Symbol.asyncDispose]();
     await kills[Symbol.asyncDispose]();
     await store[Symbol.asyncDispose]();

@@ -98,6 +98,7 @@ export const metricTable = {
   workflow_recovered_runs_total: counter([], "Runs that were claimed with a call that another engine had left open."),
   task_decisions_total: counter(["decision"], "Decisions of persons on tasks: approve, reject, submit, other."),
   tasks_open: gauge(["kind"], "Tasks that wait for a decision."),
+  notifications_total: counter(["channel", "result"], "Notifications by mail and webhook: sent, skipped, retried, dead."),
   workflow_undo_total: counter(["outcome"], "Steps that were undone: done, failed, unknown."),
   secrets_operations_total: counter(["op", "provider", "outcome"], "Secret operations."),
   secrets_operation_duration_seconds: timing(["op", "provider"], "Time of a secret operation."),

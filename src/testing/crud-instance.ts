@@ -357,6 +357,7 @@ export const crudInstance = async (
     audiences: testAudiences,
     authorizationServers: ["http://localhost:8081"],
     firstPartyClients: ["sallyport-web"],
+    maxAttempts: 3,
     instanceSecrets: identity.secrets,
     publicOrigin: "http://localhost:8080",
     environment: "test",

@@ -1,11 +1,12 @@
 import type { TestContext } from "node:test";
 import { Problem } from "#contract/problem.ts";
 import { createSealedCursors } from "#authn/sealing/sealed-cursors.ts";
+import type { Notice } from "#events/model/notice.ts";
 import type { Decision } from "#pdp-client/obligations.ts";
 import type { EvaluationQuery, Principal } from "#pdp-client/pdp-client.ts";
 import type { Database } from "#store/database.ts";
 import type { HumanStep } from "#crud/workflows/model/workflow-document.ts";
-import type { Notice, TaskCaller, TaskContext } from "#crud/workflows/tasks/task-context.ts";
+import type { TaskCaller, TaskContext } from "#crud/workflows/tasks/task-context.ts";
 import { createTaskPort } from "#crud/workflows/tasks/task-port.ts";
 import type { TaskPosition } from "#crud/workflows/tasks/list-tasks.ts";
 import { completeTask, resumeRun } from "#crud/workflows/tasks/resume-run.ts";

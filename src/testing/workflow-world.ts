@@ -271,7 +271,7 @@ export const workflowWorld = async (t: TestContext, database: Database) => {
       const task = tasks.get(id);
       if (task?.status === "PENDING") task.status = status;
     },
-    notifyOwner: async (_sql, run, { event }) => void notified.push(`${run.id} ${event}`),
+    notifyPerson: async (_sql, run, { event }) => void notified.push(`${run.id} ${event}`),
   };
 
   const world = {

@@ -52,6 +52,8 @@ export interface Prepared extends Place {
   readonly tests?: readonly OperationTest[];
   /** What its upstream offers and is not served, as it is now. */
   readonly refused?: () => readonly Issue[];
+  /** What it could not do since: shown, and it serves on. */
+  readonly problems?: () => readonly Issue[];
   /** It will not be placed. */
   discard(): void;
 }

@@ -16,6 +16,8 @@ export const stateOf = (object: HeldObject): "serving" | "degraded" | "off" | "d
 };
 export const tagOf = ({ head }: HeldObject): string => (head === undefined ? "" : etagOf(head));
 
+const problemsOf = ({ prepared }: HeldObject) => (prepared?.problems === undefined ? {} : { problems: [...prepared.problems()] });
+
 /** What a list shows of it. */
 export const rowOf = (object: HeldObject) => ({
   name: object.name,
@@ -24,6 +26,7 @@ export const rowOf = (object: HeldObject) => ({
   state: stateOf(object),
   author: object.head?.author ?? "",
   at: object.head?.at ?? new Date(0).toISOString(),
+  ...problemsOf(object),
   ...(issuesOf(object).length > 0 ? { degraded: { errors: [...issuesOf(object)], serving_version: object.serving } } : {}),
 });
 /** An object as a reader sees it. */

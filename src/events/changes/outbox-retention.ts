@@ -31,7 +31,7 @@ const DELETE_KEPT = statement<{ n: number }>(
   `with gone as (
      delete from events.outbox where seq in (
        select o.seq from events.outbox o left join events.stream_head h on h.tenant = o.tenant and h.stream = o.stream
-       where o.sink is not null and o.at < clock_timestamp() - make_interval(hours => $1) and (o.sent_at is not null or not $3)
+       where o.sink is not null and o.at < clock_timestamp() - make_interval(hours => $1) and (o.sent_at is not null or (o.sink = 'kafka' and not $3))
          and (o.stream is null or o.version < h.oldest) order by o.seq limit $2)
      returning 1)
    select count(*)::int as n from gone`,

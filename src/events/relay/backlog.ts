@@ -7,7 +7,7 @@ import type { Metrics } from "#telemetry/metrics.ts";
 const PENDING = statement<{ pending: number; oldest: number }>(
   "events.outbox_pending",
   `select count(*)::int as pending, coalesce(extract(epoch from clock_timestamp() - min(at)), 0)::float8 as oldest
-   from events.outbox where sink is not null and sent_at is null and dead_at is null`,
+   from events.outbox where sink = 'kafka' and sent_at is null and dead_at is null`,
 );
 const DEAD = statement<{ dead: number }>(
   "events.outbox_dead_count",

@@ -3,9 +3,11 @@ import { tookPart } from "#authn/model/agent-rule.ts";
 import { requireScope, type Caller } from "#authn/model/caller.ts";
 import type { Endpoint, QueryOf, ReplyOf } from "#contract/endpoint.ts";
 import { askFacts, askFactsIf, listCandidates } from "#contract/facts.ts";
+import { askContacts } from "#contract/notifications.ts";
 import { capabilities, chainEligibility, dataScope, pipDelegations, stepUp } from "#contract/membership.ts";
 import type { Answered, GraphReader } from "#membership/graph/graph-reader.ts";
 import { answer } from "#http/serve.ts";
+import { readContacts } from "#membership/graph/sql-contacts.ts";
 import { readCandidates } from "#membership/graph/sql-candidates.ts";
 import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { MembershipContext } from "#membership/context/context.ts";
@@ -111,6 +113,11 @@ export const servePip = (context: MembershipContext): void => {
       const answered = await askAtLeast(request, context.reader, () => readCandidates(context.database, scope, body));
       return answer({ ids: [...answered.value] }, { headers: originOf(answered) });
     }),
+  );
+  router.serve(askContacts, ({ caller, body }) =>
+    observed(context, "contacts", async () => ({
+      contacts: [...(await readContacts(context.database, tenantScopeOf(caller), { tenant: body.tenant_id, ids: body.ids }))],
+    })),
   );
   router.serve(askFactsIf, ({ caller, body, request }) =>
     observed(context, "facts-if", async () => {

@@ -16,6 +16,7 @@ import { actorKindOf, isService } from "#authn/model/actor-kind.ts";
 import { tookPart } from "#authn/model/agent-rule.ts";
 import { requireScope, type Caller } from "#authn/model/caller.ts";
 import type { Changed } from "#events/changes/change.ts";
+import { postNotice } from "#events/model/notice.ts";
 import type { Serving } from "#pdp/context/serving.ts";
 import type { Recorded } from "#pdp/records/record.ts";
 import type { Approvers } from "#pdp/decision/approvers.ts";
@@ -25,6 +26,7 @@ import { endOwnOutdated, isDeciding } from "#pdp/records/outdated-requests.ts";
 import { createRequireDenial, type DenialParts } from "./require-denial.ts";
 import * as store from "#pdp/records/request-store.ts";
 import type { RequestRow } from "#pdp/records/request-store.ts";
+import { requestNotice } from "./request-notice.ts";
 import { replyOf, requestStatus, taskOf, taskProblem, type Rights } from "./task.ts";
 import { tellRequests, type RequestAct, type RequestReport } from "#pdp/records/report-request.ts";
 import { instanceActor, type ActActor } from "#pdp/records/act-actor.ts";
@@ -180,6 +182,7 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
       const inserted = await store.insertRequest(sql, row, parts.calls.seal(call, row.id));
       const begun: readonly RequestReport[] =
         inserted === undefined ? [] : [{ row: inserted, act: failed ? "failed" : "created", by: actorOf(visit) }];
+      if (inserted?.status === "pending") postNotice(sql, requestNotice(inserted));
       return { result: inserted, ...tellRequests([...ended, ...begun]) };
     });
     if (made !== undefined) return replyOf(made, { cancel: true, answer: false, words: true }, at);

@@ -1,3 +1,4 @@
+import type { TransactionSql } from "#store/database.ts";
 import { Revoked } from "./call-step.ts";
 import type { RunRow, StepRow, WaitReason } from "./run-rows.ts";
 import { Changed, Stopped, type Write } from "./run-session.ts";
@@ -52,8 +53,14 @@ export const advanceRun = async (parts: WalkContext): Promise<void> => {
     const flow: Flow = isLate
       ? { kind: "failed", error: { ...errorOf("timeout", "The run took too long."), instance: "/do" } }
       : await createWalk(parts).list(document.steps, "/do", { scope, tries: [], deadline });
-    if (flow.kind === "parked")
-      return leave({ phase: "waiting", reason: reasonOf(session.steps.values()) }, { wakeAt: Math.min(flow.wakeAt, deadline) });
+    if (flow.kind === "parked") {
+      const { run } = session;
+      const reason = reasonOf(session.steps.values());
+      // Of one that waits for the same still its initiator knows.
+      const isNews = (reason === "step_up" || reason === "reauth") && run.reason !== reason;
+      const post = isNews ? { post: (sql: TransactionSql) => tasks.notifyPerson(sql, run, { event: reason, to: run.subject }) } : {};
+      return leave({ phase: "waiting", reason }, { ...post, wakeAt: Math.min(flow.wakeAt, deadline) });
+    }
     if (flow.kind === "failed") return fail(flow.error);
     cancelBelow(parts, "/");
     try {
@@ -89,7 +96,7 @@ export const advanceRun = async (parts: WalkContext): Promise<void> => {
     if (isIncomplete)
       return leave(
         { phase: "faulted", reason: "compensation_incomplete" },
-        { post: (sql) => tasks.notifyOwner(sql, session.run, { event: "compensation_incomplete", owner: document.owner }) },
+        { post: (sql) => tasks.notifyPerson(sql, session.run, { event: "compensation_incomplete", to: document.owner }) },
       );
     return leave({ phase: isCancelled ? "cancelled" : "faulted", reason: steps.length === 0 ? "operator" : "compensated", undo_for: null });
   };

@@ -92,16 +92,15 @@ export interface TaskDraft {
   readonly owner: string;
 }
 
-/** Tasks, as far as the engine opens and closes them, and what the owner of a workflow is notified of. In the engine's own transaction. */
+/** An undo failed; only the initiator can go on, by a stronger sign-in, or by signing in at an upstream. */
+export type RunNotice = "compensation_incomplete" | "step_up" | "reauth";
+
+/** Tasks, as far as the engine opens and closes them, and what owner and initiator are notified of. In the engine's own transaction. */
 export interface TaskPort {
   openTask(sql: TransactionSql, task: TaskDraft): Promise<void>;
   /** One that is decided stays as it is. */
   closeTask(sql: TransactionSql, id: string, status: "EXPIRED" | "CANCELLED"): Promise<void>;
-  notifyOwner(
-    sql: TransactionSql,
-    run: RunRow,
-    notice: { readonly event: "compensation_incomplete"; readonly owner: string },
-  ): Promise<void>;
+  notifyPerson(sql: TransactionSql, run: RunRow, notice: { readonly event: RunNotice; readonly to: string }): Promise<void>;
 }
 
 /** Variables of expressions: `input`, `context`, `steps`, `run`, `caller`, `now`, loop variables, `error`, `output`. */

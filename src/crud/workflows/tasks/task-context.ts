@@ -1,23 +1,9 @@
 import type { Change } from "#events/changes/change.ts";
+import type { Notice } from "#events/model/notice.ts";
 import type { PdpClient, Principal } from "#pdp-client/pdp-client.ts";
 import type { Database, TransactionSql } from "#store/database.ts";
 import type { ValueSeals } from "#crud/model/sealed-values.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
-
-/** One message to those for whom something waits: title, who asks and a link, never data. */
-export interface Notice {
-  readonly kind: "task" | "too_few_approvers" | "compensation_incomplete" | "unknown_outcome";
-  /** Id of the task or run. */
-  readonly id: string;
-  readonly tenant: string;
-  readonly title: string;
-  /** Who asks: node id. */
-  readonly from: string;
-  /** Path of a page. */
-  readonly href: string;
-  /** Node ids of persons, groups and roles. */
-  readonly recipients: readonly string[];
-}
 
 /** Writes notices into the outbox, in the transaction of what they tell of. Only SQL inside. */
 export type Notify = (sql: TransactionSql, notice: Notice) => void | Promise<void>;

@@ -2,7 +2,7 @@ import { nodeId } from "#contract/ids.ts";
 import { statement, type TransactionSql } from "#store/database.ts";
 import { hideSealed } from "#crud/model/sealed-values.ts";
 import { sha256Of } from "#crud/model/digest.ts";
-import type { TaskDraft, TaskPort } from "#crud/workflows/engine/step-calls.ts";
+import type { RunNotice, TaskDraft, TaskPort } from "#crud/workflows/engine/step-calls.ts";
 import type { TaskContext } from "./task-context.ts";
 import { readTask } from "./task-rows.ts";
 import { hasTooFew } from "./task-standing.ts";
@@ -27,6 +27,12 @@ const CLOSE = statement(
 const MAX_TITLE = 500;
 const MAX_DESCRIPTION = 4000;
 const MAX_APPROVERS = 100;
+
+const titles: Readonly<Record<RunNotice, string>> = {
+  compensation_incomplete: "an undo failed",
+  step_up: "a stronger sign-in is needed",
+  reauth: "a sign-in is needed",
+};
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
 /** Control characters are no part of what a person is shown. */
@@ -88,15 +94,15 @@ export const createTaskPort = (parts: Pick<TaskContext, "notify">): TaskPort => 
   return {
     openTask: open,
     closeTask: async (sql, id, status) => sql.post(CLOSE, [id, status]),
-    notifyOwner: async (sql, run, { event, owner }) =>
+    notifyPerson: async (sql, run, { event, to }) =>
       parts.notify(sql, {
         kind: event,
         id: run.id,
         tenant: run.tenant,
-        title: `${run.name}: an undo failed`,
+        title: `${run.name}: ${titles[event]}`,
         from: run.subject,
         href: pageOfRun(run.id),
-        recipients: [owner],
+        recipients: [to],
       }),
   };
 };
