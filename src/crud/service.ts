@@ -69,7 +69,7 @@ import { createPlacedForms } from "./forms/definition/placed-forms.ts";
 import { createPlacedWorkflows } from "./workflows/definition/placed-workflows.ts";
 import { readTaskDetail } from "./workflows/tasks/list-tasks.ts";
 import { createPlacedChannels } from "./notifications/placed-channels.ts";
-import { createNotifications } from "./notifications/notifications.ts";
+import { createNotifications, type NotificationsContext } from "./notifications/notifications.ts";
 import { serveChoice } from "./notifications/serve-choice.ts";
 import { isNoticeSettled } from "./workflows/tasks/notice-settled.ts";
 import { createStandardEndpoint } from "./mcp/standard/endpoint.ts";
@@ -113,8 +113,8 @@ export interface CrudParts {
   /** OAuth clients that are no agents and may still use the tool protocol. */
   readonly firstPartyClients: readonly string[];
   readonly instanceSecrets: InstanceSecrets;
-  /** Attempts of a notification before it is a dead letter. */
-  readonly maxAttempts: number;
+  /** Absent: notifications are left to other processes. `maxAttempts`: before one is a dead letter. */
+  readonly notifications?: Pick<NotificationsContext, "maxAttempts" | "everyMs">;
   readonly publicOrigin: string;
   readonly environment: "dev" | "test" | "production";
   /** Whether an address may read the metrics without a token; this machine always may. */
@@ -357,13 +357,11 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     ownUrl: audiences.crud,
   });
   serveChoice(router, { database });
-  const notifications = createNotifications({
-    ...parts,
-    ...membershipParts,
-    ...secretParts,
-    channels,
-    isSettled: (notice, since) => isNoticeSettled(database, notice, since),
-  });
+  const isSettled: NotificationsContext["isSettled"] = (notice, since) => isNoticeSettled(database, notice, since);
+  const notifications =
+    parts.notifications === undefined
+      ? undefined
+      : createNotifications({ ...parts, ...membershipParts, ...secretParts, ...parts.notifications, channels, isSettled });
   const sweep = startInterval({
     everyMs: SWEEP_MS,
     work: () => sweepKeys(database),
@@ -374,7 +372,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     stop.abort();
     changes[Symbol.dispose]();
     await workflows[Symbol.asyncDispose]();
-    await notifications[Symbol.asyncDispose]();
+    await notifications?.[Symbol.asyncDispose]();
     await standard[Symbol.asyncDispose]();
     await kills[Symbol.asyncDispose]();
     await store[Symbol.asyncDispose]();

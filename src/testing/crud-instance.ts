@@ -357,7 +357,7 @@ export const crudInstance = async (
     audiences: testAudiences,
     authorizationServers: ["http://localhost:8081"],
     firstPartyClients: ["sallyport-web"],
-    maxAttempts: 3,
+    ...(options.realEvents === true ? { notifications: { maxAttempts: 2, everyMs: 50 } } : {}),
     instanceSecrets: identity.secrets,
     publicOrigin: "http://localhost:8080",
     environment: "test",

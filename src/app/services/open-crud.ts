@@ -29,7 +29,7 @@ export const openCrud = async (opening: Opening): Promise<void> => {
       authorizationServers: [addresses.issuer],
       firstPartyClients: opening.firstPartyClients,
       instanceSecrets: secrets,
-      maxAttempts: plan.settings.events.outboxMaxAttempts,
+      notifications: { maxAttempts: plan.settings.events.outboxMaxAttempts },
     }),
   );
   const releaseAbandoned = await noteAbandoned(database);

@@ -17,10 +17,9 @@ export type ReadSecret = (tenant: string, uri: string) => Promise<string>;
 export const createSecretReader =
   ({ secrets, secretsAudience, identity }: SecretAccess): ReadSecret =>
   async (tenant, uri) => {
-    const { clientId } = identity;
-    const token = await identity.onBehalfOf(secretsAudience, { sub: clientId, tenant, scopes: ["secrets.read"], clientId });
+    const authorization = `Bearer ${await identity.asService(secretsAudience, ["secrets.read"])}`;
     try {
-      const headers = { authorization: `Bearer ${token}`, "x-correlation-id": "notifications" };
+      const headers = { authorization, "x-correlation-id": "notifications", "x-tenant-id": tenant };
       const { value } = await ask(secrets, readSecretValue, { query: { uri, purpose: "read" }, headers });
       if (typeof value === "string" && value !== "") return value;
       throw new NotDelivered("its secret is no text");

@@ -99,7 +99,9 @@ export const createRequesters = (parts: Pick<SecretsContext, "policy" | "identit
     const [plain, forWorkload] = operation.purposes;
     const purpose = kind === "workload" && wanted !== "read" ? (forWorkload ?? plain) : plain;
     if (wanted === "execute" && purpose !== "execute") throw refuseSecret("purpose", "execute");
-    if (purpose !== "execute") return { kind, caller, purpose, tenant: caller.tenant };
+    // A workload that reads for no call, such as a notification, names the tenant: what it may read there is decided.
+    const tenant = kind === "workload" && purpose === "read" ? (headers.get("x-tenant-id") ?? caller.tenant) : caller.tenant;
+    if (purpose !== "execute") return { kind, caller, purpose, tenant };
     const tool = readToolCall(headers);
     return { kind, caller, purpose, tenant: await tenantOfCall(tool, caller.sub, correlationId), tool };
   };
