@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { suite, test, type TestContext } from "node:test";
 import { createPdpClient } from "#pdp-client/pdp-client.ts";
 import { createIntegrator } from "#events/audit/integrator.ts";
+import { putNode } from "#membership/graph/put-node.ts";
 import { putEdge } from "#membership/graph/put-edge.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { testAudiences } from "#testing/identity.ts";
@@ -66,7 +67,21 @@ const open = async (t: TestContext) => {
     const text = await response.text();
     return { status: response.status, text, reply: (text === "" ? {} : JSON.parse(text)) as Json };
   };
-  return { at, store, send };
+  /** As an administrator names on a secret's node whom it is for. */
+  const mark = (externalId: string, tenantId: string): Promise<unknown> =>
+    pdp.world.write({ actor: "person:ada", source: "api", correlationId: "test", tenantId, roles: "platform" }, async (tx) => {
+      await putNode(tx, {
+        id: `secret:${externalId.replaceAll(/[^a-z]+/g, "-")}`,
+        kind: "Resource",
+        name: externalId,
+        system: "sallyport",
+        external_id: externalId,
+        tenant_id: tenantId,
+        props: { type: "secret", attributes: { used_by: "notifications" } },
+      });
+      return { value: undefined };
+    });
+  return { at, store, send, mark };
 };
 
 type Request = readonly [what: string, method: string, path: string, body?: unknown];
@@ -270,5 +285,32 @@ suite("walls between tenants' secrets, and around the platform's", () => {
     assert.equal(typeof reply["next_cursor"], "string");
     const stolen = await send("eve", "GET", `/search?q=k&limit=1&cursor=${encodeURIComponent(String(reply["next_cursor"]))}`);
     assert.equal(stolen.status, 400, stolen.text);
+  });
+
+  test("what is named for notifications the tool server reads within the tenant that it names, and nothing else", async (t) => {
+    const { at, send, mark } = await open(t);
+    const own = "yaml://secret/acme/hooks#key";
+    for (const [uri, by] of [
+      [own, "ada"],
+      ["yaml://secret/acme/other#key", "ada"],
+      ["yaml://secret/globex/hooks#key", "eve"],
+    ] as const)
+      assert.ok((await send(by, "POST", "", { uri, value: CANARY })).status < 300);
+    await mark("yaml://secret/acme/hooks", "tenant:acme");
+    await mark("yaml://secret/globex/hooks", "tenant:globex");
+    const token = await at.identity.identityOf("crud").asService(testAudiences.secrets, ["secrets.read"]);
+    const read = async (uri: string, headers: Record<string, string>) => {
+      const path = `http://localhost:8085/api/secrets/value${query(uri)}&purpose=read`;
+      const response = await at.service.fetch(new Request(path, { headers: { authorization: `Bearer ${token}`, ...headers } }));
+      return [response.status, (await response.text()).includes(CANARY)] as const;
+    };
+    assert.deepEqual(await read(own, { "x-tenant-id": "tenant:acme" }), [200, true]);
+    assert.deepEqual(await read("yaml://secret/globex/hooks#key", { "x-tenant-id": "tenant:globex" }), [200, true]);
+    assert.deepEqual(await read("yaml://secret/acme/other#key", { "x-tenant-id": "tenant:acme" }), [403, false], "not named");
+    assert.deepEqual(await read(own, { "x-tenant-id": "tenant:globex" }), [403, false], "another tenant's");
+    assert.deepEqual(await read(own, {}), [403, false], "no tenant");
+    // Of a person's request the header says nothing.
+    const response = await at.send(people.eve, "GET", `/api/secrets/value${query(own)}`, { headers: { "x-tenant-id": "tenant:acme" } });
+    assert.equal(response.status, 403);
   });
 });
