@@ -69,7 +69,10 @@ export const createPlacing = (parts: PlacingParts): ((informed: Informed, knows?
         ? {}
         : { tool: { id: tool.id, system: tool.id.slice(0, Math.max(tool.id.lastIndexOf("."), 0)), permitted: call !== undefined } }),
     };
-    return call === undefined ? { inputs } : { inputs, toolTenant: call.tenant };
+    // A secret that Sallyport reads for no call, such as a webhook's address, is read within the tenant that the secrets service found.
+    const isOwnRead = tool === undefined && ask.resource.type === "secret" && ask.action === "read";
+    const toolTenant = call?.tenant ?? (isOwnRead ? vouched.resourceTenant : undefined);
+    return toolTenant === undefined ? { inputs } : { inputs, toolTenant };
   };
 
   return async (informed, knows = () => true) => {
