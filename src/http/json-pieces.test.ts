@@ -110,3 +110,20 @@ for (const [what, text] of [
       () => read(text),
       (error) => error instanceof Problem && error.code === "body_unreadable",
     ));
+
+const blanks = " ".repeat(500_000);
+for (const [what, text] of [
+  ["behind blanks", `{${blanks}"a":1${'""'.repeat(20_000)}}`],
+  ["behind a long text and blanks", `{"a":"${"x".repeat(70_000)}"${blanks}${'""'.repeat(20_000)}}`],
+  ["behind blanks of a list", `[{},${blanks}${'""'.repeat(20_000)}]`],
+  ["behind a name and blanks", `{"a"${blanks}:${'""'.repeat(20_000)}}`],
+] as const)
+  test(`many texts without a comma cost by the text, not by what stands before each: ${what}`, () => {
+    const { user } = process.threadCpuUsage();
+    assert.throws(
+      () => read(text),
+      (error) => error instanceof Problem && error.code === "body_unreadable",
+    );
+    // Milliseconds; each of them once more over the blanks would take ten seconds.
+    assert.ok((process.threadCpuUsage().user - user) / 1000 < 2000);
+  });

@@ -86,8 +86,8 @@ export const parseInPieces = function* (
     const code = text.charCodeAt(at);
     if (code === 0x22) {
       const end = yield* endOfString(text, at);
-      const isName = top.isMap && isBlank(text.slice(top.member, at));
-      if (end - at > PIECE && !isName) {
+      // What stands before it is looked at for a large one alone: small ones are many, and may stand behind one long run of blanks.
+      if (end - at > PIECE && !(top.isMap && isBlank(text.slice(top.member, at)))) {
         const made = yield* parseText(text, at + 1, end);
         look(made);
         place(made, at, end);
