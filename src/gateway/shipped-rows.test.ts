@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { crudSettings } from "#crud/config.ts";
 import { schemaActions } from "#pdp/bundle/schema-actions.ts";
 import { decidingPeer, recordingPeer, sharedDatabase, testGateway } from "#testing/gateway.ts";
 import { isBuiltInPath } from "./steps/built-in-path.ts";
@@ -194,4 +195,17 @@ test("no bare form of a prefix, and none with a slash behind it, falls into a ro
   for (const path of ["/api/crud/tasks/", "/api/crud/pages/", "/api/crud/forms/7/", "/api/crud/pages/7/"])
     assert.equal(ids(path), "", path);
   assert.equal(ids("/api/crud/systems/"), "crud.rest", "what no narrower row names stays the service's");
+});
+
+test("the rows that tools are called by wait longer than a call may take, and many calls of one tenant leave others their share", async () => {
+  const { routes } = await shippedTable();
+  const called = routes.filter(
+    ({ target, row }) => target.kind === "service" && target.service.name === "crud" && /\/mcp\b|\/execute$/.test(row.path),
+  );
+  assert.ok(called.length > 5);
+  for (const { id, row, target } of called) {
+    const { headers_ms: headersMs, total_ms: totalMs } = row.timeouts;
+    assert.ok((row.streaming ? totalMs : headersMs) > Number(crudSettings.callTimeoutMs.default), id);
+    assert.ok(target.kind === "service" && target.service.pool > Number(crudSettings.maxCalls.default), id);
+  }
 });

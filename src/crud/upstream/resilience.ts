@@ -87,20 +87,25 @@ export const createResilience = (parts: ResilienceParts): Resilience => {
     return made;
   };
 
-  /** Waits for a free place, at most `wait`; what gave up waiting never starts. */
-  const enter = <T>(limit: BulkheadPolicy, work: () => Promise<T>): Promise<T> =>
+  /** Waits for a free place, at most `wait` and as long as the call lasts; what gave up waiting never starts. */
+  const enter = <T>(limit: BulkheadPolicy, signal: AbortSignal, work: () => Promise<T>): Promise<T> =>
     new Promise<T>((resolve, reject) => {
       let state: "waiting" | "in" | "gone" = "waiting";
-      const timer = setTimeout(() => {
+      const giveUp = (error: UpstreamError): void => {
         if (state !== "waiting") return;
         state = "gone";
-        reject(notSent("overloaded", parts.concurrency.wait));
-      }, parts.concurrency.wait);
+        reject(error);
+      };
+      const timer = setTimeout(() => giveUp(notSent("overloaded", parts.concurrency.wait)), parts.concurrency.wait);
+      const end = (): void => giveUp(new UpstreamError(new Problem("upstream_timeout"), "not_sent", { isFinal: true }));
+      signal.addEventListener("abort", end, { once: true });
+      if (signal.aborted) end();
       limit
         .execute(async () => {
           if (state === "gone") return;
           state = "in";
           clearTimeout(timer);
+          signal.removeEventListener("abort", end);
           await work().then(resolve, reject);
         })
         .catch((error: unknown) => {
@@ -111,7 +116,7 @@ export const createResilience = (parts: ResilienceParts): Resilience => {
 
   return (run) => {
     const { breaker, limit } = policiesOf(run.tenant);
-    return enter(limit, async () => {
+    return enter(limit, run.signal, async () => {
       const taken = parts.rateLimit === undefined ? undefined : buckets.take(bucketOf(parts.rateLimit, run), rateOf(parts.rateLimit));
       if (taken?.isAllowed === false) throw notSent("rate_limited", taken.retryAfterMs);
       const rules = run.retry;

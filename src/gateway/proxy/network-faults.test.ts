@@ -333,3 +333,18 @@ test("neither a hurried caller, nor one who leaves, nor one who sends slowly ope
   assert.equal(upstream.seen.at(-1)?.body, "1".repeat(20));
   assert.equal(await made.counted("circuit_breaks_total", { service: "far" }), 0);
 });
+
+test("a service of Sallyport that takes long for one tenant is asked for the others all the same", async (t) => {
+  const crud = async (request: Request): Promise<Response> => {
+    if (request.url.endsWith("/slow")) await new Promise((resolve) => request.signal.addEventListener("abort", resolve, { once: true }));
+    return Response.json({});
+  };
+  const made = await testGateway(t, {
+    database: await database(),
+    routes: rowsOf(["http://127.0.0.1:9"]).replace("target_service: crud,", "target_service: crud, timeouts: { headers_ms: 50 },"),
+    peers: { crud },
+  });
+  for (let call = 0; call < 30; call++) assert.equal((await made.fetch("/near/slow")).status, 504);
+  assert.equal((await made.fetch("/near/a")).status, 200);
+  assert.equal(await made.counted("circuit_breaks_total", { service: "crud" }), 0);
+});

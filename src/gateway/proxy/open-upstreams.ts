@@ -58,7 +58,8 @@ const breaking = (upstream: Upstream, service: RouteService, metrics: Metrics): 
   const breaker = createBreaker({
     name: service.name,
     metrics,
-    isFailure: isUpstreamError,
+    // A service of Sallyport takes as long as what one tenant asks of it: that says nothing to the others.
+    isFailure: (error) => isUpstreamError(error) && !(service.isInternal && (error as Problem).code === "upstream_timeout"),
     refuse: () => new Problem("upstream_unavailable", { detail: "It rests after failures.", headers: { "retry-after": "5" } }),
     isFailedAnswer: service.isInternal ? undefined : (answer) => isGatewayStatus((answer as Answer).status),
   });
