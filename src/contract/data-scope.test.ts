@@ -146,6 +146,8 @@ describe("column masks", () => {
     ["last4", "123456789", "****6789"],
     ["last4", 1234567890, "****7890"],
     ["last4", "aaaaaaaa😀😁😂🤣", "****😀😁😂🤣"],
+    ["last4", "😀😁😂🤣😀😁😂🤣", "****"],
+    ["last4", "a😀😁😂🤣😀b😁😂🤣", "****b😁😂🤣"],
     ["last4", ["a"], null],
     ["last4", null, null],
     ["hash", "x", "H(x)"],
@@ -157,6 +159,12 @@ describe("column masks", () => {
       assert.deepEqual(row, { a: expected, b: 1 });
     });
   }
+  it("last4 of a long text costs as much as that of a short one", () => {
+    const text = "x".repeat(33_554_432);
+    const { user } = process.threadCpuUsage();
+    assert.equal(applyMask({ a: text }, { a: "last4" }).row["a"], "****xxxx");
+    assert.ok(process.threadCpuUsage().user - user < 100_000, "less than a tenth of a second");
+  });
 
   it("drop takes the member away, and an unknown kind is drop", () => {
     assert.deepEqual(applyMask({ a: 1, b: 2 }, { a: "drop" }).row, { b: 2 });

@@ -21,10 +21,10 @@ const unavailable = (detail: string, cause?: unknown): Problem => new Problem("d
 const columnsOf = (filter: RowFilter): readonly string[] =>
   filter.kind === "none" ? [] : [filter.column, ...(filter.own === undefined ? [] : [filter.own.column])];
 
-/** The columns of a row as the filter names them; what the row does not hold is not there. */
-const readColumns = (row: unknown, rules: RowRules): Readonly<Record<string, unknown>> =>
+/** These columns of a row, as the filters name them; what the row does not hold is not there. */
+const readColumns = (row: unknown, columns: RowRules["columns"]): Readonly<Record<string, unknown>> =>
   Object.fromEntries(
-    [...rules.columns].map(([column, pointer]) => [column, valueAt(row, pointer)] as const).filter(([, value]) => value !== undefined),
+    [...columns].map(([column, pointer]) => [column, valueAt(row, pointer)] as const).filter(([, value]) => value !== undefined),
   );
 
 /** Compiles filters and masks against the tool's columns. What cannot be mapped is refused: a guess would show rows. */
@@ -40,9 +40,11 @@ const compileScope = (rules: RowRules, scopes: readonly ScopeObligation[]): RowS
   const masks = scopes.map((scope) => scope.column_mask).reduce<Record<string, MaskKind>>((held, next) => mergeMasks(held, next), {});
   const unmasked = Object.keys(masks).find((column) => !rules.columns.has(column));
   if (unmasked !== undefined) throw unavailable(`The tool does not map the column ${unmasked}.`);
+  const named = new Set(filters.flatMap(columnsOf));
+  const filtered = new Map([...rules.columns].filter(([column]) => named.has(column)));
   return {
     keeps: (row) => {
-      const columns = readColumns(row, rules);
+      const columns = readColumns(row, filtered);
       return filters.every((filter) => keepsRow(filter, columns));
     },
     masks,
