@@ -21,10 +21,21 @@ export const peerAddressOf = (request: Request): string | undefined => (request 
 /** Pieces that are stored one by one. */
 const MAX_PIECES = 1024;
 
+/** Bytes that come in pieces. Many small ones are joined as they come, because each costs more memory than its bytes. */
+export const createPieces = () => {
+  const pieces: Uint8Array[] = [];
+  let joined = 0;
+  return {
+    add: (piece: Uint8Array): void => {
+      if (pieces.push(piece) - joined > MAX_PIECES) pieces.push(Buffer.concat(pieces.splice(joined++)));
+    },
+    whole: (): Buffer<ArrayBuffer> => Buffer.concat(pieces),
+  };
+};
+
 /**
  * All pieces as one, of at most `limit` bytes. With the piece that goes beyond them it throws what `tooLarge` makes, and wants no more.
- * `arrived` is given the bytes so far and those of the piece. It may delay the reading, or end it by what it throws. Many small pieces
- * are joined as they come, because each costs more memory than its bytes.
+ * `arrived` is given the bytes so far and those of the piece. It may delay the reading, or end it by what it throws.
  */
 export const gatherBytes = async (
   pieces: AsyncIterable<Uint8Array>,
@@ -32,17 +43,16 @@ export const gatherBytes = async (
   tooLarge: () => Error,
   arrived?: (bytes: number, ofPiece: number) => Promise<void> | undefined,
 ): Promise<Buffer<ArrayBuffer>> => {
-  const gathered: Uint8Array[] = [];
+  const gathered = createPieces();
   let size = 0;
-  let joined = 0;
   for await (const piece of pieces) {
     size += piece.byteLength;
     if (size > limit) throw tooLarge();
     const wait = arrived?.(size, piece.byteLength);
     if (wait !== undefined) await wait;
-    if (gathered.push(piece) - joined > MAX_PIECES) gathered.push(Buffer.concat(gathered.splice(joined++)));
+    gathered.add(piece);
   }
-  return Buffer.concat(gathered);
+  return gathered.whole();
 };
 
 /** Refuses a body that is encoded (`Content-Encoding`): its bytes would be taken for what they are not. Throws `unsupported_media_type`. */

@@ -1,3 +1,4 @@
+import { createPieces } from "#http/read-bytes.ts";
 import type { Claim } from "#http/shares.ts";
 
 /** A line that was too long to be stored: its two ends. */
@@ -13,7 +14,7 @@ const NEW_LINE = 0x0a;
 
 /** Cuts a stream into lines. No more is stored of one than `maxBytes` and what `claim` gives, and of a longer one only its ends. */
 export const createMessageLines = (maxBytes: number, claim: Claim) => {
-  let parts: Buffer[] = [];
+  let parts = createPieces();
   let size = 0;
   let head: Buffer | undefined;
   let isBeyondShare = false;
@@ -21,19 +22,20 @@ export const createMessageLines = (maxBytes: number, claim: Claim) => {
   const take = (part: Buffer): void => {
     size += part.byteLength;
     if (head === undefined && size <= maxBytes) {
-      if (claim.take(part.byteLength)) return void parts.push(part);
+      if (claim.take(part.byteLength)) return parts.add(part);
       isBeyondShare = true;
     }
     claim.shrinkTo(0);
-    const whole = Buffer.concat([...parts, part]);
+    const whole = Buffer.concat([parts.whole(), part]);
     head ??= Buffer.from(whole.subarray(0, END_BYTES));
+    parts = createPieces();
     // A copy: what is left of a large chunk keeps all of it.
-    parts = [Buffer.from(whole.subarray(-END_BYTES))];
+    parts.add(Buffer.from(whole.subarray(-END_BYTES)));
   };
   const end = (): string | LongLine => {
-    const text = Buffer.concat(parts).toString("utf8");
+    const text = parts.whole().toString("utf8");
     const line = head === undefined ? text : { head: head.toString("utf8"), tail: text, isBeyondShare };
-    [parts, size, head, isBeyondShare] = [[], 0, undefined, false];
+    [parts, size, head, isBeyondShare] = [createPieces(), 0, undefined, false];
     claim.shrinkTo(0);
     return line;
   };
