@@ -54,7 +54,7 @@ export const crudSettings = {
   }),
   maxAnswerBytes: setting("MCP_MAX_ANSWER_BYTES", integer(1_048_576, 68_719_476_736), {
     description:
-      "Bytes of upstream answers, as sent and unpacked, of all tool calls under way in this process; a tenant gets at most a quarter.",
+      "Bytes of upstream answers, as sent and unpacked, of all tool calls under way in this process, and of documents that are imported by their address; a tenant gets at most a quarter.",
     unit: "bytes",
     default: "268435456",
   }),

@@ -3,6 +3,7 @@ import { gzipSync } from "node:zlib";
 import { test } from "node:test";
 import { MAX_IMPORT_BYTES } from "#contract/imports.ts";
 import { Problem } from "#contract/problem.ts";
+import { createShares, type Claim } from "#http/shares.ts";
 import { serverUpstream, type ServerUpstream } from "#testing/http-upstream.ts";
 import { readCeiling, type NetworkCeiling } from "#crud/upstream/network-rules.ts";
 import { fetchDocument } from "./fetch-document.ts";
@@ -12,11 +13,23 @@ const wide = readCeiling(["0.0.0.0/0", "::/0"]);
 const never = new AbortController().signal;
 const fetched = async (
   url: string,
-  more: { readonly allow?: readonly string[]; readonly ceiling?: NetworkCeiling; readonly internalPorts?: readonly number[] } = {},
+  more: {
+    readonly allow?: readonly string[];
+    readonly ceiling?: NetworkCeiling;
+    readonly internalPorts?: readonly number[];
+    readonly claim?: Claim;
+  } = {},
 ) => {
-  const { allow = loopback, ceiling = wide, internalPorts = [] } = more;
+  const { allow = loopback, ceiling = wide, internalPorts = [], claim = createShares({ total: 1e9, perKey: 1e9 })("tenant:acme") } = more;
   try {
-    const bytes = await fetchDocument(url, { allow, ceiling, internalPorts: new Set(internalPorts), signal: never, deadlineMs: 1_000 });
+    const bytes = await fetchDocument(url, {
+      allow,
+      ceiling,
+      internalPorts: new Set(internalPorts),
+      signal: never,
+      claim,
+      deadlineMs: 1_000,
+    });
     return Buffer.from(bytes).toString();
   } catch (error) {
     assert.ok(error instanceof Problem, String(error));
@@ -125,3 +138,16 @@ for (const [what, [answer, said]] of Object.entries(answers))
     server.answer = answer;
     assert.match(await fetched(`${server.url}/openapi.json`), said);
   });
+
+test("what is fetched takes of its tenant's share until it was read, and beyond it is refused", async (t) => {
+  const server = await serverUpstream(t);
+  server.answer = (_request, response) => void response.writeHead(200).end("x".repeat(60));
+  const shares = createShares({ total: 200, perKey: 100 });
+  const first = shares("tenant:acme");
+  assert.equal((await fetched(server.url, { claim: first })).length, 60);
+  assert.equal(first.taken, 60);
+  assert.equal(await fetched(server.url, { claim: shares("tenant:acme") }), "rate_limited");
+  assert.equal((await fetched(server.url, { claim: shares("tenant:globex") })).length, 60);
+  first[Symbol.dispose]();
+  assert.equal((await fetched(server.url, { claim: shares("tenant:acme") })).length, 60);
+});

@@ -1,6 +1,7 @@
 import { MAX_IMPORT_BYTES } from "#contract/imports.ts";
 import { Problem } from "#contract/problem.ts";
 import { gatherBytes } from "#http/read-bytes.ts";
+import type { Claim } from "#http/shares.ts";
 import { AddressRefused, createGuardedAgent } from "#crud/upstream/guarded-agent.ts";
 import { parseNetworks, type NetworkCeiling } from "#crud/upstream/network-rules.ts";
 
@@ -16,9 +17,15 @@ const whyRefused = (reason: AddressRefused["reason"]): string => {
   return `may not be dialled (${reason})${way}`;
 };
 
+const beyondShare = (): Problem =>
+  new Problem("rate_limited", {
+    detail: "Too many bytes of documents and answers of your tenant, or of all tenants, are in use now.",
+    headers: { "retry-after": "10" },
+  });
+
 /**
  * Fetches a document under the rules of a system's network: the address that is dialled is the one that was judged, no redirect, nothing but bytes.
- * Throws `unprocessable`, `upstream_error`, `upstream_timeout`, `body_too_large`.
+ * Its bytes are of `claim`. Throws `unprocessable`, `upstream_error`, `upstream_timeout`, `body_too_large`, `rate_limited`.
  */
 export const fetchDocument = async (
   text: string,
@@ -26,6 +33,7 @@ export const fetchDocument = async (
     readonly allow: readonly string[];
     readonly internalPorts: ReadonlySet<number>;
     readonly ceiling: NetworkCeiling;
+    readonly claim: Claim;
     readonly signal: AbortSignal;
     readonly deadlineMs?: number;
   },
@@ -55,7 +63,10 @@ export const fetchDocument = async (
       throw wrongUrl("answers compressed, which nobody asked for: name an address that does not");
     }
     const tooLarge = (): Problem => new Problem("body_too_large", { detail: "The document has more than 32 MiB." });
-    return await gatherBytes(response.body, MAX_IMPORT_BYTES, tooLarge);
+    return await gatherBytes(response.body, MAX_IMPORT_BYTES, tooLarge, (_all, bytes) => {
+      if (!options.claim.take(bytes)) throw beyondShare();
+      return undefined;
+    });
   } catch (cause) {
     if (cause instanceof Problem) throw cause;
     if (cause instanceof AddressRefused) throw wrongUrl(whyRefused(cause.reason));

@@ -2,6 +2,7 @@ import { acceptImport, importedOperations, importOpenApi, MAX_IMPORT_BYTES, reim
 import { Problem } from "#contract/problem.ts";
 import { createWorkThread, type WorkEnd } from "#parsing/work-thread.ts";
 import { readBytes } from "#http/read-bytes.ts";
+import type { Claim } from "#http/shares.ts";
 import { answer, type Router } from "#http/serve.ts";
 import type { Caller } from "#authn/model/caller.ts";
 import type { Database } from "#store/database.ts";
@@ -19,6 +20,8 @@ export interface ImportEndpoints {
   readonly database: Database;
   readonly internalPorts: ReadonlySet<number>;
   readonly ceiling: NetworkCeiling;
+  /** A claim of a tenant to bytes of upstream answers; each document that is fetched has one, until it is read. */
+  readonly answerShares: (tenant: string) => Claim;
   readonly stopping: AbortSignal;
 }
 
@@ -98,6 +101,7 @@ export const serveImports = (router: Router<Caller>, parts: ImportEndpoints): vo
   router.serve(importOpenApi, async (call) => {
     const { request, query, caller } = call;
     await publisher.requireObject(call, "edit", "system", "*");
+    using claim = parts.answerShares(caller.tenant);
     const bytes =
       query.url === undefined
         ? await readBytes(request, MAX_IMPORT_BYTES)
@@ -105,6 +109,7 @@ export const serveImports = (router: Router<Caller>, parts: ImportEndpoints): vo
             allow: query.allow === undefined ? [] : [query.allow],
             internalPorts: parts.internalPorts,
             ceiling: parts.ceiling,
+            claim,
             signal: AbortSignal.any([parts.stopping, request.signal]),
           });
     const prefix = `${query.provider}.${query.instance}.`;

@@ -6,15 +6,21 @@ import { tmpdir } from "node:os";
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { Agent } from "undici";
 import type { Caller } from "#authn/model/caller.ts";
 import { createShares, type Claim } from "#http/shares.ts";
+import { garbageCollector } from "#testing/garbage-collector.ts";
 import { until } from "#testing/until.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { loadSystems } from "#crud/systems/load-systems.ts";
 import { compileHttp } from "#crud/connectors/compile-http.ts";
 import type { Invocation, Tool, UpstreamAnswer } from "#crud/tools/tool.ts";
 import { UpstreamError } from "#crud/model/upstream-error.ts";
+import type { RetryRules } from "#crud/systems/system-limits.ts";
+import { createHttpConnector } from "./http-connector.ts";
+import type { ExchangeReply } from "./http-exchange.ts";
 import { readCeiling } from "./network-rules.ts";
+import type { SystemTokens } from "./system-tokens.ts";
 
 type Answer = (request: IncomingMessage, response: ServerResponse, body: string) => void;
 
@@ -65,6 +71,15 @@ const operations = `
   picture: { description: Shows one picture., request: { method: GET, path: /picture }, output: { binary: true } }
   priced: { description: Says what it costs., request: { method: GET, path: /priced }, cost_usd: { reserve: 0.05, actual: "\${ response.body.usd }" }, output: { select: "\${ {'answer': response.body.answer} }" } }
 `;
+
+/** Waits until nobody has it any more. */
+const untilCollected = async (held: WeakRef<object>): Promise<void> => {
+  const collect = garbageCollector();
+  await until(() => {
+    collect();
+    return held.deref() === undefined;
+  });
+};
 
 const caller = { sub: "person:ben", tenant: "tenant:acme", amr: [], actors: [], scopes: new Set<string>() } as unknown as Caller;
 
@@ -545,3 +560,60 @@ describe("an HTTP system", () => {
     assert.equal(seen.length, 0);
   });
 });
+
+for (const [what, status] of [
+  ["a redirect", 302],
+  ["a refusal that another token may mend", 401],
+] as const)
+  test(`what came with ${what} is not stored while the next answer is waited for`, async () => {
+    const asked: string[] = [];
+    let body: WeakRef<object> | undefined;
+    const { promise, resolve } = Promise.withResolvers<ExchangeReply>();
+    const connector = createHttpConnector(
+      {
+        auth: { type: "oauth2_client", tokenUrl: "http://t.example/", clientId: "c", clientSecret: "s", scopes: [] },
+        tokens: { token: async () => "token", drop: () => {} } as unknown as SystemTokens,
+        baseUrl: new URL("http://up.example/base"),
+        agent: new Agent(),
+        resilience: (run) => run.attempt(run.signal),
+        userAgent: "test",
+        followsRedirects: true,
+        exchange: async ({ path }) => {
+          if (asked.push(path) > 1) return promise;
+          const given = { large: true };
+          body = new WeakRef(given);
+          return { status, headers: { location: "/base/next" }, body: given };
+        },
+      },
+      {
+        bind: () => ({ method: "GET", path: "/a", query: [], headers: {}, body: undefined }),
+        errors: [],
+        retry: undefined as unknown as RetryRules,
+        timeoutMs: 1000,
+        maxBytes: 1000,
+        takesBinary: false,
+        isReadOnly: true,
+        isIdempotent: true,
+      },
+    );
+    const given = connector({
+      callId: "call-1",
+      correlationId: "c-1",
+      caller,
+      decisionId: "d_1",
+      toolName: "up.test.a",
+      viewName: "",
+      arguments: {},
+      signal: new AbortController().signal,
+      claim: createShares({ total: 1000, perKey: 1000 })("tenant:acme"),
+      secret: async () => "secret",
+      conceal: () => {},
+      now: new Date(),
+    });
+    await until(() => asked.length === 2);
+    assert.ok(body !== undefined);
+    await untilCollected(body);
+    resolve({ status: 200, headers: {}, body: "answer" });
+    assert.equal((await given).value, "answer");
+    assert.deepEqual(asked, ["/base/a", status === 302 ? "/base/next" : "/base/a"]);
+  });

@@ -85,6 +85,8 @@ export const createHttpConnector = (system: HttpSystem, operation: HttpOperation
 
   /** An answer, and the address that gave it. */
   type Located = ExchangeReply & { readonly from: URL };
+  /** What stays of an answer while another is waited for: its bytes were given back. */
+  const headOf = ({ status, headers, from }: Located): Located => ({ status, headers, from, body: null });
 
   const send = async (call: Invocation, inputs: ExpressionInputs, bound: BoundRequest, target: Target): Promise<Located> => {
     let credentials = await credentialsOf(system, call);
@@ -131,6 +133,7 @@ export const createHttpConnector = (system: HttpSystem, operation: HttpOperation
         const next = ownAddress(location, reply.from);
         if (next === undefined) throw astray("The upstream redirected to another origin.", reply.status);
         const { path, query } = targetOf(next, "");
+        reply = headOf(reply);
         reply = await askAt(path, query, Math.max(1, Math.ceil(until - performance.now())), signal);
       }
       return reply;
@@ -147,6 +150,7 @@ export const createHttpConnector = (system: HttpSystem, operation: HttpOperation
         if (reply.status === 401 && mayRenew) {
           mayRenew = false;
           credentials.drop?.();
+          reply = headOf(reply);
           credentials = await credentialsOf(system, call);
           reply = await ask(signal);
         }
