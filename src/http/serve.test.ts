@@ -149,3 +149,36 @@ for (const [code, level] of [
     await refusing.fetch(new Request("http://localhost/refused"));
     assert.deepEqual(lines, level === undefined ? [] : [level]);
   });
+
+test("a large body is read in pieces, with others in between", async () => {
+  const made = createRouter<string>({
+    shareOf: () => undefined,
+    name: "test",
+    log: silentLog,
+    validateReplies: true,
+    maxBodyBytes: 16_777_216,
+    authenticate: async () => "ben",
+  });
+  const many = endpoint("crud", "POST", "/many", {
+    body: z.record(z.string(), z.unknown()),
+    maxMembers: 200_000,
+    reply: z.object({ count: z.number(), turns: z.number() }),
+    auth: "bearer",
+    agents: "never",
+    summary: "Many members.",
+  });
+  let turns = 0;
+  made.serve(many, async ({ body }) => ({ count: Object.keys(body).length, turns }));
+  const body = `{${Array.from({ length: 90_000 }, (_none, at) => `"n${at}":1`).join()}}`;
+  const request = new Request("http://house/many", { method: "POST", headers: { "content-type": "application/json" }, body });
+  let isOver = false;
+  const turn = (): void => {
+    turns += 1;
+    if (!isOver) setImmediate(turn);
+  };
+  turn();
+  const answered = (await (await made.fetch(request)).json()) as { readonly count: number; readonly turns: number };
+  isOver = true;
+  assert.equal(answered.count, 90_000);
+  assert.ok(answered.turns > 6, `${answered.turns} turns`);
+});

@@ -10,7 +10,7 @@ import { createBodyShares, withShare, type BodyShare } from "./body-shares.ts";
 import { correlationIdOf } from "./correlation-id.ts";
 import { asProblem, logLevelOf, problemResponse } from "./problem-body.ts";
 import { readBytes } from "./read-bytes.ts";
-import { parseStrictJson } from "./strict-json.ts";
+import { readStrictJson } from "./strict-json.ts";
 import { TextResponse } from "./text-response.ts";
 
 type AnyEndpoint = Endpoint<z.ZodType, z.ZodType, z.ZodType, z.ZodType>;
@@ -114,7 +114,7 @@ export const createRouter = <C>(options: RouterOptions<C>): Router<C> => {
   const served: AnyEndpoint[] = [];
   const maxBodyBytes = options.maxBodyBytes ?? 1_048_576;
   const parseJson = (bytes: Uint8Array, { maxMembers: members, keepsDigits }: AnyEndpoint): unknown =>
-    options.parseJson === undefined ? parseStrictJson(bytes, { depth: 64, members, keepsDigits }) : options.parseJson(bytes, members);
+    options.parseJson === undefined ? readStrictJson(bytes, { depth: 64, members, keepsDigits }) : options.parseJson(bytes, members);
   const shares = createBodyShares();
 
   const readBody = async (endpoint: AnyEndpoint, request: Request): Promise<unknown> => {
@@ -126,7 +126,7 @@ export const createRouter = <C>(options: RouterOptions<C>): Router<C> => {
         detail: "Send application/json.",
         errors: [{ path: "header.content-type", message: "must be application/json" }],
       });
-    const read = endpoint.body.safeParse(bytes.byteLength === 0 ? undefined : parseJson(bytes, endpoint));
+    const read = endpoint.body.safeParse(bytes.byteLength === 0 ? undefined : await parseJson(bytes, endpoint));
     if (read.success) return read.data;
     const issues = issuesOf(read.error);
     const onlyUnknown = issues.every((issue) => issue.code === "unknown");

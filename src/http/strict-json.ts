@@ -4,7 +4,7 @@ import { MAX_ISSUES, Problem, type ProblemCode } from "#contract/problem.ts";
 import { placeOf } from "#contract/shape-issues.ts";
 import { parseInPieces } from "./json-pieces.ts";
 import { endOfString, nextPiece, STRIDE } from "./json-structure.ts";
-import { atOnce } from "./yielding.ts";
+import { atOnce, createYieldingOfLong, yielding } from "./yielding.ts";
 
 /**
  * JSON that has one reading: UTF-8 without BOM, no repeated member, bounded depth, every value with a canonical form (RFC 8785, so
@@ -102,6 +102,10 @@ export const strictJsonSteps = function* (bytes: Uint8Array | string, limits: St
 
 export const parseStrictJson = (bytes: Uint8Array | string, limits: StrictJsonLimits = { depth: 64 }): unknown =>
   atOnce(strictJsonSteps(bytes, limits));
+
+/** The same, others in between where it is large. */
+export const readStrictJson = async (bytes: Uint8Array, limits: StrictJsonLimits): Promise<unknown> =>
+  bytes.byteLength > LARGE ? yielding(strictJsonSteps(bytes, limits), createYieldingOfLong()) : parseStrictJson(bytes, limits);
 
 /** What is put before a place of a text. */
 type Insert = readonly [at: number, text: string];

@@ -8,7 +8,7 @@ import { requireScope, type Caller } from "#authn/model/caller.ts";
 import { asProblem } from "#http/problem-body.ts";
 import { readBytes } from "#http/read-bytes.ts";
 import type { Router } from "#http/serve.ts";
-import { parseStrictJson } from "#http/strict-json.ts";
+import { readStrictJson } from "#http/strict-json.ts";
 import { leftOut, leftOutMeta } from "#crud/tools/catalogue.ts";
 import type { ToolReply } from "#crud/tools/tool-call.ts";
 import type { Watch } from "./protocol-log.ts";
@@ -77,7 +77,7 @@ const readMessage = async (request: Request, maxBytes: number): Promise<unknown>
     throw new Problem("unsupported_media_type");
   const bytes = await readBytes(request, maxBytes);
   // The step of the arguments names what has no canonical form, and where it stands.
-  return parseStrictJson(bytes, { depth: 64, keepsUnfit: true });
+  return readStrictJson(bytes, { depth: 64, keepsUnfit: true });
 };
 
 /** JSON-RPC code of a message that could not be read; a body that names a member twice is unreadable too. */

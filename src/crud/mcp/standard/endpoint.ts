@@ -14,7 +14,7 @@ import { correlationIdOf } from "#http/correlation-id.ts";
 import { asProblem, problemResponse } from "#http/problem-body.ts";
 import { readBytes } from "#http/read-bytes.ts";
 import type { Router } from "#http/serve.ts";
-import { parseStrictJson } from "#http/strict-json.ts";
+import { readStrictJson } from "#http/strict-json.ts";
 import { principalOf } from "#crud/tools/tool-call.ts";
 import { endpointAsk } from "#crud/mcp/list-tools.ts";
 import { scopes, type Visit } from "#crud/mcp/tool-service.ts";
@@ -143,7 +143,7 @@ export const createStandardEndpoint = (router: Router<Caller>, parts: StandardEn
       return rpcError(415, rpcCodes.invalidRequest, "Send application/json.");
     try {
       // The step of the arguments names what has no canonical form, and where it stands.
-      const message = parseStrictJson(await readBytes(request, parts.maxBodyBytes), { depth: 64, keepsUnfit: true });
+      const message = await readStrictJson(await readBytes(request, parts.maxBodyBytes), { depth: 64, keepsUnfit: true });
       if (Array.isArray(message)) return rpcError(400, rpcCodes.invalidRequest, "Batches are not served.");
       // Elsewhere the library would copy a number that is stored as its text as an object.
       const astray = rawNumberPaths(message).find(
