@@ -19,6 +19,8 @@ export interface ForeignTool {
   readonly inputSchema?: unknown;
   readonly outputSchema?: unknown;
   readonly annotations?: Readonly<Record<string, unknown>> | undefined;
+  /** Why it cannot be served; nothing but its name is known then. */
+  readonly refusal?: string;
 }
 
 const MAX_TOOLS = 500;
@@ -105,7 +107,8 @@ export const externalTools = function* (
   const wanted: ForeignTool[] = [];
   for (const tool of foreign) {
     yield;
-    if (tool.name.length > MAX_FOREIGN_NAME)
+    if (tool.refusal !== undefined) refused.push({ name: tool.name, reason: tool.refusal });
+    else if (tool.name.length > MAX_FOREIGN_NAME)
       refused.push({ name: tool.name, reason: `the name has more than ${MAX_FOREIGN_NAME} characters` });
     else if (isIncluded(tool.name) && !isExcluded(tool.name)) wanted.push(tool);
   }

@@ -1,9 +1,15 @@
 import type { Client } from "@modelcontextprotocol/client";
 import { z } from "zod";
+import { isLongerThan } from "#contract/json-members.ts";
 import type { ForeignTool } from "#crud/mcp/external-tools.ts";
 
 const MAX_PAGES = 64;
 const MAX_LISTED = 5_000;
+/** Characters of one tool, and of all tools of a list: they stay in memory, where small values take some twenty times as much. */
+const MAX_TOOL = 262_144;
+const MAX_LIST = 4_194_304;
+/** Of a tool that is not stored its name is, if it has no more characters. */
+const MAX_REFUSED_NAME = 512;
 
 const text = z.string().optional().catch(undefined);
 const hint = z.boolean().optional().catch(undefined);
@@ -26,7 +32,8 @@ const foreignTool = z.object({
 const page = z.object({ tools: z.array(z.unknown()), nextCursor: text });
 
 /**
- * All that a server lists, at most 5,000 tools of 64 pages. The library's own list copies schemas, and would make objects of numbers that are
+ * All that a server lists, at most 5,000 tools of 64 pages. Of a tool that is too large, or beyond what a list may have, the name alone is
+ * there, and why. The library's own list copies schemas, and would make objects of numbers that are
  * stored as their texts. What has no name is passed over. Throws as `request`.
  */
 export const listForeignTools = async (
@@ -35,6 +42,17 @@ export const listForeignTools = async (
 ): Promise<readonly ForeignTool[]> => {
   if (client.getServerCapabilities()?.tools === undefined) return [];
   const found = new Map<string, ForeignTool>();
+  let left = MAX_LIST;
+  const stored = (tool: ForeignTool): ForeignTool => {
+    const isLarge = isLongerThan(tool, MAX_TOOL);
+    const size = isLarge ? Infinity : JSON.stringify(tool).length;
+    if (size <= left) {
+      left -= size;
+      return tool;
+    }
+    const name = tool.name.length > MAX_REFUSED_NAME ? "(a long name)" : tool.name;
+    return { name, refusal: isLarge ? `it has more than ${MAX_TOOL} characters` : `the list has more than ${MAX_LIST} characters` };
+  };
   let cursor: string | undefined;
   for (let pages = 0; pages < MAX_PAGES && found.size < MAX_LISTED; pages++) {
     const params = cursor === undefined ? {} : { cursor };
@@ -42,7 +60,8 @@ export const listForeignTools = async (
     const before = found.size;
     for (const tool of tools) {
       const { success, data } = foreignTool.safeParse(tool);
-      if (success) found.set(data.name, data);
+      const one = success ? stored(data) : undefined;
+      if (one !== undefined) found.set(one.name, one);
     }
     // Who goes on without end says the same again.
     if (nextCursor === undefined || found.size === before) break;
