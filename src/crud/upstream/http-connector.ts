@@ -154,8 +154,11 @@ export const createHttpConnector = (system: HttpSystem, operation: HttpOperation
           credentials = await credentialsOf(system, call);
           reply = await ask(signal);
         }
+        const turn = createYieldingOfLong();
         const refused = refusalOf(operation, reply, inputs);
         if (refused !== undefined) throw refused;
+        // The rows of its issues have read all of it, and what is selected of it does so again.
+        await turn();
         return reply;
       },
     });
