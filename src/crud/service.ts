@@ -333,8 +333,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     toolService,
     cursors: createSealedCursors<string>({ ...cursorsOf, purpose: "crud.workflow-cursor" }),
   });
-  serveImports(router, { publisher, database, internalPorts: parts.internalPorts, ceiling, stopping: stop.signal });
-  serveImports(router, { publisher, database, internalPorts, ceiling, answerShares, stopping: stop.signal });
+  serveImports(router, { publisher, database, internalPorts: parts.internalPorts, ceiling, answerShares, stopping: stop.signal });
   serveDefinitions(router, { store, pdpClient, groups: membershipParts, database, change, tenants, toolsOf, register });
   serveKillSwitches(router, { kills, pdpClient, now, catalogue, store, findNode });
   serveExplanation(router, { ...toolServiceParts, systemOf });
