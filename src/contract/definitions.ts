@@ -32,7 +32,11 @@ const deciding = { ...base, scope: ["config.write"], problems: ["conflict", "cro
 const decided = z.object({ tool: z.string(), state, warnings: z.array(z.string()) });
 
 export const listDefinitions = endpoint("crud", "GET", "/config/definitions", {
-  query: z.strictObject({ state: state.optional() }),
+  query: z.strictObject({
+    state: state.optional(),
+    /** To draw a page of something else: a refusal is in no list of refusals. */
+    showing: z.literal("true").optional(),
+  }),
   reply: z.object({
     definitions: z.array(row),
     /** Systems of which some wait, and what all that wait there are together: approving them all names it. */

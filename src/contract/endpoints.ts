@@ -40,6 +40,7 @@ import * as signIns from "./sign-ins.ts";
 import * as tasks from "./tasks.ts";
 import * as tools from "./tools.ts";
 import * as transfer from "./transfer.ts";
+import * as waiting from "./waiting.ts";
 import * as whatIf from "./what-if.ts";
 import * as workflows from "./workflows.ts";
 import * as workflowRuns from "./workflow-runs.ts";
@@ -119,6 +120,7 @@ export const endpointTable: readonly EndpointRow[] = Object.entries({
   tasks,
   tools,
   transfer,
+  waiting,
   "what-if": whatIf,
   workflows,
   "workflow-runs": workflowRuns,

@@ -90,7 +90,8 @@ export const serveDefinitions = (router: Router<Caller>, parts: DefinitionEndpoi
     const ofAll = await pdpClient.decide(caller, { ...askOf("*", false), context: { showing: true } }, correlationId);
     const seesAll = pdpClient.refusal(caller, ofAll) === undefined;
     const shown = seesAll ? seen : seen.filter(await ownership(call));
-    if (!seesAll) await pdpClient.require(caller, askOf("*", shown.length > 0), correlationId);
+    const context = call.query.showing === undefined ? {} : { showing: true as const };
+    if (!seesAll) await pdpClient.require(caller, { ...askOf("*", shown.length > 0), context }, correlationId);
     const systems = new Map(shown.map((system) => [system.name, system]));
     const found = await listStored(database, [...systems.keys()], call.query.state);
     return {

@@ -12,6 +12,7 @@ import { createOutbox } from "#gateway/internal/outbox.ts";
 import { createSessionList, requireSession } from "#gateway/internal/session-list.ts";
 import type { HealthCheck } from "#gateway/internal/health-checks.ts";
 import { createStreamHealth } from "#gateway/internal/stream-health.ts";
+import { createWaiting } from "#gateway/internal/waiting.ts";
 import type { ExplainRoute } from "#gateway/explain-routes/explain-route.ts";
 import type { InternalHandler } from "#gateway/steps/route-call.ts";
 import type { GatewayParts } from "#gateway/model/gateway-parts.ts";
@@ -74,6 +75,7 @@ export const createInternalHandlers = (
   const sessionList = createSessionList({ ...parts, pdpClient: opened.pdpClient, sessions, cookies });
   const deadLetters = createDeadLetters({ ...parts, notify: () => parts.backlog?.notify() });
   const outbox = createOutbox({ ...parts, deadLetters, pdpClient: opened.pdpClient });
+  const waiting = createWaiting({ ...parts, pdpClient: opened.pdpClient, peerOf: opened.routes.peerOf });
   return byInsideRow<InternalHandler>({
     evaluation: facade("evaluation"),
     evaluations: facade("evaluations"),
@@ -81,6 +83,7 @@ export const createInternalHandlers = (
     searchResource: search("resource"),
     searchAction: search("action"),
     streamHealth: (call) => streamHealth(call, requireSession(call).record),
+    waiting,
     listSessions: sessionList.list,
     endSession: sessionList.endOne,
     endSessionsOf: sessionList.endOf,

@@ -10,18 +10,14 @@ import type { SessionKeys } from "#gateway/sessions/session-keys.ts";
 import { audiencesOf, guardExchanged, guardOwn, readClaims, type TokenSubject, type TokenWish } from "./exchanged-token.ts";
 import { createTokenCache } from "./token-cache.ts";
 
-/**
- * The Authorization header for a row's upstream: a service of Sallyport gets a 60 s token that the gateway signs for this
- * one call, in the caller's name and never wider than the caller's own; any other upstream gets none. The scopes of the
- * row's policy, if it has some, are the most it may carry.
- */
-const mintAuthorization = async (identity: ServiceIdentity, route: Route, who: Recognised): Promise<string | undefined> => {
-  if (who.kind === "none" || route.target.kind !== "service" || !route.target.service.isInternal) return undefined;
-  const audience = route.tokenTarget?.audience;
-  if (audience === undefined) return undefined;
-  const limit = route.row.token_policy?.scopes;
+/** A 60 s token for a service of Sallyport, in the caller's name and never wider than the caller's own. */
+export const speakFor = (
+  identity: ServiceIdentity,
+  who: Somebody,
+  { audience, scopes: limit }: { readonly audience: string; readonly scopes?: readonly string[] | undefined },
+): Promise<string> => {
   const { principal } = who;
-  const token = await identity.onBehalfOf(audience, {
+  return identity.onBehalfOf(audience, {
     sub: principal.sub,
     tenant: principal.tenant,
     scopes: limit === undefined ? principal.scopes : [...principal.scopes].filter((scope) => limit.includes(scope)),
@@ -31,7 +27,17 @@ const mintAuthorization = async (identity: ServiceIdentity, route: Route, who: R
     acr: principal.acr,
     authTime: principal.authTime,
   });
-  return `Bearer ${token}`;
+};
+
+/**
+ * The Authorization header for a row's upstream: a service of Sallyport gets a token that the gateway signs for this one call; any other
+ * upstream gets none. The scopes of the row's policy, if it has some, are the most it may carry.
+ */
+const mintAuthorization = async (identity: ServiceIdentity, route: Route, who: Recognised): Promise<string | undefined> => {
+  if (who.kind === "none" || route.target.kind !== "service" || !route.target.service.isInternal) return undefined;
+  const audience = route.tokenTarget?.audience;
+  if (audience === undefined) return undefined;
+  return `Bearer ${await speakFor(identity, who, { audience, scopes: route.row.token_policy?.scopes })}`;
 };
 
 export interface UpstreamAuthorization {

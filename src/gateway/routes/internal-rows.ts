@@ -10,6 +10,7 @@ const insideRows = {
   searchResource: authzen("search.resource"),
   searchAction: authzen("search.action"),
   streamHealth: ["streams.health"],
+  waiting: ["waiting"],
   listSessions: ["sessions.list"],
   endSession: ["sessions.end"],
   endSessionsOf: ["sessions.end_of"],

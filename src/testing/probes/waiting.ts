@@ -1,0 +1,4 @@
+import type * as topic from "#contract/waiting.ts";
+import type { Probes } from "./probe.ts";
+
+export const probes: Probes<typeof topic> = { readWaiting: {} };
