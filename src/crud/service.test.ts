@@ -463,7 +463,7 @@ test("the workflow stream is open before anything has run, and shows what is tol
     stop.abort();
     return text;
   };
-  instance.verdicts.set("activity:view_all", false);
+  instance.verdicts.set("workflows:view_runs", false);
   const silent = await read("", /hello/);
   assert.match(silent, /^retry: \d+\n\n(?:id: \d+\n)?data: \{"type":"hello"/, "its control frames are default messages");
   assert.ok(!silent.includes("event:"));
@@ -492,8 +492,14 @@ test("the workflow stream is open before anything has run, and shows what is tol
   assert.deepEqual(runsOf(await read(`?${after}&run_id=r4`, /r4/)), ["workflow r4"]);
   assert.deepEqual(runsOf(await read(`?${after}&workflow=grant_access&workflow=none`, /bookmark/)), ["workflow r1"]);
   assert.deepEqual(runsOf(await read(`?${after}&workflow=grant_access&run_id=r4`, /bookmark/)), []);
+  const asked = instance.asked.decisions.length;
   instance.verdicts.clear();
   assert.deepEqual(runsOf(await read(`?${after}`, /r4/)), ["workflow r1", "workflow r2", "task r3", "workflow r4"]);
+  // The stream itself and what is seen on it: nothing is decided of an event.
+  assert.deepEqual(
+    instance.asked.decisions.slice(asked).map(({ ask }) => `${ask.type}/${ask.action}`),
+    ["streams/workflow", "workflows/view_runs", "activity/view_all"],
+  );
 });
 
 test("a disabled tool is not listed and not callable; an underscore view spells names so", async (t) => {

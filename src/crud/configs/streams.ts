@@ -19,6 +19,8 @@ import type { EvaluationQuery, PdpClient } from "#pdp-client/pdp-client.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Database } from "#store/database.ts";
 import type { MembershipParts } from "#crud/model/ask-membership.ts";
+import { openRunSight } from "#crud/workflows/tasks/run-sight.ts";
+import { createTaskGraph } from "#crud/workflows/tasks/task-graph.ts";
 import { readSubject } from "./ui-config.ts";
 
 export interface StreamsParts extends MembershipParts {
@@ -92,7 +94,8 @@ export const serveStreams = (router: Router<Caller>, parts: StreamsParts): void 
     };
     await parts.pdpClient.require(caller, { type: "streams", action }, correlationId);
     if (what === configShape) await parts.pdpClient.require(caller, readsConfig, correlationId);
-    const all = await seesAll(caller, correlationId, { showing: true });
+    // Of the workflow stream each event is looked at instead.
+    const all = action !== "workflow" && (await seesAll(caller, correlationId, { showing: true }));
     const url = new URL(request.url);
     const reader = {
       bus: parts.bus,
@@ -148,16 +151,24 @@ export const serveStreams = (router: Router<Caller>, parts: StreamsParts): void 
     ["/configs/stream", configShape],
   );
 
-  // Whatever writes runs and tasks tells of them here; until something does, the stream is open and says only that it is.
-  serve("workflow", async ({ url, reader }) => {
+  const graph = createTaskGraph(parts);
+  serve("workflow", async ({ caller, url, correlationId, reader }) => {
     guardNames(url, ["run_id", "workflow"]);
     const [runs, workflows] = [readFilter(url, ["run_id"]), readFilter(url, ["workflow"])];
     const fits = (wanted: ReadonlySet<string> | undefined, value: unknown): boolean =>
       wanted === undefined || (typeof value === "string" && wanted.has(value));
+    const sight = await openRunSight({ pdpClient: parts.pdpClient, graph }, { caller, correlationId });
     return streamResponse({
       ...reader,
       stream: "workflow",
-      only: ({ data }) => fits(runs, data["run_id"]) && fits(workflows, data["workflow"]),
+      seesAll: true,
+      only: (event) => fits(runs, event.data["run_id"]) && fits(workflows, event.data["workflow"]) && sight.sees(event),
+      recheck: async () => {
+        if (!(await reader.recheck())) return false;
+        await sight.refresh();
+        return true;
+      },
+      reload: ["/api/crud/workflows/runs", "/api/crud/tasks"],
     });
   });
 

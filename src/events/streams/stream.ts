@@ -27,7 +27,7 @@ export interface StreamOptions {
   /** Last touch on what is shown of an event, e.g. names of persons. */
   readonly present?: ((event: StreamEvent) => Promise<Readonly<Record<string, unknown>>>) | undefined;
   /** Which events are shown at all, beyond `kinds` and who they are addressed to. */
-  readonly only?: ((event: StreamEvent) => boolean) | undefined;
+  readonly only?: ((event: StreamEvent) => boolean | Promise<boolean>) | undefined;
   /** Makes it list-and-watch: what there is, then what becomes of it. */
   readonly watch?: Watched | undefined;
   readonly now?: (() => Date) | undefined;
@@ -125,7 +125,7 @@ export const streamResponse = async (options: StreamOptions): Promise<Response> 
       }
       case "event": {
         const { event } = frame;
-        if (kinds?.has(event.kind ?? "") === false || only?.(event) === false) return;
+        if (kinds?.has(event.kind ?? "") === false || (await only?.(event)) === false) return;
         if (watch !== undefined) yield reportedText(await watch.now(event), event.seq);
         else yield eventText(event, options.present === undefined ? event.data : await options.present(event));
         return;

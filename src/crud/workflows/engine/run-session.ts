@@ -7,7 +7,7 @@ import type { Database, TransactionSql } from "#store/database.ts";
 import { isSqlError } from "#store/sql-error.ts";
 import type { WorkflowDocument } from "#crud/workflows/model/workflow-document.ts";
 import { CONSUME, FENCE, PUT_RUN, PUT_STEPS, readLedger, readSignals, REREAD, type ClaimedRun } from "./ledger.ts";
-import { runEvents } from "./run-events.ts";
+import { runEvents, withAsked } from "./run-events.ts";
 import type { OpenAttempt, RunRow, SignalRow, StepRow } from "./run-rows.ts";
 
 /** Another holder has the run, or may have: nothing more is written. */
@@ -106,7 +106,7 @@ export const openSession = async (claimed: ClaimedRun, document: WorkflowDocumen
           sql.post(PUT_RUN, runValues(next, made, next.context !== stored));
           for (const post of sent) await post(sql);
           await made.post?.(sql);
-          return { result: undefined, entries: made.entries ?? [], events: runEvents(run, next, steps) };
+          return { result: undefined, entries: made.entries ?? [], events: runEvents(run, next, await withAsked(sql, steps)) };
         });
         run = { ...run, ...fields };
       } catch (error) {

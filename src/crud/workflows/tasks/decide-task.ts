@@ -2,7 +2,7 @@ import { Problem } from "#contract/problem.ts";
 import { statement, type TransactionSql } from "#store/database.ts";
 import { keyedDigest, sha256Of } from "#crud/model/digest.ts";
 import { STEP } from "#crud/workflows/engine/ledger.ts";
-import { runEvents } from "#crud/workflows/engine/run-events.ts";
+import { runEvents, withAsked } from "#crud/workflows/engine/run-events.ts";
 import type { RunRow } from "#crud/workflows/engine/run-rows.ts";
 import { signal } from "#crud/workflows/engine/signals.ts";
 import { runEntry, type RunCaller } from "#crud/workflows/engine/start-run.ts";
@@ -82,6 +82,6 @@ export const decideTask = async (
         },
       },
     ],
-    events: runEvents(run, { ...run, state_version: run.state_version + 1 }, step === undefined ? [] : [step]),
+    events: runEvents(run, { ...run, state_version: run.state_version + 1 }, step === undefined ? [] : await withAsked(sql, [step])),
   };
 };

@@ -3,7 +3,7 @@ import { mayBePerson } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
 import { statement } from "#store/database.ts";
 import { STEP } from "#crud/workflows/engine/ledger.ts";
-import { runEvents } from "#crud/workflows/engine/run-events.ts";
+import { runEvents, withAsked } from "#crud/workflows/engine/run-events.ts";
 import { runEntry } from "#crud/workflows/engine/start-run.ts";
 import { requireOpen, requireVersion } from "./check-answer.ts";
 import { lockRun, readRun, readRunReader, refuseAbsent } from "./run-reader.ts";
@@ -81,11 +81,16 @@ export const delegateTask = async (parts: TaskContext, asked: TaskDelegation): P
     if (hasTooFew(after) && !hasTooFew(now))
       await parts.notify(sql, { ...notice, kind: "too_few_approvers", recipients: [now.task.owner] });
     const [step] = await sql.run(STEP, [run.id, now.task.path]);
+    // Who passed it on sees that it is gone.
+    const reported = (await withAsked(sql, step === undefined ? [] : [step])).map((one) => ({
+      ...one,
+      asked: [...(one.asked ?? []), sub],
+    }));
     const entry = runEntry(locked, "delegate", { ...by, decisionId: decided.decisionId });
     return {
       result: showTask(after, reader),
       entries: [{ ...entry, resource: { type: "task", id }, data: { ...entry.data, task_id: id, to } }],
-      events: runEvents(locked, { ...locked, state_version: locked.state_version + 1 }, step === undefined ? [] : [step]),
+      events: runEvents(locked, { ...locked, state_version: locked.state_version + 1 }, reported),
     };
   });
 };
