@@ -1,15 +1,18 @@
 import { Button } from "@mantine/core";
-import { useLocation } from "@tanstack/react-router";
+import { lazyRouteComponent, useLocation } from "@tanstack/react-router";
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, type ReactElement, type ReactNode } from "react";
 import { AUTHZ } from "../../decisions/use-can.ts";
 import { words } from "../../strings/en.ts";
 import { Page } from "../../ui/page.tsx";
 import { Waiting } from "../../ui/query-view.tsx";
-import { DeniedPage, HomeLink } from "./denied-page.tsx";
+import { Late } from "../../ui/late.tsx";
+import { HomeLink } from "./home-link.tsx";
 import { forgetRefusal, refusedByGateway } from "../../shell/refused-page.ts";
 import type { Screen } from "../../shell/screens.ts";
 import { useScreenStanding } from "../../shell/use-screen.ts";
+
+const DeniedScreen = lazyRouteComponent(async () => await import("./denied-screen.tsx"), "DeniedScreen");
 
 /** Not there, or not for you: one page for both. */
 export const NotFound = (): ReactElement => (
@@ -43,5 +46,9 @@ export const ScreenGate = ({ screen, children }: { readonly screen: Screen; read
         </div>
       </Page>
     );
-  return <DeniedPage title={screen.label} decisionId={refusedByGateway(path) ?? answered} />;
+  return (
+    <Late>
+      <DeniedScreen title={screen.label} decisionId={refusedByGateway(path) ?? answered} />
+    </Late>
+  );
 };

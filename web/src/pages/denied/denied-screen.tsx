@@ -1,4 +1,4 @@
-import { lazyRouteComponent, Link } from "@tanstack/react-router";
+import { lazyRouteComponent } from "@tanstack/react-router";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactElement } from "react";
 import { getDecision } from "#contract/decisions.ts";
@@ -11,17 +11,12 @@ import { Page } from "../../ui/page.tsx";
 import { AskSomebody } from "../../shell/ask-somebody.tsx";
 import { Late } from "../../ui/late.tsx";
 import { useEndpoint } from "../../api/use-endpoint.ts";
+import { HomeLink } from "./home-link.tsx";
 
 const AskAgainPanel = lazyRouteComponent(async () => await import("../requests/ask-again-panel.tsx"), "AskAgainPanel");
 
-export const HomeLink = (): ReactElement => (
-  <Link className="sp-link" to="/">
-    {words.gate.toHome}
-  </Link>
-);
-
 /** A screen that is not for this person: why, how to ask for it, who can open it, and the way back. */
-export const DeniedPage = ({ title, decisionId }: { readonly title: string; readonly decisionId: string | undefined }): ReactElement => {
+export const DeniedScreen = ({ title, decisionId }: { readonly title: string; readonly decisionId: string | undefined }): ReactElement => {
   const { subject } = useSession();
   const query = useQuery({
     ...useEndpoint(getDecision).query({ params: { id: decisionId ?? "" }, query: {} }),
