@@ -58,6 +58,8 @@ test("cleo asks from her denial, ada replays it and approves, cleo sees it come 
   await signIn(ada.page, instance.origin, "ada");
   const waiting = ada.page.getByRole("region", { name: "Waiting for you" });
   await waiting.getByRole("link", { name: "View pages operations" }).waitFor();
+  const counted = ada.page.getByRole("navigation", { name: "Main" }).getByRole("img", { name: "1 waiting" });
+  await counted.waitFor();
   assert.deepEqual(await findingsOf(ada.page), []);
   await ada.page.goto(`${instance.origin}/why/${id}`);
   await ada.page.getByRole("button", { name: "Replay now" }).click();
@@ -76,6 +78,8 @@ test("cleo asks from her denial, ada replays it and approves, cleo sees it come 
   await ada.page.getByRole("button", { name: "Approve" }).click();
   await ada.page.getByText("In force").waitFor();
   assert.equal(await ada.page.getByRole("button", { name: "Approve" }).count(), 0);
+  // The workflow stream tells of it.
+  await counted.waitFor({ state: "detached" });
 
   // Cleo's page shows it without a reload, and the same question is answered with yes.
   await cleo.page.getByText("Approved", { exact: true }).waitFor();

@@ -12,6 +12,7 @@ import { SessionStoreProvider, useSessionState } from "./session/session-context
 import type { SessionHolder } from "./session/session-store.ts";
 import { onSignOutElsewhere } from "./shell/sign-out.ts";
 import { Ended, OpeningPage, SessionUnknown, SignedOut } from "./shell/doorstep.tsx";
+import { WaitingProvider } from "./shell/waiting-provider.tsx";
 import { cssVariables, theme } from "./theme/theme.ts";
 import { Boundary } from "./ui/panel.tsx";
 
@@ -42,7 +43,9 @@ const Inside = ({ session, queries }: Pick<AppProps, "session" | "queries">): Re
     case "signed-in":
       return (
         <LiveProvider>
-          <RouterProvider router={router} />
+          <WaitingProvider>
+            <RouterProvider router={router} />
+          </WaitingProvider>
         </LiveProvider>
       );
   }

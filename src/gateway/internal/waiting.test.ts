@@ -48,8 +48,20 @@ const delegation = {
 };
 const waiting = (system: string, definitions: number) => ({ system, definitions, digest: "0".repeat(64) });
 
+const summary = {
+  pending: 9,
+  mine: 3,
+  awaiting_my_approval: 2,
+  overdue: 1,
+  due_today: 0,
+  completed_7d: 4,
+  by_kind: { approval: 9 },
+  oldest_pending_at: at,
+};
+
 /** What each service lists, by path. */
 const lists: Readonly<Record<string, unknown>> = {
+  "/tasks/summary": summary,
   "/access/v1/requests": { requests: [request, request] },
   "/access/v1/policies/rollouts": { rollouts: [version] },
   "/config/definitions": { definitions: [], waiting: [waiting("a.one", 90), waiting("a.two", 30)] },
@@ -65,14 +77,14 @@ interface Case {
   readonly counts: unknown;
 }
 
-const all = ["tasks/view_all", "policies/view_all", "policies/activate", "delegations/view_all"];
+const all = ["tasks/view_summary", "tasks/view_all", "policies/view_all", "policies/activate", "delegations/view_all"];
 const cases: readonly Case[] = [
-  { name: "all", permits: all, counts: { requests: 2, definitions: 100, policies: 1, delegations: 1 } },
+  { name: "all", permits: all, counts: { tasks: 3, requests: 2, definitions: 100, policies: 1, delegations: 1 } },
   { name: "nothing but what the service itself decides", permits: [], counts: { definitions: 100 } },
   {
     name: "no versions that the person could not activate",
     permits: all.filter((pair) => pair !== "policies/activate"),
-    counts: { requests: 2, definitions: 100, delegations: 1 },
+    counts: { tasks: 3, requests: 2, definitions: 100, delegations: 1 },
   },
   {
     name: "what can be read, where a service refuses, fails, or answers what is no list",
@@ -82,7 +94,7 @@ const cases: readonly Case[] = [
       "/api/v1/delegations": new Error("away"),
       "/access/v1/requests": Response.json({ requests: "many" }),
     },
-    counts: { policies: 1 },
+    counts: { tasks: 3, policies: 1 },
   },
 ];
 

@@ -4,6 +4,7 @@ import { listDefinitions } from "#contract/definitions.ts";
 import { listDelegations } from "#contract/delegations.ts";
 import type { Endpoint, ReplyOf } from "#contract/endpoint.ts";
 import { listRollouts } from "#contract/rollouts.ts";
+import { taskSummary } from "#contract/tasks.ts";
 import { MAX_WAITING, readWaiting, type Waiting } from "#contract/waiting.ts";
 import type { EvaluationQuery, PdpClient } from "#pdp-client/pdp-client.ts";
 import type { RoutesInForce } from "#gateway/active-routes/active-routes.ts";
@@ -26,7 +27,8 @@ interface Row {
   readonly count: (from: Count, subject: string) => Promise<number>;
 }
 
-const rows: Readonly<Record<Exclude<Counted, "tasks">, Row>> = {
+const rows: Readonly<Record<Counted, Row>> = {
+  tasks: { pairs: [["tasks", "view_summary"]], count: async (from) => (await from(taskSummary, {})).mine },
   requests: {
     pairs: [["tasks", "view_all"]],
     count: async (from) =>

@@ -6,7 +6,8 @@ import { nextOf, type Page } from "./queries.ts";
 
 /** First member of a query's key: acts and live events name it to have the query read again. */
 export const rootOf = ({ path }: Endpoint): string => {
-  const [root = path] = /delegations|nodes|decisions|policies|requests|tools|secrets?|systems|definitions|imports/.exec(path) ?? [];
+  const [root = path] =
+    /delegations|nodes|decisions|policies|requests|tools|secrets?|systems|definitions|imports|workflows|tasks|waiting/.exec(path) ?? [];
   if (root === "secret") return "secrets";
   return root === "definitions" || root === "imports" ? "systems" : root;
 };

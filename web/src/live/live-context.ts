@@ -1,12 +1,14 @@
 import { useSyncExternalStore } from "react";
 import { requiredContext } from "../model/required-context.ts";
 import type { LiveMeter, LiveMeters } from "./live-meters.ts";
-import type { StreamState } from "./stream.ts";
+import type { StreamEvent, StreamState } from "./stream.ts";
 
 export interface Live {
   readonly state: StreamState;
   readonly retryNow: () => void;
   readonly meters: LiveMeters;
+  /** What the workflow stream tells; `undefined`: something of it is missing. The returned function ends it. */
+  readonly subscribeRuns: (listener: (event: StreamEvent | undefined) => void) => () => void;
 }
 
 export const [LiveContext, useLive] = requiredContext<Live>("live updates");

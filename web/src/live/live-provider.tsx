@@ -1,44 +1,74 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo, useRef, useState, type ReactElement, type ReactNode } from "react";
 import { useCan } from "../decisions/use-can.ts";
+import { createListeners } from "../model/listeners.ts";
 import { useSessionStore } from "../session/session-context.ts";
 import { LiveContext } from "./live-context.ts";
 import { createLiveMeters, readMeter, type LiveMeters } from "./live-meters.ts";
-import { createRereader, touched } from "./reread.ts";
-import { browser, createStream, type Stream, type StreamEvent, type StreamState } from "./stream.ts";
+import { createRereader, oldBy } from "./reread.ts";
+import { createSharedStream } from "./shared-stream.ts";
+import { browser, type Stream, type StreamEvent, type StreamParts, type StreamState } from "./stream.ts";
 
-const PATH = "/api/v1/events/config";
-const KINDS = ["delegation", "budget", "policy", "graph", "tools", "config", "session"] as const;
+const CONFIG = "/api/v1/events/config";
+const WORKFLOW = "/api/v1/events/workflow";
+const CONFIG_KINDS = ["delegation", "budget", "policy", "graph", "tools", "config", "session"] as const;
+/** What the workflow stream has besides control frames, which are its default messages. */
+const WORKFLOW_KINDS = ["workflow", "task", "access_request"] as const;
 const HIDDEN_MS = 30_000;
 
-const take = (event: StreamEvent, meters: LiveMeters, reread: (names: readonly string[]) => void, recheck: () => void): void => {
+const take = (event: StreamEvent, meters: LiveMeters, recheck: () => void): void => {
   if (event.kind === "budget") {
     const read = readMeter(event.data, new Date());
     if (read !== undefined) meters.set(read.delegationId, read.meter);
   }
   if (event.kind === "session") recheck();
-  reread(touched[event.kind] ?? []);
 };
 
-/** Holds the one stream of this page open while it may and somebody looks, and has what changed read again. */
+type Held = Pick<StreamParts, "path" | "kinds" | "onEvent" | "onGap" | "onSessionDoubt" | "onState">;
+
+/** Holds a stream for as long as somebody looks. The returned function ends it. */
+const hold = (parts: Held): Pick<Stream, "retryNow"> & { readonly end: () => void } => {
+  const stream = createSharedStream({ ...parts, ...browser });
+  let hiding: ReturnType<typeof setTimeout> | undefined;
+  const onVisibility = (): void => {
+    clearTimeout(hiding);
+    if (document.visibilityState === "visible") stream.start();
+    else hiding = setTimeout(() => stream.stop(), HIDDEN_MS);
+  };
+  document.addEventListener("visibilitychange", onVisibility);
+  onVisibility();
+  return {
+    retryNow: stream.retryNow,
+    end: () => {
+      document.removeEventListener("visibilitychange", onVisibility);
+      clearTimeout(hiding);
+      stream.close();
+    },
+  };
+};
+
+/** Holds the streams of this browser open while it may and somebody looks, and has what changed read again. */
 export const LiveProvider = ({ children }: { readonly children: ReactNode }): ReactElement => {
   const queries = useQueryClient();
   const session = useSessionStore();
-  const can = useCan({ type: "streams", action: "config", key: "nav:stream" });
-  const isAllowed = can === "allowed";
+  const seesConfig = useCan({ type: "streams", action: "config", key: "nav:stream" }) === "allowed";
+  const seesWorkflow = useCan({ type: "streams", action: "workflow", key: "nav:workflow-stream" }) === "allowed";
   const [state, setState] = useState<StreamState>({ phase: "stopped" });
   const [meters] = useState(createLiveMeters);
-  const stream = useRef<Stream | undefined>(undefined);
+  const [runs] = useState(createListeners<StreamEvent | undefined>);
+  const stream = useRef<Pick<Stream, "retryNow"> | undefined>(undefined);
+  const reread = useMemo(() => createRereader(queries), [queries]);
 
   useEffect(() => {
-    if (!isAllowed) return undefined;
-    const reread = createRereader(queries);
+    if (!seesConfig) return undefined;
     const recheck = (): void => void session.recheck();
-    const held = createStream({
-      path: PATH,
-      kinds: KINDS,
-      ...browser,
-      onEvent: (event) => take(event, meters, reread, recheck),
+    const held = hold({
+      path: CONFIG,
+      kinds: CONFIG_KINDS,
+      onEvent: (event) => {
+        take(event, meters, recheck);
+        reread(oldBy(event));
+      },
       onGap: () => {
         meters.clear();
         void queries.invalidateQueries();
@@ -47,22 +77,35 @@ export const LiveProvider = ({ children }: { readonly children: ReactNode }): Re
       onState: setState,
     });
     stream.current = held;
-    let hiding: ReturnType<typeof setTimeout> | undefined;
-    const onVisibility = (): void => {
-      clearTimeout(hiding);
-      if (document.visibilityState === "visible") held.start();
-      else hiding = setTimeout(() => held.stop(), HIDDEN_MS);
-    };
-    document.addEventListener("visibilitychange", onVisibility);
-    onVisibility();
     return () => {
-      document.removeEventListener("visibilitychange", onVisibility);
-      clearTimeout(hiding);
-      held.stop();
+      held.end();
       stream.current = undefined;
     };
-  }, [isAllowed, queries, session, meters]);
+  }, [seesConfig, queries, session, meters, reread]);
 
-  const live = useMemo(() => ({ state, meters, retryNow: () => stream.current?.retryNow() }), [state, meters]);
+  useEffect(() => {
+    if (!seesWorkflow) return undefined;
+    const held = hold({
+      path: WORKFLOW,
+      kinds: WORKFLOW_KINDS,
+      onEvent: (event) => {
+        reread(oldBy(event));
+        runs.tell(event);
+      },
+      onGap: () => {
+        reread(["workflows", "tasks", "requests", "waiting"]);
+        runs.tell(undefined);
+      },
+      // The stream of configuration looks after the session, and shows how it stands.
+      onSessionDoubt: () => undefined,
+      onState: () => undefined,
+    });
+    return held.end;
+  }, [seesWorkflow, reread, runs]);
+
+  const live = useMemo(
+    () => ({ state, meters, subscribeRuns: runs.subscribe, retryNow: () => stream.current?.retryNow() }),
+    [state, meters, runs],
+  );
   return <LiveContext value={live}>{children}</LiveContext>;
 };

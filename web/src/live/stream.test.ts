@@ -22,7 +22,7 @@ class FakeSource implements EventSourceLike {
   }
 }
 
-const setUp = () => {
+const setUp = (path = "/s") => {
   const sources: FakeSource[] = [];
   const events: StreamEvent[] = [];
   const states: StreamState["phase"][] = [];
@@ -30,7 +30,7 @@ const setUp = () => {
   const timers: { run: () => void; at: number; cancelled: boolean }[] = [];
   let clock = 0;
   const stream = createStream({
-    path: "/s",
+    path,
     kinds: ["budget", "delegation"],
     open: (url) => {
       const source = new FakeSource(url);
@@ -119,6 +119,20 @@ test("a bookmark moves the point from which the stream is resumed", () => {
   last().onerror?.({} as Event);
   pass(3_000);
   assert.equal(last().url, "/s?last_event_id=40");
+});
+
+test("controls of the workflow stream come as default messages; an address with a query is resumed too", () => {
+  const { stream, last, pass, events, calls } = setUp("/s?run_id=run_1");
+  stream.start();
+  last().onopen?.({} as Event);
+  last().say("message", { type: "hello", seq: 3 });
+  last().say("message", { type: "bookmark", seq: 40 });
+  last().say("message", { type: "step.started", seq: 41 });
+  last().say("message", { type: "resync", seq: 42 });
+  assert.deepEqual([events.length, calls], [0, ["gap"]]);
+  last().onerror?.({} as Event);
+  pass(3_000);
+  assert.equal(last().url, "/s?run_id=run_1&last_event_id=42");
 });
 
 test("the waits grow while the stream does not open, and each time the session is looked at", () => {

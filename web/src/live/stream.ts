@@ -43,6 +43,10 @@ export interface Stream {
   stop(): void;
   /** Opens at once, whatever the waiting time. */
   retryNow(): void;
+  /** The last event that came, by whatever way; 0: none yet. */
+  readonly place: number;
+  /** Events up to this one came another way. */
+  passed(seq: number): void;
 }
 
 const SILENCE_MS = 45_000;
@@ -50,6 +54,8 @@ const AWAY_MS = 60_000;
 /** After these the session is looked at; only after `signed_out` is it certain that nothing will open again. */
 const SESSION_ENDS = new Set(["signed_out", "revoked", "expired"]);
 const controls = ["hello", "bookmark", "resync", "bye"] as const;
+type Control = (typeof controls)[number];
+const isControl = (type: string): type is Control => controls.some((one) => one === type);
 
 const parse = (text: string): Readonly<Record<string, unknown>> | undefined => {
   try {
@@ -114,7 +120,7 @@ export const createStream = (parts: StreamParts): Stream => {
     if (wasAway) parts.onGap();
   };
 
-  const onControl = (kind: (typeof controls)[number], data: Readonly<Record<string, unknown>>): void => {
+  const onControl = (kind: Control, data: Readonly<Record<string, unknown>>): void => {
     const seq = number(data["seq"]);
     if (kind === "bye") {
       const reason = text(data["reason"]);
@@ -144,7 +150,8 @@ export const createStream = (parts: StreamParts): Stream => {
   const openSource = (): void => {
     closeSource();
     if (state.phase !== "down") become({ phase: "connecting" });
-    const opened = parts.open(lastSeq === 0 ? parts.path : `${parts.path}?last_event_id=${lastSeq}`);
+    const joint = parts.path.includes("?") ? "&" : "?";
+    const opened = parts.open(lastSeq === 0 ? parts.path : `${parts.path}${joint}last_event_id=${lastSeq}`);
     source = opened;
     let isOpen = false;
     const listen = (kind: string, handle: (data: Readonly<Record<string, unknown>>) => void): void =>
@@ -167,6 +174,11 @@ export const createStream = (parts: StreamParts): Stream => {
     };
     for (const kind of parts.kinds) listen(kind, (data) => onData(kind, data));
     for (const kind of controls) listen(kind, (data) => onControl(kind, data));
+    // The workflow stream has its control frames as default messages.
+    listen("message", (data) => {
+      const type = text(data["type"]);
+      if (isControl(type)) onControl(type, data);
+    });
     received();
   };
 
@@ -183,5 +195,9 @@ export const createStream = (parts: StreamParts): Stream => {
       cancelWait();
       openSource();
     },
+    get place() {
+      return lastSeq;
+    },
+    passed: (seq) => void (lastSeq = Math.max(lastSeq, seq)),
   };
 };

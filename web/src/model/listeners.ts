@@ -1,11 +1,11 @@
 /** Who is to hear of a change, until they leave. */
-export const createListeners = () => {
-  const listeners = new Set<() => void>();
+export const createListeners = <T = void>() => {
+  const listeners = new Set<(value: T) => void>();
   return {
-    tell: (): void => {
-      for (const listener of listeners) listener();
+    tell: (value: T): void => {
+      for (const listener of listeners) listener(value);
     },
-    subscribe: (listener: () => void) => {
+    subscribe: (listener: (value: T) => void) => {
       listeners.add(listener);
       return (): void => void listeners.delete(listener);
     },

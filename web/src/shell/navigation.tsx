@@ -1,6 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import { use, type ReactElement } from "react";
 import { screenGroups } from "#contract/screens.ts";
+import { MAX_WAITING } from "#contract/waiting.ts";
 import { words } from "../strings/en.ts";
 import { Icon } from "../ui/icon.tsx";
 import type { Screen } from "./screens.ts";
@@ -19,7 +20,7 @@ const Group = ({ screens }: { readonly screens: readonly Screen[] }): ReactEleme
               {label}
               {count === 0 ? null : (
                 <span className="sp-count" role="img" aria-label={words.shell.waiting(count)}>
-                  {count}
+                  {count < MAX_WAITING ? count : `${MAX_WAITING - 1}+`}
                 </span>
               )}
             </Link>

@@ -1,5 +1,5 @@
 import { createContext } from "react";
-import type { ScreenId } from "#contract/screens.ts";
+import type { Waiting } from "#contract/waiting.ts";
 
-/** How many things wait for this person on a screen. A screen without an entry shows no count. */
-export const WaitingCounts = createContext<Readonly<Partial<Record<ScreenId, number>>>>({});
+/** How many things wait for this person, by the id of the screen that has them. A screen without an entry shows no count. */
+export const WaitingCounts = createContext<Readonly<Partial<Record<string, number>>> & Waiting>({});
