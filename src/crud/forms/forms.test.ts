@@ -5,7 +5,7 @@ import { crudInstance, type CrudInstance } from "#testing/crud-instance.ts";
 import { dumpTables, placesWith } from "#testing/table-dump.ts";
 import { until } from "#testing/until.ts";
 
-const scopes = ["config.read", "config.write", "forms.read", "mcp.tools.discovery", "mcp.tools.invoke", "workflows.start"];
+const scopes = ["config.read", "config.write", "forms.read", "mcp.tools.discovery", "mcp.tools.invoke", "workflows.start", "workflows.read", "workflows.operate"];
 const ada = { sub: "person:ada", scopes, acr: "strong" };
 const eve = { sub: "person:eve", tenant: "tenant:globex", scopes };
 
@@ -242,6 +242,15 @@ test("what a form or a workflow does not show is in no table, event, audit entry
     20_000,
   );
   assert.deepEqual([done?.phase, done?.output["pin"]?.slice(0, 8)], ["completed", "<sealed:"]);
+  const again = await instance.request(`/workflows/runs/${id}/rerun`, { method: "POST", as: ada, body: {}, headers: { "if-match": "*" } });
+  const rerun = JSON.parse(await again.text()) as { id: string; input: unknown };
+  assert.deepEqual([again.status, rerun.input], [202, { department: "***0c77", pin: "***" }], JSON.stringify(rerun));
+  const redone = await until(
+    async () => (await instance.database.run(run, [rerun.id]))[0],
+    (row) => row?.phase === "completed" || row?.phase === "faulted",
+    20_000,
+  );
+  assert.equal(redone?.phase, "completed");
   const texts = [
     ...(await dumpTables(instance.database)),
     ["log", JSON.stringify(instance.lines)] as const,
@@ -249,5 +258,5 @@ test("what a form or a workflow does not show is in no table, event, audit entry
     ["answers", JSON.stringify([started.body, called.body])] as const,
   ];
   assert.deepEqual(placesWith(secrets, texts), []);
-  assert.ok(instance.people.requests >= 2, "each run called its tool");
+  assert.ok(instance.people.requests >= 3, "each run called its tool");
 });
