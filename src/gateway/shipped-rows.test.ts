@@ -171,6 +171,7 @@ const edges: Readonly<Record<string, readonly [bare: string, slash: string]>> = 
   "/mcp/*": ["mcp.all", ""],
   "/api/crud/events/*": ["crud.events.bare", ""],
   "/api/crud/pages/{id}/*": ["crud.page crud.page.changes", ""],
+  "/api/crud/forms/{id}/*": ["crud.form crud.form.changes", ""],
   "/api/crud/tasks/*": ["crud.tasks crud.tasks.changes", ""],
   "/api/crud/workflows/*": ["crud.workflows crud.workflows.changes", ""],
   // Systems and the tools document: the same is asked in both rows, only their texts are taken as they are in the narrower one.

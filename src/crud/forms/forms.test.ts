@@ -5,8 +5,17 @@ import { crudInstance, type CrudInstance } from "#testing/crud-instance.ts";
 import { dumpTables, placesWith } from "#testing/table-dump.ts";
 import { until } from "#testing/until.ts";
 
-const scopes = ["config.read", "config.write", "forms.read", "mcp.tools.discovery", "mcp.tools.invoke", "workflows.start", "workflows.read", "workflows.operate"];
-const ada = { sub: "person:ada", scopes, acr: "strong" };
+const scopes = [
+  "config.read",
+  "config.write",
+  "forms.read",
+  "mcp.tools.discovery",
+  "mcp.tools.invoke",
+  "workflows.start",
+  "workflows.read",
+  "workflows.operate",
+];
+const ada = { sub: "person:ada", scopes, acr: "strong" as const };
 const eve = { sub: "person:eve", tenant: "tenant:globex", scopes };
 
 const client =

@@ -50,7 +50,13 @@ export const formShape = z.strictObject({
   ),
   ui: said(anyObject.default({}), "UI schema of react-jsonschema-form.", { note: { "ui:widget": "textarea" } }),
   tests: said(
-    boundedList(z.strictObject({ data: anyObject, valid: z.boolean() }), 50).default([]),
+    boundedList(
+      z.strictObject({
+        data: said(anyObject, "What somebody fills in.", { salary: -1 }),
+        valid: said(z.boolean(), "Whether the form takes it.", false),
+      }),
+      50,
+    ).default([]),
     "Data that the form takes or refuses; each publish runs them.",
     [{ data: { salary: -1 }, valid: false }],
   ),

@@ -26,7 +26,10 @@ forEachDatabase(
       },
       $defs: { number: { type: "integer", "x-redact": true } },
     };
-    world.forms.set("f", { type: "object", properties: { code: { type: "string", "x-redact": true }, note: { type: "string", "x-normalize": "trim" } } });
+    world.forms.set("f", {
+      type: "object",
+      properties: { code: { type: "string", "x-redact": true }, note: { type: "string", "x-normalize": "trim" } },
+    });
     const received: unknown[] = [];
     for (const name of ["sys.write", "sys.fail", "sys.undo"])
       world.tools.set(name, {
@@ -59,7 +62,12 @@ forEachDatabase(
           steps: [call("write", "sys.write", { with: { account: "${ one.account }" } })],
         },
         call("write", "sys.write", {
-          with: { text: "${ 'Bearer ' + context.pin + ';' }", code: "${ steps.ask.data.code }", note: "${ steps.ask.data.note }", number: "${ input.number }" },
+          with: {
+            text: "${ 'Bearer ' + context.pin + ';' }",
+            code: "${ steps.ask.data.code }",
+            note: "${ steps.ask.data.note }",
+            number: "${ input.number }",
+          },
           compensate: { tool: "sys.undo", with: { pin: "${ input.pin }" } },
         }),
         {
@@ -99,8 +107,8 @@ forEachDatabase(
     const rows = await dumpTables(database);
     assert.ok(rows.some(([name, text]) => name === "crud.wf_step" && text.includes("<sealed:")));
     const places = [...rows, ["log", lines.join("\n")] as const, ["notices", JSON.stringify(world.notices)] as const];
-  assert.deepEqual(placesWith(Object.values(secrets).map(String), places), []);
-  const run = await readRun(database, { id, tenant: "tenant:acme" });
+    assert.deepEqual(placesWith(Object.values(secrets).map(String), places), []);
+    const run = await readRun(database, { id, tenant: "tenant:acme" });
     assert.ok(run);
     const shown = showRun(run, null, { canViewRun: true });
     assert.deepEqual(shown.input, { pin: "***", number: "***", list: [{ account: "***7766" }] });
