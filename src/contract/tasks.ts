@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { endpoint, withoutAgents } from "./endpoint.ts";
 import { nodeId, plainText, prose, timestamp } from "./ids.ts";
-import { answerProblems, runPage, several, stateTag, taskAnswer } from "./workflow-runs.ts";
+import { answerProblems, runIdFilter, runPage, several, stateTag, taskAnswer, workflowFilter } from "./workflow-runs.ts";
 
 /** What people are asked in runs of workflows. `ETag` of a task is `"<state_version>"` of the task, not of its run. */
 
@@ -62,8 +62,8 @@ export const listTasks = endpoint("crud", "GET", BASE, {
     status: several(z.enum(taskStatuses)),
     type: several(z.enum(taskKinds)),
     /** Name of a workflow. */
-    workflow_id: plainText(1, 64).optional(),
-    run_id: plainText(1, 64).optional(),
+    workflow_id: workflowFilter.optional(),
+    run_id: runIdFilter.optional(),
     created_by: nodeId.optional(),
     /** Who decided it, alone or with others. */
     completed_by: nodeId.optional(),

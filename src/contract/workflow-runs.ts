@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { workflowAddress } from "./configs.ts";
 import { endpoint, withoutAgents } from "./endpoint.ts";
-import { idempotencyKey, nodeId, pageCursor, plainText, prose, queryIntegerOr, timestamp, usd } from "./ids.ts";
+import { correlationIdPattern, idempotencyKey, nodeId, pageCursor, plainText, prose, queryIntegerOr, timestamp, usd } from "./ids.ts";
 
 /**
  * Runs of workflows. A run is seen by who started it, by who controls its agent, and by who may `workflows/view_runs`. `ETag` of a run is
@@ -9,6 +9,13 @@ import { idempotencyKey, nodeId, pageCursor, plainText, prose, queryIntegerOr, t
  */
 
 const BASE = "/workflows/runs";
+/** As a filter takes it. */
+export const runIdFilter = z.string().regex(/^run_[0-9A-HJKMNP-TV-Z]{26}$/, "is no id of a run");
+/** As runs have it, with `_` for `-`, which is taken too. */
+export const workflowFilter = z
+  .string()
+  .regex(/^[a-z]([a-z0-9_-]{0,38}[a-z0-9])?$/, "is no name of a workflow")
+  .transform((name) => name.replaceAll("-", "_"));
 export const runId = plainText(1, 64);
 const one = z.object({ id: runId });
 
@@ -128,14 +135,14 @@ const problems = ["not_found", "membership_unavailable"] as const;
 export const listRuns = endpoint("crud", "GET", BASE, {
   query: z.strictObject({
     /** Name of a workflow. */
-    workflow: plainText(1, 64).optional(),
+    workflow: workflowFilter.optional(),
     phase: several(z.enum(runPhases)),
     status: several(z.enum(runStatuses)),
     reason: several(z.enum(runReasons)),
     started_by: nodeId.optional(),
     agent: nodeId.optional(),
     delegation: nodeId.optional(),
-    correlation_id: plainText(1, 128).optional(),
+    correlation_id: z.string().regex(correlationIdPattern, "is no correlation id").optional(),
     created_after: timestamp.optional(),
     created_before: timestamp.optional(),
     /** Part of the id or of the workflow's name, whatever its case. */
