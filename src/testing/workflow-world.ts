@@ -9,6 +9,7 @@ import { silentLog, type Log } from "#telemetry/log.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { createSealer } from "#authn/sealing/seal.ts";
 import { createValueSeals } from "#crud/model/sealed-values.ts";
+import { wireNameOf } from "#crud/workflows/definition/workflow-tool.ts";
 import { createEngine, type EngineContext } from "#crud/workflows/engine/engine.ts";
 import type { RunRow, StepRow } from "#crud/workflows/engine/run-rows.ts";
 import { signal } from "#crud/workflows/engine/signals.ts";
@@ -290,7 +291,8 @@ export const workflowWorld = async (t: TestContext, database: Database) => {
       return document;
     },
     publish: (document: WorkflowDocument): WorkflowDocument => {
-      documents.set(document.name, document);
+      // Runs have the name of the tool.
+      documents.set(wireNameOf(document.name), document);
       return document;
     },
     start: async (document: WorkflowDocument, more: { input?: unknown; by?: RunCaller; idempotencyKey?: string } = {}) => {
