@@ -66,6 +66,7 @@ import { serveWorkflows, createWorkflowStart } from "./runs/serve-workflows.ts";
 import { serveForms } from "./forms/serve-forms.ts";
 import { createValueSeals } from "./model/sealed-values.ts";
 import { createPlacedForms } from "./forms/definition/placed-forms.ts";
+import { createRunTools } from "./workflows/serve/run-tools.ts";
 import { createPlacedWorkflows } from "./workflows/definition/placed-workflows.ts";
 import { readTaskDetail } from "./workflows/tasks/list-tasks.ts";
 import { createPlacedChannels } from "./notifications/placed-channels.ts";
@@ -183,7 +184,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   const forms = createPlacedForms();
   const channels = createPlacedChannels();
   const catalogue = createCatalogueKeeper({
-    builtIn: { health, find },
+    builtIn: { health, find, ...createRunTools(() => ({ ...workflows.context, findDocument: workflows.documents.find })) },
     tools: () => sources.tools,
     external: () => sources.external,
     workflows: () => placed.tools,

@@ -113,7 +113,13 @@ const byKey: ReadonlyMap<string, Pair> = new Map(pairs.map((pair) => [pair.key, 
 export const pairOf = (type: string, action: string): Pair | undefined => byKey.get(`${type}:${action}`);
 
 /** Tools of Sallyport itself: every instance has them, everybody may call them, and no graph need know them. */
-export const builtInTools = { health: "system.health", find: "system.find_tools" } as const;
+export const builtInTools = {
+  health: "system.health",
+  find: "system.find_tools",
+  runStatus: "workflow.status",
+  resumeRun: "workflow.resume",
+  cancelRun: "workflow.cancel",
+} as const;
 const builtInToolNames: ReadonlySet<string> = new Set(Object.values(builtInTools));
 
 export const isBuiltInTool = ({ type }: Pick<Pair, "type">, id: string): boolean => type === "tool" && builtInToolNames.has(id);

@@ -84,7 +84,11 @@ test("a view holds its own tools and health; a person without agent is asked of 
     "sallyport.local.shortest_path",
   ]);
   assert.deepEqual(await names("/mcp/hr/tools/list"), ["system.health", ...peopleTools]);
-  assert.deepEqual(await names("/mcp/workflows/tools/list"), ["system.health"]);
+  const ofRuns = ["workflow.status", "workflow.resume", "workflow.cancel"];
+  const starting = ["workflow.grant_access", "workflow.offboard"];
+  assert.deepEqual(await names("/mcp/workflows/tools/list"), ["system.health", ...ofRuns, ...starting]);
+  instance.verdicts.set("workflows:view_all", false);
+  assert.deepEqual(await names("/mcp/workflows/tools/list"), ["system.health", ...starting]);
   instance.verdicts.set("tool:tools/list people.demo.update_salary", false);
   assert.deepEqual(await names("/mcp/people/tools/list"), ["system.health", "people.demo.get_employee", "people.demo.list_employees"]);
   assert.equal((await instance.request("/mcp/nowhere/tools/list")).status, 404);

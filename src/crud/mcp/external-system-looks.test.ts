@@ -213,8 +213,15 @@ test("a collision of names is logged once, and again when it comes back", () => 
   const health = createHealthTool({ version: "1", checks: async () => ({}) });
   const of = (name: string, digest: string) => ({ ...health, name, underscore: name.replaceAll(".", "_"), digest, isBuiltIn: false });
   let tools = [of("a.b.c", "1"), of("a.b.c", "2"), of("a.b.d", "1")];
+  const named = (name: string) => ({ ...health, name, underscore: name.replace(".", "_") });
   const keeper = createCatalogueKeeper({
-    builtIn: { health, find: { ...health, name: "system.find_tools", underscore: "system_find_tools" } },
+    builtIn: {
+      health,
+      find: named("system.find_tools"),
+      runStatus: named("workflow.status"),
+      resumeRun: named("workflow.resume"),
+      cancelRun: named("workflow.cancel"),
+    },
     tools: () => tools,
     external: () => [],
     document: () => emptyToolsDocument,

@@ -1,4 +1,5 @@
 import { Problem } from "#contract/problem.ts";
+import { isAgent } from "#authn/model/actor-kind.ts";
 import type { Caller } from "#authn/model/caller.ts";
 import type { EvaluationQuery } from "#pdp-client/pdp-client.ts";
 import { builtInTools } from "#pdp-client/pairs.ts";
@@ -146,6 +147,22 @@ export const isAfter = ({ name, isBuiltIn }: Pick<Tool, "name" | "isBuiltIn">, a
   return isBuiltIn ? place >= 0 && builtInNames.indexOf(name) > place : place >= 0 || name > after;
 };
 
+const VIEW_WORKFLOWS: EvaluationQuery = { type: "workflows", action: "view_all", context: { background: true } };
+const isOfWorkflows = ({ source }: Tool): boolean => source === "workflow";
+/**
+ * Tools of Sallyport for runs are shown to persons who may view workflows, and to agents that could start one here; they decide of each run
+ * themselves. Persons are asked about only where the view has such tools.
+ */
+const seesRunTools = async (
+  { caller, correlationId }: ListAsk,
+  { builtIn, candidates }: { readonly builtIn: readonly Tool[]; readonly candidates: readonly Tool[] },
+  { pdpClient }: ListParts,
+): Promise<boolean> => {
+  if (!builtIn.some(isOfWorkflows)) return false;
+  if (isAgent(caller)) return candidates.some(isOfWorkflows);
+  return pdpClient.refusal(caller, await pdpClient.decide(caller, VIEW_WORKFLOWS, correlationId)) === undefined;
+};
+
 /**
  * One page of the caller's tools: those of Sallyport that the view has, then what could be permitted. Health is the first entry of
  * the first page. Pages hang on nothing that is kept: each goes on after the last name in the catalogue of the moment. Cost: one
@@ -156,10 +173,12 @@ export const listPermitted = async (ask: ListAsk, parts: ListParts): Promise<Lis
   const wanted = parseLimit(ask.limit) ?? Number.POSITIVE_INFINITY;
   const place = { view: view.name, principal: principalOf(caller) };
   const after = ask.cursor === undefined ? undefined : parts.cursor.open(ask.cursor, place);
-  const instance = [...snapshot.tools.values()].filter(
+  const builtIn = [...snapshot.tools.values()].filter(
     (tool) => tool.isBuiltIn && isInView(tool, view, caller.tenant) && isAfter(tool, after),
   );
   const candidates = (await candidatesOf(ask, parts)).filter((tool) => isAfter(tool, after));
+  const seesRuns = await seesRunTools(ask, { builtIn, candidates }, parts);
+  const instance = seesRuns ? builtIn : builtIn.filter((tool) => !isOfWorkflows(tool));
   const found = [...instance, ...(await firstPermitted(ask, candidates, wanted - instance.length, parts))];
   const { page, last: end } = pageOf(found, wanted);
   return end === undefined ? { tools: page } : { tools: page, nextCursor: parts.cursor.seal(end.name, place) };

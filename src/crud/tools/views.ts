@@ -143,7 +143,9 @@ export const buildViews = (
         found.filter((tool) => (places.get(tool) ?? 0) < (max ?? Infinity) === isIn),
       );
       const search = isSearched ?? held.length > LARGE;
-      const own = tools.filter((tool) => tool.isBuiltIn && (search || tool.name !== builtInTools.find));
+      const hasWorkflows = held.some((tool) => tool.source === "workflow");
+      const isHad = ({ name, source }: Tool): boolean => (name === builtInTools.find ? search : source === "system" || hasWorkflows);
+      const own = tools.filter((tool) => tool.isBuiltIn && isHad(tool));
       return {
         search,
         prefix: prefix(),
