@@ -26,11 +26,14 @@ export const putNotificationChoice = endpoint("crud", "PUT", "/notifications/me"
 /** Most persons that one notice is mailed to: of more the tenant's channels alone are notified. */
 export const MAX_MAILED = 100;
 
+/** Most ids of one notice. */
+export const MAX_RECIPIENTS = 2_000;
+
 export const askContacts = endpoint("membership", "POST", "/api/v1/pip/membership/contacts", {
   body: z.strictObject({
     tenant_id: plainText(1, 256),
     /** Persons, groups and roles. */
-    ids: z.array(plainText(1, 256)).max(MAX_MAILED + 1),
+    ids: z.array(plainText(1, 256)).max(MAX_RECIPIENTS),
   }),
   reply: z.object({
     /** Active persons of the tenant that are one of these or in one of them, by id; one more than are mailed to where there are more. */

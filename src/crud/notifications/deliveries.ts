@@ -1,5 +1,5 @@
 import { ask } from "#contract/ask.ts";
-import { askContacts, MAX_MAILED } from "#contract/notifications.ts";
+import { askContacts, MAX_MAILED, MAX_RECIPIENTS } from "#contract/notifications.ts";
 import type { ReplyOf } from "#contract/endpoint.ts";
 import type { Notice, SinkRow } from "#events/model/notice.ts";
 import type { Deliver, DueRow } from "#events/relay/deliverer.ts";
@@ -45,7 +45,7 @@ export const createDeliveries = (parts: DeliveryContext): Readonly<Record<SinkRo
   const contactsOf = async (tenant: string, ids: readonly string[]): Promise<ReplyOf<typeof askContacts>["contacts"]> => {
     if (ids.length === 0) return [];
     const headers = await asService(parts, ["pip.read"], "notifications");
-    const body = { tenant_id: tenant, ids: ids.slice(0, MAX_MAILED + 1) };
+    const body = { tenant_id: tenant, ids: ids.slice(0, MAX_RECIPIENTS) };
     return (await ask(parts.membership, askContacts, { body, headers })).contacts;
   };
   const messageOf = async ({ id }: DueRow, { notice, at }: Addressed): Promise<Message> => {

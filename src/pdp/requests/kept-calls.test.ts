@@ -102,6 +102,23 @@ forEachDatabase("who asked and who may answer see what would be done; nobody els
   assert.equal((await send("ada", `${REQUESTS}/${id}/answer`, { outcome: "approve" })).status, 200);
   assert.deepEqual(await callAs("ada", id), call, "afterwards too");
 
+  // Those who may answer are notified, by the same commit: a title without what would be done, who asks, a link.
+  const notices = await world.world.sql("select data::text as text from events.outbox where sink = 'notice'");
+  assert.deepEqual(
+    notices.map((row) => JSON.parse(String((row as { text: unknown }).text)) as unknown),
+    [
+      {
+        kind: "tool_approval",
+        id,
+        tenant: "tenant:acme",
+        title: "Set the salary of an employee",
+        from: "person:ben",
+        href: `/requests/${id}`,
+        recipients: ["account:ada@acme", "person:ada"],
+      },
+    ],
+  );
+
   const text = await inTheOpen(world);
   assert.ok(text.includes(id));
   for (const word of ["160000", "Change a salary"]) assert.ok(!text.includes(word), word);
