@@ -182,7 +182,7 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
       const inserted = await store.insertRequest(sql, row, parts.calls.seal(call, row.id));
       const begun: readonly RequestReport[] =
         inserted === undefined ? [] : [{ row: inserted, act: failed ? "failed" : "created", by: actorOf(visit) }];
-      if (inserted?.status === "pending") postNotice(sql, requestNotice(inserted));
+      if (inserted?.status === "pending") postNotice(sql, requestNotice(inserted, named.persons));
       return { result: inserted, ...tellRequests([...ended, ...begun]) };
     });
     if (made !== undefined) return replyOf(made, { cancel: true, answer: false, words: true }, at);

@@ -3,7 +3,7 @@ import type { RequestRow } from "#pdp/records/request-store.ts";
 import { actOf } from "#pdp/explain/sentence.ts";
 
 /** For those who may answer. A tool is named, for it is no data; of other things their type alone. */
-export const requestNotice = (row: RequestRow): Notice => {
+export const requestNotice = (row: RequestRow, recipients: readonly string[]): Notice => {
   const { action, resource_type: type, resource_id: id } = row;
   const title = actOf({ action, type, ...(type === "tool" && id !== null ? { id } : {}) });
   return {
@@ -13,6 +13,6 @@ export const requestNotice = (row: RequestRow): Notice => {
     title: `${title.charAt(0).toUpperCase()}${title.slice(1)}`,
     from: row.requester,
     href: `/requests/${row.id}`,
-    recipients: row.told,
+    recipients,
   };
 };

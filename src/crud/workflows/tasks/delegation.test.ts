@@ -176,8 +176,8 @@ forEachDatabase("a run that waits for no task is continued or cancelled by who m
     world.tools.set("sys.some", { refuse: () => (isOver ? undefined : new Problem(code)) });
     const { id } = await world.start(workflow([call("some", "sys.some")], { name: reason.replace("_", "") }), { by: ben });
     assert.equal((await world.until(id, "waiting")).reason, reason);
-    const told = world.notices.filter((one) => one.id === id).map(({ kind, recipients }) => [kind, ...recipients]);
-    assert.deepEqual(told, reason === "step_up" ? [["step_up", "person:ben"]] : [], "the initiator alone can go on");
+    const notified = world.notices.filter((one) => one.id === id).map(({ kind, recipients }) => [kind, ...recipients]);
+    assert.deepEqual(notified, reason === "step_up" ? [["step_up", "person:ben"]] : [], "the initiator alone can go on");
     const view = await world.resume(id, ada).then(undefined, (error: unknown) => error);
     assert.equal((view as Problem).code, "not_found", "who sees neither run nor task");
     world.answers.set("person:ada workflows/view_runs", "permit");
