@@ -138,6 +138,7 @@ export const webFolders: readonly string[] = [
   "live",
   "ui",
   "api",
+  "forms",
   "shell",
   "pages/requests",
   "pages/tools",

@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core";
-import { useEffect, useRef, type ReactElement, type ReactNode } from "react";
+import type { ReactElement, ReactNode } from "react";
 import { words } from "../strings/en.ts";
-import { grantWords } from "../strings/grant.ts";
+import { IssueSummary } from "./issue-summary.tsx";
 
 export interface StepError {
   /** Id of the field. */
@@ -28,14 +28,9 @@ export const StepForm = ({
   readonly submit?: ReactNode;
   readonly children: ReactNode;
 }): ReactElement => {
-  const form = useRef<HTMLFormElement>(null);
   const shows = hasTried && issues.length > 0;
-  useEffect(() => {
-    if (shows) form.current?.querySelector<HTMLElement>("[data-issue-summary]")?.focus();
-  }, [shows]);
   return (
     <form
-      ref={form}
       className="sp-stack"
       noValidate
       onSubmit={(event) => {
@@ -44,27 +39,7 @@ export const StepForm = ({
         if (issues.length === 0) onNext();
       }}
     >
-      {shows ? (
-        <div className="sp-state sp-failure" role="alert" tabIndex={-1} data-issue-summary="">
-          <strong>{grantWords.issuesTitle}</strong>
-          <ul className="sp-issue-list">
-            {issues.map((issue) => (
-              <li key={issue.field}>
-                <a
-                  className="sp-link"
-                  href={`#${issue.field}`}
-                  onClick={(event) => {
-                    event.preventDefault();
-                    document.getElementById(issue.field)?.focus();
-                  }}
-                >
-                  {issue.text}
-                </a>
-              </li>
-            ))}
-          </ul>
-        </div>
-      ) : null}
+      <IssueSummary issues={shows ? issues : []} attempt={shows ? 1 : 0} />
       {children}
       <div className="sp-actions">
         {onBack === undefined ? null : (

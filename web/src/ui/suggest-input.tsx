@@ -29,8 +29,10 @@ export interface SuggestInputProps {
   readonly required?: boolean;
   /** The first filter of its page: `/` goes there. */
   readonly isFirst?: boolean;
-  /** Absent: nothing is offered. */
-  readonly suggest?: (text: string) => Suggestions;
+  /** Absent, or undefined for a text: nothing is offered. */
+  readonly suggest?: (text: string) => Suggestions | undefined;
+  /** After so long without a key, milliseconds, it is asked what there is. */
+  readonly settleMs?: number;
   /** The text counts when it is chosen, when Enter is pressed, and when the field is left. */
   readonly onChange: (value: string) => void;
 }
@@ -41,14 +43,22 @@ const hasText = ({ value, label = "" }: Suggestion, text: string): boolean =>
   [value, label].some((one) => one.toLowerCase().includes(text.trim().toLowerCase()));
 
 /** A text field that knows what there is: names and ids are offered, and parts of them are a value too. */
-export const SuggestInput = ({ label, value, isFirst = false, suggest, onChange, ...field }: SuggestInputProps): ReactElement => {
+export const SuggestInput = ({
+  label,
+  value,
+  isFirst = false,
+  suggest,
+  settleMs = SETTLE_MS,
+  onChange,
+  ...field
+}: SuggestInputProps): ReactElement => {
   const id = useId();
   const [text, setText] = useState(value);
   const [isOpen, setOpen] = useState(false);
   // By what it is, not by its place: what is found a moment later may put another there.
   const [active, setActive] = useState<string>();
   useEffect(() => setText(value), [value]);
-  const typed = useDebounced(text.trim(), SETTLE_MS);
+  const typed = useDebounced(text.trim(), settleMs);
   const { key, read } = suggest?.(typed) ?? nothing;
   const found = useQuery({
     queryKey: key,

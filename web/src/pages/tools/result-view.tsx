@@ -20,9 +20,11 @@ import { RequestForm } from "../requests/request-form.tsx";
 import { leftOutUnder, maskAt, readOutcome, tableOf, type CallOutcome, type ResultPart } from "./call-result.ts";
 import { pointerTo } from "../../ui/json-pointer.ts";
 import { Masked, MaskedLegend } from "./masked.tsx";
-import { plainText } from "./schema-form.ts";
 
 type Shape = "table" | "tree" | "text";
+
+/** Text of a plain value; of anything else its JSON. */
+const plainText = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
 
 const cellText = (value: unknown): string => {
   if (typeof value === "number") return formatCount(value);
