@@ -30,6 +30,8 @@ const kB = 1000;
 const MAX_STYLE_BYTES = 38 * kB;
 /** Limit after gzip of what a form made of a schema adds to the page that opens it. */
 const MAX_FORM_BYTES = 115 * kB;
+/** Limit after gzip of what the drawing of a run adds to its page. */
+const MAX_FLOW_BYTES = 95 * kB;
 
 export interface BuildLog {
   info(event: string, fields?: Readonly<Record<string, unknown>>): void;
@@ -128,14 +130,16 @@ export interface Weight {
 
 const entryOf = (file: string): string => `src/pages/${file}.tsx`;
 
-/** The shell with Home, the styles, and what each page adds. */
+/** The shell with Home, the styles, and what each page and each large part adds. */
 const weigh = (manifest: Manifest, sizes: ReadonlyMap<string, number>): readonly Weight[] => {
   const sum = (files: Iterable<string>): number => [...files].reduce((total, file) => total + (sizes.get(file) ?? 0), 0);
   const initial = closureOf(manifest, "index.html");
-  const added = (entry: string): number => sum([...closureOf(manifest, entry)].filter((one) => !initial.has(one)));
+  const added = (entry: string, before = initial): number => sum(closureOf(manifest, entry).difference(before));
+  const run = initial.union(closureOf(manifest, entryOf("runs/run-page")));
   return [
     { name: "styles", bytes: sum([...sizes.keys()].filter((file) => file.endsWith(".css"))), max: MAX_STYLE_BYTES },
     { name: "forms", bytes: added("src/forms/schema-form.tsx"), max: MAX_FORM_BYTES },
+    { name: "flow", bytes: added("src/pages/runs/run-diagram.tsx", run), max: MAX_FLOW_BYTES },
     ...Object.entries(pages).map(([path, { file, maxKilobytes }]) => ({
       name: path,
       bytes: path === "/" ? sum(initial) : added(entryOf(file)),

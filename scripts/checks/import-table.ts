@@ -142,6 +142,8 @@ export const webFolders: readonly string[] = [
   "shell",
   "pages/requests",
   "pages/tools",
+  "pages/tasks",
+  "pages/runs",
   "pages/systems",
   "pages/definitions",
   "pages/imports",

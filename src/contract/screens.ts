@@ -27,6 +27,7 @@ const viewAll = <Type extends string>(type: Type) => ({ type, action: "view_all"
 /** The screens of the web client by group, in the order of its navigation. People with tasks may have requests to answer. */
 export const screens = {
   home: { path: "/", label: "Home", icon: "home", letter: "h" },
+  tasks: { path: "/tasks", label: "Tasks", group: "Work", icon: "task", letter: "k", pair: viewAll("tasks"), module: "tasks" },
   delegations: {
     path: "/delegations",
     label: "Delegations",
@@ -79,6 +80,9 @@ export interface PageRow {
   /** The parameters of its address. */
   readonly search?: Readonly<Record<string, Allowed>>;
 }
+
+/** The first is the one that the inbox opens on. */
+export const taskTabs = ["all", "mine", "approve", "overdue"] as const;
 
 /**
  * The pages by path (`{name}` is one segment). The gateway answers these paths with the client; the client has a route for
@@ -150,6 +154,14 @@ export const pages = {
     },
   },
   "/requests/{id}": { file: "requests/request-page", maxKilobytes: 15 },
+  "/tasks": { file: "tasks/task-list-page", screen: "tasks", maxKilobytes: 20, search: { tab: taskTabs, q: freeText } },
+  "/tasks/{id}": { file: "tasks/task-page", screen: "tasks", maxKilobytes: 25, search: { tab: taskTabs, q: freeText, act: ["delegate"] } },
+  "/approvals/{id}": { file: "tasks/approval-page", maxKilobytes: 15 },
+  "/workflows/runs/{id}": {
+    file: "runs/run-page",
+    maxKilobytes: 25,
+    search: { step: /^\/\P{Cc}{1,2000}$/u, act: ["cancel", "suspend", "unsuspend", "retry", "takeover"] },
+  },
   "/secrets": {
     file: "secrets/secret-list-page",
     screen: "secrets",

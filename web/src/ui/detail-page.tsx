@@ -20,7 +20,7 @@ interface DetailPageProps {
   readonly status?: ReactNode;
   readonly id: string;
   /** One line of context. */
-  readonly line?: string | undefined;
+  readonly line?: ReactNode;
   /** Danger, secondary, primary. */
   readonly acts?: ReactNode;
   /** What needs an act, or what has just been done. */

@@ -27,6 +27,7 @@ export const PagedRows = <P, T>({
   readonly caption: string;
   readonly columns: readonly Column<T>[];
   readonly keyOf: (row: T) => string;
+  readonly isChosen?: (row: T) => boolean;
 }): ReactElement => (
   <QueryView query={query} service={service} rows={waiting}>
     {({ pages }) => {

@@ -47,12 +47,15 @@ export const Rows = <T,>({
   columns,
   rows,
   keyOf,
+  isChosen,
   sorting,
 }: {
   readonly caption: string;
   readonly columns: readonly Column<T>[];
   readonly rows: readonly T[];
   readonly keyOf: (row: T) => string;
+  /** The row that is shown beside the table. */
+  readonly isChosen?: ((row: T) => boolean) | undefined;
   readonly sorting?: Sorting | undefined;
 }): ReactElement => (
   <div className="sp-table-scroll" tabIndex={0} role="group" aria-label={caption}>
@@ -74,7 +77,7 @@ export const Rows = <T,>({
       </thead>
       <tbody role="rowgroup">
         {rows.map((row) => (
-          <tr key={keyOf(row)} role="row" data-row="">
+          <tr key={keyOf(row)} role="row" data-row="" data-chosen={isChosen?.(row) === true ? "" : undefined}>
             {columns.map((column) => (
               <td
                 key={column.key}

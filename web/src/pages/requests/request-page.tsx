@@ -108,8 +108,7 @@ const RequestView = ({ reply: { task, result } }: { readonly reply: AccessReques
 };
 
 /** One request: what, for whom, who may answer, and what became of it. */
-export const RequestPage = (): ReactElement => {
-  const { id } = route.useParams();
+export const RequestById = ({ id }: { readonly id: string }): ReactElement => {
   const may = useScreens();
   const query = useQuery({ ...useEndpoint(getAccessRequest).query({ params: { id } }), refetchInterval: REREAD_MS });
   return (
@@ -132,3 +131,5 @@ export const RequestPage = (): ReactElement => {
     </Page>
   );
 };
+
+export const RequestPage = (): ReactElement => <RequestById id={route.useParams().id} />;
