@@ -16,15 +16,30 @@ export const JsonValue = ({ value }: { readonly value: unknown }): ReactElement 
   return <Foreign text={JSON.stringify(value) ?? ""} isCode />;
 };
 
+const isPlain = (value: unknown): value is string | number => typeof value === "string" || typeof value === "number";
+
+/** As people read it: texts without quotes, lists of them on a line. */
+const Prose = ({ value }: { readonly value: unknown }): ReactElement => {
+  if (isPlain(value)) return <Foreign text={String(value)} />;
+  return Array.isArray(value) && value.length > 0 && value.every(isPlain) ? (
+    <Foreign text={value.join(", ")} />
+  ) : (
+    <JsonValue value={value} />
+  );
+};
+
 /** The members of an object of others, each on its line; of those that `hides` only that they are hidden. */
 export const MemberFacts = ({
   value,
   hides,
+  isProse = false,
 }: {
   readonly value: unknown;
+  readonly isProse?: boolean;
   readonly hides?: (name: string) => string | undefined;
 }): ReactElement => {
-  if (value !== undefined && value !== null && !isObject(value)) return <JsonValue value={value} />;
+  const Value = isProse ? Prose : JsonValue;
+  if (value !== undefined && value !== null && !isObject(value)) return <Value value={value} />;
   const members = Object.entries(value ?? {});
   if (members.length === 0) return <p className="sp-dim">{words.common.none}</p>;
   return (
@@ -33,7 +48,7 @@ export const MemberFacts = ({
         const hidden = hides?.(name);
         return (
           <Fact key={name} name={visibleText(name)}>
-            {hidden === undefined ? <JsonValue value={member} /> : <span className="sp-dim">{hidden}</span>}
+            {hidden === undefined ? <Value value={member} /> : <span className="sp-dim">{hidden}</span>}
           </Fact>
         );
       })}

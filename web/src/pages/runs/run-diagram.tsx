@@ -1,4 +1,5 @@
 import { Button } from "@mantine/core";
+import { useMediaQuery } from "@mantine/hooks";
 import { Background, Handle, Position, ReactFlow, type Edge, type Node, type NodeProps, type ReactFlowInstance } from "@xyflow/react";
 import "@xyflow/react/dist/base.css";
 import { useMemo, useState, type ReactElement } from "react";
@@ -37,7 +38,6 @@ const StepView = ({ data: { label, state, attempt, isChosen, direction } }: Node
 };
 const nodeTypes = { step: StepView };
 
-const NARROW = matchMedia("(max-width: 760px)");
 /** Beyond these the drawing is moved about instead. */
 const MAX_HEIGHT = { LR: 320, TB: 440 } as const;
 
@@ -51,7 +51,7 @@ export const RunDiagram = ({
   readonly chosen: string | undefined;
   readonly onChoose: (id: string) => void;
 }): ReactElement => {
-  const [direction] = useState<Direction>(NARROW.matches ? "TB" : "LR");
+  const direction: Direction = useMediaQuery("(max-width: 760px)", false, { getInitialValueInEffect: false }) ? "TB" : "LR";
   const [flow, setFlow] = useState<ReactFlowInstance<StepNode>>();
   const shown = useMemo(() => drawnNodes(diagram.nodes), [diagram.nodes]);
   const shape = JSON.stringify([shown.map(({ id }) => id), diagram.edges.map(({ id }) => id)]);
@@ -98,6 +98,7 @@ export const RunDiagram = ({
       </p>
       <div className="sp-flow" aria-hidden="true" style={{ height: Math.min(height + 24, MAX_HEIGHT[direction]) }}>
         <ReactFlow
+          key={direction}
           nodes={nodes}
           edges={edges}
           nodeTypes={nodeTypes}

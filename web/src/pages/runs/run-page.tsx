@@ -90,9 +90,9 @@ export const RunPage = (): ReactElement => {
               </Late>
             )}
           </QueryView>
-          <div className="sp-split sp-run-split">
+          <div className="sp-split">
             <StepList query={steps} runId={id} lines={lines} chosen={chosen?.key} />
-            {chosen === undefined ? null : <StepPanel key={chosen.key} run={value} line={chosen} />}
+            <aside>{chosen === undefined ? null : <StepPanel key={chosen.key} run={value} line={chosen} />}</aside>
           </div>
           {asks === undefined ? null : (
             <Late>
@@ -122,12 +122,7 @@ export const RunPage = (): ReactElement => {
       acts={runActs
         .filter((name) => run?.may?.includes(name))
         .map((name) => (
-          <Button
-            key={name}
-            variant={name === "cancel" ? "outline" : "default"}
-            color={name === "cancel" ? "red.9" : undefined}
-            onClick={() => open(name)}
-          >
+          <Button key={name} variant="default" className={name === "cancel" ? "sp-danger" : undefined} onClick={() => open(name)}>
             {runWords.acts[name]}
           </Button>
         ))}

@@ -141,8 +141,12 @@ export const StepPanel = ({
         <>
           {step.task_id === null ? null : <StepTask id={step.task_id} />}
           {step.task_id === null && step.status === "waiting" ? <GoOn run={run} step={step} /> : null}
-          <Facts step={step} tool={tool} />
-          {step.task_id === null ? <Values runId={run.id} path={step.path} /> : null}
+          {step.task_id === null || step.kind === "call" ? (
+            <>
+              <Facts step={step} tool={tool} />
+              <Values runId={run.id} path={step.path} />
+            </>
+          ) : null}
         </>
       )}
     </div>

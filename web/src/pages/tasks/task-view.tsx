@@ -98,7 +98,7 @@ export const TaskView = ({
         </p>
       )}
       <h3>{text.evidence}</h3>
-      {task.evidence === null ? <p className="sp-dim">{text.evidenceNone}</p> : <MemberFacts value={task.evidence} />}
+      {task.evidence === null ? <p className="sp-dim">{text.evidenceNone}</p> : <MemberFacts value={task.evidence} isProse />}
       <h3>{text.facts}</h3>
       <Facts task={task} hasRun={!isInRun} />
       {isSent ? <DoneNotice>{text.sent}</DoneNotice> : null}
@@ -107,14 +107,14 @@ export const TaskView = ({
           <h3>{text.next}</h3>
           <p className="sp-dim">{nextOf(task)}</p>
         </div>
-      ) : task.why_not === null || isSent ? null : (
-        <p className="sp-notice">{text.whyNot[task.why_not]}</p>
-      )}
+      ) : null}
       {(task.you_may || mayOnce) && !isSent ? (
         <Late>
           <DecisionForm task={task} onSent={() => setSent(true)} onHandOver={task.you_may ? onHandOver : undefined} />
         </Late>
-      ) : null}
+      ) : isSent || task.why_not === null ? null : (
+        <p className="sp-notice">{text.whyNot[task.why_not]}</p>
+      )}
     </div>
   );
 };
