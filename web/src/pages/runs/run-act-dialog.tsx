@@ -30,9 +30,9 @@ const Undone = ({ steps, nodes, isUndone }: Pick<RunActProps, "steps" | "nodes">
         { tone: "run", icon: "refresh", text: text.willUndo(count) },
         ...(count === plan.length ? [] : [{ tone: "stepup", icon: "warning", text: text.willStay(plan.length - count) } as const]),
       ]}
-      changes={plan.map(({ step, tool }) => ({
+      changes={plan.map(({ step, name, tool }) => ({
         key: step.path,
-        what: visibleText(step.name),
+        what: visibleText(name),
         now: text.steps.done,
         after: isUndone && tool !== undefined ? text.undoneBy(visibleText(tool)) : text.stays,
       }))}

@@ -51,13 +51,13 @@ test("turns of a loop share the node that draws them, also inside another loop",
 
 test("the list has what was reached as it began, each turn of a loop, then what was not, without start, end and undo", () => {
   assert.deepEqual(
-    stepLines(steps, nodes).map(({ key, state, tool }) => [key, state, tool]),
+    stepLines(steps, nodes).map(({ name, state, tool }) => [name, state, tool]),
     [
-      ["/do/record", "done", "memory.create"],
-      ["/do/all", "running", undefined],
-      ["/do/all[0]/revoke", "done", "memory.end"],
-      ["/do/all[1]/revoke", "running", "memory.end"],
-      ["/do/cool_off", "open", undefined],
+      ["record", "done", "memory.create"],
+      ["all", "running", undefined],
+      ["revoke 1", "done", "memory.end"],
+      ["revoke 2", "running", "memory.end"],
+      ["cool_off", "open", undefined],
     ],
   );
 });
@@ -65,11 +65,11 @@ test("the list has what was reached as it began, each turn of a loop, then what 
 test("what undoes a step is drawn once it does, and is a line of its own", () => {
   const undoing = nodes.map((one) => (one.id === "/do/record~undo" ? { ...one, status: "running" as const } : one));
   assert.deepEqual(
-    drawnNodes(undoing).map(({ id }) => id),
-    ["/do/record", "/do/record~undo", "/do/all", "/do/all[]/revoke", "/do/cool_off"],
+    drawnNodes(undoing).map(({ label }) => label),
+    ["record", "Undo record", "all", "revoke", "cool_off"],
   );
   const [line] = stepLines([step("/do/record~undo", { name: "record", status: "running", undo_of: "/do/record" })], undoing);
-  assert.equal(line?.isUndo, true);
+  assert.equal(line?.name, "Undo record");
 });
 
 test("the plan of an undo has the calls that are done, newest first, and says which stay", () => {

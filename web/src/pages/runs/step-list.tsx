@@ -27,7 +27,7 @@ const columnsOf = (runId: string, chosen: string | undefined): readonly Column<N
     key: "step",
     title: runWords.step,
     wraps: true,
-    cell: ({ key, name, isUndo, number }) => (
+    cell: ({ key, name, number }) => (
       <>
         <span className="sp-dim">{formatCount(number)}</span>{" "}
         <Link
@@ -38,7 +38,7 @@ const columnsOf = (runId: string, chosen: string | undefined): readonly Column<N
           replace
           aria-current={key === chosen ? "true" : undefined}
         >
-          {isUndo ? runWords.undoOf(visibleText(name)) : visibleText(name)}
+          {visibleText(name)}
         </Link>
       </>
     ),

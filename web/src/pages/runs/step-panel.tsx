@@ -126,14 +126,8 @@ const Facts = ({ step, tool }: { readonly step: RunStep; readonly tool: string |
 };
 
 /** The chosen step: what it asks of the reader, else what it did. */
-export const StepPanel = ({
-  run,
-  line: { name, state, tool, isUndo, step },
-}: {
-  readonly run: Run;
-  readonly line: StepLine;
-}): ReactElement => (
-  <Panel title={isUndo ? runWords.undoOf(visibleText(name)) : visibleText(name)} aside={<Chip {...stepLook(state)} />}>
+export const StepPanel = ({ run, line: { name, state, tool, step } }: { readonly run: Run; readonly line: StepLine }): ReactElement => (
+  <Panel title={visibleText(name)} aside={<Chip {...stepLook(state)} />}>
     <div className="sp-stack">
       {step === undefined ? (
         <p className="sp-dim">{runWords.notBegun}</p>
