@@ -4,6 +4,7 @@ import type { Browser, Page } from "playwright-core";
 import { until } from "#testing/until.ts";
 import { findingsOf } from "./axe.ts";
 import { launchBrowser, openPage } from "./browser.ts";
+import { press, write } from "./keyboard.ts";
 import { signIn } from "./sign-in.ts";
 import { startTestInstance, type TestInstance } from "./test-instance.ts";
 
@@ -105,6 +106,98 @@ test("ben watches his run go on as cleo and ada approve it, each in another plac
   await rowOf(ben.page, "Undo Create").getByText("Done", { exact: true }).waitFor();
   assert.equal(await ben.page.getByRole("button", { name: "Cancel run" }).count(), 0);
   for (const opened of [ben, cleo, ada]) {
+    assert.deepEqual(opened.issues, []);
+    await opened.close();
+  }
+});
+
+test("one task in two browsers, by keyboard alone: one wins, the other is told who was first and keeps what was written", async () => {
+  const ben = await openPage(browser);
+  await signIn(ben.page, instance.origin, "ben");
+  await startGrant(ben.page, "Ledger");
+  const [first, second] = [await openPage(browser), await openPage(browser)];
+  for (const { page } of [first, second]) {
+    await signIn(page, instance.origin, "cleo");
+    await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Tasks" }).waitFor();
+    await page.keyboard.press("g");
+    await page.keyboard.press("k");
+    await page.getByRole("heading", { level: 1, name: "Tasks" }).waitFor();
+    await press(page.getByRole("tab", { name: /^All/ }), "ArrowRight");
+    await page.waitForURL("**/tasks?tab=mine");
+    await until(
+      () => page.getByRole("link", { name: "Access of Dora to Ledger" }).count(),
+      (count) => count === 1,
+    );
+    await press(page.getByRole("link", { name: "Access of Dora to Ledger" }));
+    await page.getByRole("button", { name: "Approve" }).waitFor();
+  }
+  // The second does not hear of it before it answers: what it sends is of the version that it read.
+  let isCut = true;
+  await second.page.route(/\/api\/crud\/tasks\/task_/, (route) => {
+    if (route.request().method() === "POST") isCut = false;
+    return isCut ? route.abort() : route.continue();
+  });
+  await write(first.page.getByLabel("Comment"), "First.");
+  await press(first.page.getByLabel("Comment"), "Control+Enter");
+  await first.page.getByText("Your decision is recorded.").waitFor();
+  await write(second.page.getByLabel("Comment"), "Second, and late.");
+  await press(second.page.getByRole("button", { name: "Decline" }));
+  await second.page.getByText("Cleo Chen was first: Approved.").waitFor();
+  assert.equal(await second.page.getByLabel("Comment").inputValue(), "Second, and late.");
+  assert.equal(await second.page.getByRole("button", { name: "Decline" }).count(), 0);
+  assert.deepEqual(await findingsOf(second.page), []);
+  for (const opened of [ben, first, second]) {
+    assert.deepEqual(opened.issues, []);
+    await opened.close();
+  }
+});
+
+test("a task is handed over: the other is asked instead; a run is paused and goes on; axe and widths, light and dark", async () => {
+  const ben = await openPage(browser);
+  await signIn(ben.page, instance.origin, "ben");
+  const id = await startGrant(ben.page, "Vault");
+  const cleo = await openPage(browser);
+  await signIn(cleo.page, instance.origin, "cleo", "/tasks?tab=mine");
+  await cleo.page.getByRole("link", { name: "Access of Dora to Vault" }).click();
+  await cleo.page.getByRole("button", { name: "Hand over" }).click();
+  const dialog = cleo.page.getByRole("dialog");
+  await dialog.getByRole("button", { name: "Hand over" }).click();
+  await dialog.getByText("Choose a person.").waitFor();
+  await dialog.getByRole("combobox", { name: "To" }).fill("ada");
+  await dialog.getByRole("option", { name: /Ada/ }).click();
+  assert.deepEqual(await findingsOf(cleo.page), []);
+  await dialog.getByRole("button", { name: "Hand over" }).click();
+  await cleo.page.getByText("Handed over.").waitFor();
+  await cleo.page.getByText("You can see this task, but it is not put to you.").waitFor();
+
+  await ben.page.goto(`${instance.origin}/workflows/runs/${id}`);
+  await ben.page.getByRole("button", { name: "Pause" }).click();
+  await ben.page.getByRole("dialog").getByRole("button", { name: "Pause" }).click();
+  await ben.page.getByText("Paused by a person").waitFor();
+  await ben.page.getByRole("button", { name: "Resume" }).click();
+  await ben.page.getByRole("dialog").getByRole("button", { name: "Resume" }).click();
+  await rowOf(ben.page, "By platform").getByText("Waiting", { exact: true }).waitFor();
+
+  for (const colorScheme of ["light", "dark"] as const) {
+    const ada = await openPage(browser, { colorScheme });
+    await signIn(ada.page, instance.origin, "ada");
+    const check = async (path: string, shown: string): Promise<void> => {
+      await ada.page.goto(`${instance.origin}${path}`);
+      await ada.page.getByText(shown).first().waitFor();
+      for (const width of [1280, 375]) {
+        await ada.page.setViewportSize({ width, height: 900 });
+        assert.deepEqual(await findingsOf(ada.page), [], `${path}, ${colorScheme}, ${width} px`);
+        const overflow = await ada.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+        assert.ok(Number(overflow) <= 0, `${path} is ${String(overflow)} px too wide at ${width}`);
+      }
+      await ada.page.setViewportSize({ width: 1280, height: 900 });
+    };
+    await check("/tasks?tab=mine", "Access of Dora to Vault");
+    await check(`/workflows/runs/${id}`, "Waiting for you");
+    assert.deepEqual(ada.issues, []);
+    await ada.close();
+  }
+  for (const opened of [ben, cleo]) {
     assert.deepEqual(opened.issues, []);
     await opened.close();
   }
