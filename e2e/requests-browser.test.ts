@@ -124,8 +124,9 @@ test("a salary above the limit: a stronger sign-in, then a second person; then e
   await result.getByRole("link", { name: "Open the request" }).waitFor();
 
   const ada = await openPage(browser);
-  await signIn(ada.page, instance.origin, "ada");
+  await signIn(ada.page, instance.origin, "ada", "/tasks?tab=approve");
   await ada.page.getByRole("link", { name: /^Set the salary of an employee/ }).click();
+  await ada.page.waitForURL("**/approvals/*");
   await ada.page.getByText("The board decided so.").waitFor();
   const wouldBeDone = ada.page.getByRole("region", { name: "What would be done" });
   for (const part of ["people.demo.update_salary", "salary", "160000", '"e1"'])

@@ -17,7 +17,7 @@ const DelegateDialog = lazyRouteComponent(async () => await import("./delegate-d
 
 const route = getRouteApi("/tasks/$id");
 
-/** One task, beside the inbox where there is room. */
+/** One task, beside the inbox on a wide screen. */
 export const TaskPage = (): ReactElement => {
   const { id } = route.useParams();
   const { act, ...search } = route.useSearch();
