@@ -50,7 +50,6 @@ export const runWords = {
   doneOf: (done: number, all: number) => `${formatCount(done)} of ${plural(all, "step", "steps")} done`,
   fit: "Fit",
   attempt: (attempt: number) => `attempt ${formatCount(attempt)}`,
-  noDiagram: "The drawing could not be made. The list has the same content.",
   list: "Steps",
   listFoot: "Same content as the diagram, in order.",
   listEmpty: "No step has begun.",
@@ -61,7 +60,6 @@ export const runWords = {
   decision: "Decision",
   decisionLink: "Allowed",
   undoOf: (name: string) => `Undo ${name}`,
-  kind: "Kind",
   tool: "Tool",
   started: "Started",
   until: "Waits until",
@@ -106,7 +104,6 @@ export const runWords = {
   willStay: (count: number) => `${plural(count, "step", "steps")} not undone`,
   stays: "stays",
   undoneBy: (tool: string) => `undone by ${tool}`,
-  endsNow: "Cancelled",
   facts: {
     cancel: "Cancelled.",
     suspend: "Paused.",

@@ -46,7 +46,6 @@ export const taskWords = {
   nextUnknown: "Nobody knows whether the call was done. What you say is stored as its outcome and corrects its cost.",
   comment: "Comment",
   commentHint: "Optional, stored with the run",
-  data: "Form",
   decisions: {
     approve: "Approve",
     reject: "Decline",
@@ -82,5 +81,4 @@ export const taskWords = {
   toIssue: "Choose a person.",
   note: "Note",
   handed: "Handed over.",
-  approval: "Approval",
 } as const;
