@@ -53,7 +53,6 @@ export const runWords = {
   list: "Steps",
   listFoot: "Same content as the diagram, in order.",
   listEmpty: "No step has begun.",
-  number: "#",
   step: "Step",
   state: "State",
   took: "Duration",
@@ -81,7 +80,6 @@ export const runWords = {
     suspend: "Pause",
     unsuspend: "Resume",
     retry: "Retry",
-    rerun: "Run again",
     takeover: "Take over",
   },
   titles: {
