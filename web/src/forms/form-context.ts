@@ -23,3 +23,9 @@ export const pathOf = (props: Pick<WidgetProps, "htmlName">): string => props.ht
 
 /** Id of the element of a place, to which the list of issues leads. */
 export const elementId = (prefix: string, path: string): string => `${prefix}${path}`;
+
+/** The name of a field; of an item of a list with its number. */
+export const numbered = (label: string, path: string): string => {
+  const [, at] = /\/(\d+)$/.exec(path) ?? [];
+  return at === undefined ? label : `${label} ${Number(at) + 1}`;
+};

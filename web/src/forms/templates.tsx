@@ -11,7 +11,7 @@ import type { ReactElement, ReactNode } from "react";
 import { visibleText } from "../strings/format.ts";
 import { formWords } from "../strings/forms.ts";
 import { Icon } from "../ui/icon.tsx";
-import { elementId, pathOf } from "./form-context.ts";
+import { elementId, numbered, pathOf } from "./form-context.ts";
 import { areLines } from "./text-fields.tsx";
 
 const Group = ({
@@ -51,9 +51,15 @@ const ObjectFieldTemplate = ({
   if (fieldPathId.path.length === 0) return <>{parts}</>;
   // Of alternatives alone: they draw themselves.
   if (properties.length === 0) return null;
-  const id = elementId(registry.globalFormOptions.idPrefix, pathOf({ htmlName: fieldPathId.name }));
+  const path = pathOf({ htmlName: fieldPathId.name });
+  const name = numbered(title, path);
   return (
-    <Group id={id} title={title} isRequired={required} description={schema.description}>
+    <Group
+      id={elementId(registry.globalFormOptions.idPrefix, path)}
+      title={name}
+      isRequired={required === true && name === title}
+      description={schema.description}
+    >
       {parts}
     </Group>
   );

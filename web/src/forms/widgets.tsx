@@ -4,7 +4,7 @@ import { useState, type FocusEvent, type ReactElement } from "react";
 import { visibleText } from "../strings/format.ts";
 import { formWords } from "../strings/forms.ts";
 import { SuggestInput } from "../ui/suggest-input.tsx";
-import { contextOf, elementId, pathOf } from "./form-context.ts";
+import { contextOf, elementId, numbered, pathOf } from "./form-context.ts";
 import { isSecret } from "./form-data.ts";
 
 const order = ["label", "input", "description", "error"] as const;
@@ -21,7 +21,7 @@ const sharedOf = (props: WidgetProps) => {
   const error = rawErrors.length === 0 ? undefined : visibleText(rawErrors.join(", "));
   return {
     id: elementId(registry.globalFormOptions.idPrefix, path),
-    label: visibleText(label),
+    label: visibleText(numbered(label, path)),
     description: error === undefined && typeof description === "string" && description !== "" ? visibleText(description) : undefined,
     error,
     required,
@@ -29,7 +29,9 @@ const sharedOf = (props: WidgetProps) => {
     placeholder: hint?.placeholder ?? placeholder,
     inputWrapperOrder: [...order],
     // A press on a button checks what it needs; a line that comes in between would move the button away.
-    onBlur: (event: FocusEvent) => (event.relatedTarget instanceof HTMLButtonElement ? undefined : contextOf(props).leave(path)),
+    onBlur: ({ relatedTarget: next }: FocusEvent) => {
+      if (!(next instanceof HTMLButtonElement && next.matches(":active"))) contextOf(props).leave(path);
+    },
   };
 };
 

@@ -70,7 +70,7 @@ export const TryIt = ({ tool }: { readonly tool: ToolDescriptor }): ReactElement
   return (
     <div className="sp-stack">
       <Panel title={toolWords.tryTitle}>
-        <p className="sp-dim">{toolWords.tryLead}</p>
+        <p className="sp-dim sp-after">{toolWords.tryLead}</p>
         <Late>
           <SchemaForm form={form} reported={{ of: calling.variables, issues: issuesOfCall(calling.data) }} onSubmit={call}>
             <div className="sp-actions">
