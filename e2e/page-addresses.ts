@@ -8,6 +8,7 @@ const samples: Readonly<Record<Extract<PagePath, `${string}{${string}`>, string>
   "/requests/{id}": "/requests/ar_00000000000000000000000000",
   "/tasks/{id}": "/tasks/task_00000000000000000000000000",
   "/approvals/{id}": "/approvals/ar_00000000000000000000000000",
+  "/workflows/{name}": "/workflows/offboard",
   "/workflows/runs/{id}": "/workflows/runs/run_00000000000000000000000000",
   "/systems/{name}": "/systems/people.demo",
   "/policies/{id}": "/policies/page-granted",

@@ -144,6 +144,7 @@ export const webFolders: readonly string[] = [
   "pages/tools",
   "pages/tasks",
   "pages/runs",
+  "pages/workflows",
   "pages/systems",
   "pages/definitions",
   "pages/imports",

@@ -28,6 +28,15 @@ const viewAll = <Type extends string>(type: Type) => ({ type, action: "view_all"
 export const screens = {
   home: { path: "/", label: "Home", icon: "home", letter: "h" },
   tasks: { path: "/tasks", label: "Tasks", group: "Work", icon: "task", letter: "k", pair: viewAll("tasks"), module: "tasks" },
+  workflows: {
+    path: "/workflows",
+    label: "Workflows",
+    group: "Work",
+    icon: "workflow",
+    letter: "f",
+    pair: viewAll("workflows"),
+    module: "workflows",
+  },
   delegations: {
     path: "/delegations",
     label: "Delegations",
@@ -157,6 +166,18 @@ export const pages = {
   "/tasks": { file: "tasks/task-list-page", screen: "tasks", maxKilobytes: 20, search: { tab: taskTabs, q: freeText } },
   "/tasks/{id}": { file: "tasks/task-page", screen: "tasks", maxKilobytes: 25, search: { tab: taskTabs, q: freeText, act: ["delegate"] } },
   "/approvals/{id}": { file: "tasks/approval-page", maxKilobytes: 15 },
+  "/workflows": {
+    file: "workflows/workflow-list-page",
+    screen: "workflows",
+    maxKilobytes: 20,
+    search: { q: freeText, tag: freeText, status: ["serving", "degraded"], pages: /^[1-9][0-9]?$/ },
+  },
+  "/workflows/{name}": {
+    file: "workflows/workflow-page",
+    screen: "workflows",
+    maxKilobytes: 25,
+    search: { tab: ["start", "runs", "versions"], runs: ["live", "mine"] },
+  },
   "/workflows/runs/{id}": {
     file: "runs/run-page",
     maxKilobytes: 25,

@@ -239,7 +239,7 @@ export const listSecretUses = endpoint("crud", "GET", "/config/secret-uses", {
 });
 
 /** Parts of the web client that an instance switches on for groups. */
-export const uiModules = ["agents", "pdp", "secrets", "tasks"] as const;
+export const uiModules = ["agents", "pdp", "secrets", "tasks", "workflows"] as const;
 export type UiModule = (typeof uiModules)[number];
 
 /** Module switches of the web client, computed for the caller; a missing key is off. */

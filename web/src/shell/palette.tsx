@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useNavigate, type NavigateOptions } from "@tanstack/react-router";
 import { useEffect, useId, useRef, useState, type KeyboardEvent, type ReactElement } from "react";
 import { listDelegations } from "#contract/delegations.ts";
+import { listWorkflows } from "#contract/workflows.ts";
 import { useClient } from "../api/client-context.ts";
 import { systemListQuery } from "../api/systems.ts";
 import { toolListQuery } from "../api/tools.ts";
@@ -30,6 +31,8 @@ const DECISION = /^d_[0-9A-Za-z]{10,40}(\.\d+)?$/;
 const DELEGATION = /^delegation:[A-Za-z0-9._~-]{1,180}$/;
 /** Provider, instance and operation. */
 const TOOL = /^[a-z][a-z0-9-]*\.[a-z][a-z0-9-]*\.[A-Za-z0-9._-]+$/;
+const RUN = /^run_[0-9a-z]{10,40}$/i;
+const TASK = /^task_[0-9a-z]{10,40}$/i;
 const MAX = 30;
 
 const partsOf = (typed: string): readonly string[] =>
@@ -72,6 +75,10 @@ const useChoices = (isOpen: boolean): readonly Choice[] => {
     enabled: isOpen && may.delegations === "allowed",
   });
   const systems = useQuery({ ...systemListQuery(client), enabled: isOpen && may.systems === "allowed" });
+  const workflows = useQuery({
+    ...useEndpoint(listWorkflows).query({ query: { limit: 200 } }),
+    enabled: isOpen && may.workflows === "allowed",
+  });
   const { kinds } = paletteWords;
   const openTo: Go = (link) => () => void navigate(link);
   const command = (key: string, text: string, icon: IconName, run: () => void): Choice => ({ key, kind: kinds.command, text, icon, run });
@@ -96,6 +103,14 @@ const useChoices = (isOpen: boolean): readonly Choice[] => {
       icon: screens.systems.icon,
       run: openTo({ to: "/systems/$name", params: { name } }),
     })),
+    ...(workflows.data?.items ?? []).map(({ name, title }) => ({
+      key: `workflow ${name}`,
+      kind: kinds.workflow,
+      text: visibleText(title || name),
+      detail: visibleText(name),
+      icon: screens.workflows.icon,
+      run: openTo({ to: "/workflows/$name", params: { name } }),
+    })),
     ...delegations.map(({ delegation_id: id, purpose, agent_name, agent_id, status }) => ({
       key: id,
       kind: kinds.delegation,
@@ -116,6 +131,17 @@ const useChoices = (isOpen: boolean): readonly Choice[] => {
         ),
         detail: paletteWords.showsFirst,
       })),
+    ...(workflows.data?.items ?? [])
+      .filter((row) => row.may.start)
+      .map(({ name, title }) => ({
+        ...command(
+          `start ${name}`,
+          paletteWords.start(visibleText(title || name)),
+          screens.workflows.icon,
+          openTo({ to: "/workflows/$name", params: { name }, search: { tab: "start" } }),
+        ),
+        detail: paletteWords.fillsIn,
+      })),
     command("light", paletteWords.themeLight, "sun", () => setColorScheme("light")),
     command("dark", paletteWords.themeDark, "moon", () => setColorScheme("dark")),
     command("auto", paletteWords.themeSystem, "screen", () => setColorScheme("auto")),
@@ -130,6 +156,9 @@ const pastedChoice = (id: string, openTo: Go): Choice | undefined => {
     return { ...open, kind: kinds.decision, icon: screens.why.icon, run: openTo({ to: "/why/$decisionId", params: { decisionId: id } }) };
   if (DELEGATION.test(id))
     return { ...open, kind: kinds.delegation, icon: screens.delegations.icon, run: openTo({ to: "/delegations/$id", params: { id } }) };
+  if (RUN.test(id))
+    return { ...open, kind: kinds.run, icon: screens.workflows.icon, run: openTo({ to: "/workflows/runs/$id", params: { id } }) };
+  if (TASK.test(id)) return { ...open, kind: kinds.task, icon: screens.tasks.icon, run: openTo({ to: "/tasks/$id", params: { id } }) };
   if (TOOL.test(id))
     return {
       ...open,

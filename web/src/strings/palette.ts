@@ -1,13 +1,16 @@
 /** What the palette and the keyboard help say; apart from the others, so that they load with them. */
 export const paletteWords = {
   title: "Search or run a command",
-  label: "Screen, tool, system, delegation, id or command",
+  label: "Screen, tool, system, workflow, delegation, id or command",
   nothing: "No matches",
   openId: (id: string) => `Open ${id}`,
   kinds: {
     screen: "Screens",
     tool: "Tools",
     system: "Systems",
+    workflow: "Workflows",
+    run: "Runs",
+    task: "Tasks",
     delegation: "Delegations",
     decision: "Decisions",
     command: "Commands",
@@ -18,6 +21,8 @@ export const paletteWords = {
   keys: "\u2191\u2193 move, Enter open",
   paste: "Paste any id to open it",
   grant: "Delegate to an agent",
+  start: (workflow: string) => `Start ${workflow}`,
+  fillsIn: "opens its form",
   themeLight: "Use the light theme",
   themeDark: "Use the dark theme",
   themeSystem: "Use the system's theme",

@@ -38,6 +38,7 @@ const paths = {
   exit: "M10 5H5.5A1.5 1.5 0 0 0 4 6.5v11A1.5 1.5 0 0 0 5.5 19H10M15 8l4 4-4 4M19 12H9",
   chevron: "M7 10l5 5 5-5",
   warning: "M12 4l9 16H3zM12 10v4.5M12 17.3v.1",
+  workflow: "M5 4h6v5H5zM13 15h6v5h-6zM8 9v8.5h5",
   minus: "M6 12h12",
   task: "M9 6h11M9 12h11M9 18h11M4.5 6h.1M4.5 12h.1M4.5 18h.1",
   refresh: "M19 12a7 7 0 1 1-2.3-5.2M19 4v4h-4",

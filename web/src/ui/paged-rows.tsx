@@ -13,6 +13,7 @@ export const PagedRows = <P, T>({
   rowsOf,
   empty,
   further,
+  onMore = () => void query.fetchNextPage(),
   ...table
 }: {
   readonly query: UseInfiniteQueryResult<InfiniteData<P>>;
@@ -23,6 +24,8 @@ export const PagedRows = <P, T>({
   readonly empty: ReactElement;
   /** Said of the last page: that there may be more behind it, and what the button for more does then. */
   readonly further?: (page: P) => { readonly text: string; readonly button: string } | undefined;
+  /** In place of reading the next page. */
+  readonly onMore?: (() => void) | undefined;
   readonly sorting?: Sorting;
   readonly caption: string;
   readonly columns: readonly Column<T>[];
@@ -45,7 +48,7 @@ export const PagedRows = <P, T>({
           )}
           {query.hasNextPage ? (
             <div>
-              <Button variant="default" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
+              <Button variant="default" loading={query.isFetchingNextPage} onClick={onMore}>
                 {more?.button ?? words.common.more}
               </Button>
             </div>
