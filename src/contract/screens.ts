@@ -175,7 +175,7 @@ export const pages = {
   "/workflows/{name}": {
     file: "workflows/workflow-page",
     screen: "workflows",
-    maxKilobytes: 25,
+    maxKilobytes: 40,
     search: { tab: ["start", "runs", "versions"], runs: ["live", "mine"] },
   },
   "/workflows/runs/{id}": {
