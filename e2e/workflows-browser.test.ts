@@ -102,7 +102,10 @@ test("what the server finds wrong stands on the field; a lost answer starts noth
   });
   await write(employee, "e4");
   await page.keyboard.press("Control+Enter");
-  await page.getByRole("alert").getByRole("link", { name: /^Employee: / }).waitFor();
+  await page
+    .getByRole("alert")
+    .getByRole("link", { name: /^Employee: / })
+    .waitFor();
   await write(employee, "e5");
   await page.keyboard.press("Control+Enter");
   await page.getByText("Outcome unknown").waitFor();
@@ -113,7 +116,10 @@ test("what the server finds wrong stands on the field; a lost answer starts noth
   await page.goto(`${instance.origin}/workflows/offboard?tab=runs&runs=mine`);
   await page.getByRole("link", { name: /^run_/ }).first().waitFor();
   assert.equal(await page.getByRole("row").count(), 1 + 2, "one of each test");
-  assert.ok(issues.every((issue) => /reset|Failed to load/i.test(issue)), issues.join("\n"));
+  assert.ok(
+    issues.every((issue) => /reset|Failed to load/i.test(issue)),
+    issues.join("\n"),
+  );
 });
 
 test("who may not start a workflow sees why; who may not see workflows has no entry for them", async (t) => {

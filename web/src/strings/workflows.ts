@@ -23,7 +23,7 @@ export const workflowWords = {
   start: "Start",
   startOf: (title: string) => `Start ${title}`,
   mayNotStart: "No access",
-  line: (version: string, owner: string) => `version ${version} \u00b7 ${owner}`,
+  line: (version: string) => `version ${version}`,
   overview: "Overview",
   runs: "Runs",
   versions: "Versions",

@@ -22,7 +22,12 @@ import { Button } from "@mantine/core";
 
 const SchemaForm = lazyRouteComponent(async () => await import("../../forms/schema-form.tsx"), "SchemaForm");
 
-const issuesOf = (error: unknown) => (error instanceof GatewayError ? (error.problem.options.errors ?? []) : []);
+/** What is wrong with the data, at its places in it. */
+const issuesOf = (error: unknown) =>
+  (error instanceof GatewayError ? (error.problem.options.errors ?? []) : []).map(({ path, message }) => ({
+    path: path.replace(/^\/data(?=\/|$)/, ""),
+    message,
+  }));
 
 const Fields = ({ name, of }: { readonly name: string; readonly of: ReplyOf<typeof formSchema> }): ReactElement => {
   const start = useEndpoint(startWorkflow);
@@ -75,7 +80,7 @@ export const StartForm = ({ name, mayStart }: { readonly name: string; readonly 
     return (
       <Panel title={workflowWords.start}>
         <Empty text={workflowWords.startDenied}>
-          <Link className="sp-link" to="/tools" search={{ explain: `workflow.${name.replaceAll("-", "_")}` }}>
+          <Link className="sp-link" to="/tools" search={{ explain: `workflow.${name}` }}>
             {workflowWords.explain}
           </Link>
         </Empty>

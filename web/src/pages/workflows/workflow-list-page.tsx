@@ -15,6 +15,7 @@ import { Foreign } from "../../ui/foreign.tsx";
 import { ListPage } from "../../ui/list-page.tsx";
 import { PagedRows } from "../../ui/paged-rows.tsx";
 import type { Column } from "../../ui/rows.tsx";
+import { Person } from "../tasks/person.tsx";
 import { Tags } from "./tags.tsx";
 import { statusLook } from "./workflow-status.ts";
 
@@ -38,7 +39,7 @@ const columns: readonly Column<Workflow>[] = [
     ),
   },
   { key: "status", title: workflowWords.status, cell: ({ status }) => <Status {...statusLook(status)} /> },
-  { key: "owner", title: workflowWords.owner, cell: ({ owner }) => visibleText(owner) },
+  { key: "owner", title: workflowWords.owner, cell: ({ owner }) => <Person id={owner} /> },
   { key: "tags", title: workflowWords.tags, cell: ({ tags }) => <Tags tags={tags} /> },
   { key: "version", title: workflowWords.version, cell: ({ version }) => <Foreign text={version} isCode /> },
   { key: "live", title: workflowWords.live, isNumber: true, cell: ({ runs }) => formatCount(runs.live) },

@@ -17,6 +17,7 @@ import { Fact, FactList, TextFact } from "../../ui/fact-list.tsx";
 import { Late } from "../../ui/late.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
+import { Person } from "../tasks/person.tsx";
 import { RunsPanel, type WhichRuns } from "./runs-panel.tsx";
 import { StartForm } from "./start-form.tsx";
 import { Tags } from "./tags.tsx";
@@ -29,12 +30,14 @@ const route = getRouteApi("/workflows/$name");
 
 type Workflow = ReplyOf<typeof listWorkflows>["items"][number];
 
-const toolOf = (name: string): string => `workflow.${name.replaceAll("-", "_")}`;
+const toolOf = (name: string): string => `workflow.${name}`;
 
 const Facts = ({ row }: { readonly row: Workflow }): ReactElement => (
   <Panel title={workflowWords.properties}>
     <FactList>
-      <TextFact name={workflowWords.owner} text={row.owner} />
+      <Fact name={workflowWords.owner}>
+        <Person id={row.owner} />
+      </Fact>
       <TextFact name={workflowWords.version} text={row.version} isCode />
       <TextFact name={workflowWords.namespace} text={row.namespace === "all" ? workflowWords.everybody : row.namespace} />
       <Fact name={workflowWords.tool}>
@@ -76,10 +79,12 @@ export const WorkflowPage = (): ReactElement => {
   const { name } = route.useParams();
   const { tab, runs } = route.useSearch();
   const navigate = route.useNavigate();
+  // In addresses it may have `-` too, as in its document.
+  const wireName = name.replaceAll("-", "_");
   // By its exact name: of all that have it in theirs.
   const query = useQuery(useEndpoint(listWorkflows).query({ query: { search: name, limit: 200 } }));
   useWorkflowEvents();
-  const row = query.data?.items.find((one) => one.name === name.replaceAll("_", "-"));
+  const row = query.data?.items.find((one) => one.name === wireName);
   const setTab = (id: string): void =>
     void navigate({ search: (before) => ({ ...before, tab: id === "overview" ? undefined : id }), replace: true });
   const shows: WhichRuns = runs === "live" || runs === "mine" ? runs : "all";
@@ -92,7 +97,7 @@ export const WorkflowPage = (): ReactElement => {
     <DetailPage
       title={visibleText(row?.title || name)}
       id={name}
-      line={row && visibleText(workflowWords.line(row.version, row.owner))}
+      line={row && visibleText(workflowWords.line(row.version))}
       status={row && <Chip {...statusLook(row.status)} />}
       acts={row?.may.start === true && tab !== "start" ? <Button onClick={() => setTab("start")}>{workflowWords.start}</Button> : null}
       note={row?.status === "degraded" ? <div className="sp-notice">{workflowWords.degradedNote}</div> : null}
