@@ -41,7 +41,7 @@ test("Ben finds a workflow, is told what is wrong with its form, starts it by ke
   await press(page.getByRole("link", { name: "Offboard a person", exact: true }));
 
   await page.getByRole("heading", { level: 1, name: "Offboard a person" }).waitFor();
-  await page.getByRole("region", { name: "Progress" }).waitFor();
+  await page.getByRole("region", { name: "Flow" }).waitFor();
   await look(page, "workflow");
   await takePicture(page, "workflow");
   await press(page.getByRole("button", { name: "Start", exact: true }));
@@ -65,10 +65,11 @@ test("Ben finds a workflow, is told what is wrong with its form, starts it by ke
   await page.goto(`${instance.origin}/workflows/offboard?tab=runs`);
   await page.getByRole("link", { name: run, exact: true }).waitFor();
   await look(page, "workflow-runs");
-  await press(page.getByRole("radio", { name: "Mine" }), "Space");
+  await page.getByRole("radio", { name: "Mine" }).focus();
+  await page.keyboard.press("Space");
   await page.waitForURL("**/workflows/offboard?tab=runs&runs=mine");
   await page.getByRole("link", { name: run, exact: true }).waitFor();
-  await press(page.getByRole("tab", { name: "Versions" }));
+  await press(page.getByRole("tab", { name: "Runs" }), "ArrowRight");
   await page.getByRole("region", { name: "Versions" }).waitFor();
 
   // The palette opens the form, and starts nothing.

@@ -13,7 +13,8 @@ import { drawnNodes, type RunDiagramReply } from "./run-steps.ts";
 
 type StepNode = Node<{
   readonly label: string;
-  readonly state: StepState;
+  /** None: of a workflow, not of a run of it. */
+  readonly state: StepState | undefined;
   readonly attempt: number;
   readonly isChosen: boolean;
   readonly direction: Direction;
@@ -25,13 +26,12 @@ const sides = {
 } as const;
 
 const StepView = ({ data: { label, state, attempt, isChosen, direction } }: NodeProps<StepNode>): ReactElement => {
-  const look = stepLook(state);
-  const text = attempt > 1 ? `${look.text}, ${runWords.attempt(attempt)}` : look.text;
+  const look = state && stepLook(state);
   return (
     <div className="sp-flow-node" data-state={state} data-chosen={isChosen ? "" : undefined}>
       <Handle type="target" position={sides[direction].target} isConnectable={false} />
       <strong>{visibleText(label)}</strong>
-      <Status {...look} text={text} />
+      {look && <Status {...look} text={attempt > 1 ? `${look.text}, ${runWords.attempt(attempt)}` : look.text} />}
       <Handle type="source" position={sides[direction].source} isConnectable={false} />
     </div>
   );
@@ -41,12 +41,14 @@ const nodeTypes = { step: StepView };
 /** Beyond these the drawing is moved about instead. */
 const MAX_HEIGHT = { LR: 320, TB: 440 } as const;
 
-/** The steps of a run as a flow: for the eye and the mouse. The list below it has the same for the keyboard and for screen readers. */
+/** The steps of a run, or with a title those of a workflow, as a flow: for the eye and the mouse. The list below it has the same for the keyboard and for screen readers. */
 export const RunDiagram = ({
+  title,
   diagram,
   chosen,
   onChoose,
 }: {
+  readonly title?: string;
   readonly diagram: RunDiagramReply;
   readonly chosen: string | undefined;
   readonly onChoose: (id: string) => void;
@@ -63,7 +65,7 @@ export const RunDiagram = ({
     type: "step",
     position: places.get(id) ?? { x: 0, y: 0 },
     ...NODE,
-    data: { label, state: status ?? "open", attempt: attempt ?? 1, isChosen: id === chosen, direction },
+    data: { label, state: title === undefined ? (status ?? "open") : undefined, attempt: attempt ?? 1, isChosen: id === chosen, direction },
   }));
   const edges = joined(shown, diagram.edges).map(({ id, from, to, label, kind }): Edge => ({
     id,
@@ -81,21 +83,21 @@ export const RunDiagram = ({
   const legend = [...new Set(all.map(({ id }) => stateOf.get(id) ?? "open"))];
   return (
     <Panel
-      title={runWords.progress}
+      title={title ?? runWords.progress}
       aside={
         <span className="sp-actions sp-small">
-          {legend.map((state) => (
-            <StepStatus key={state} state={state} />
-          ))}
+          {title === undefined ? legend.map((state) => <StepStatus key={state} state={state} />) : null}
           <Button variant="subtle" size="compact-xs" onClick={() => void flow?.fitView()}>
             {runWords.fit}
           </Button>
         </span>
       }
     >
-      <p className="sp-small sp-dim" role="status">
-        {runWords.doneOf(all.filter(({ status }) => status === "done" || status === "skipped").length, all.length)}
-      </p>
+      {title === undefined ? (
+        <p className="sp-small sp-dim" role="status">
+          {runWords.doneOf(all.filter(({ status }) => status === "done" || status === "skipped").length, all.length)}
+        </p>
+      ) : null}
       <div className="sp-flow" aria-hidden="true" style={{ height: Math.min(height + 24, MAX_HEIGHT[direction]) }}>
         <ReactFlow
           key={direction}

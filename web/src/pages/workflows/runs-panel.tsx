@@ -2,7 +2,7 @@ import { SegmentedControl } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactElement } from "react";
-import type { ReplyOf } from "#contract/endpoint.ts";
+import type { ReplyOf, SentQuery } from "#contract/endpoint.ts";
 import { listRuns } from "#contract/workflow-runs.ts";
 import { useEndpoint } from "../../api/use-endpoint.ts";
 import { formatMoment, formatMoney, formatRelative, visibleText } from "../../strings/format.ts";
@@ -21,11 +21,11 @@ type Run = ReplyOf<typeof listRuns>["items"][number];
 export type WhichRuns = "all" | "live" | "mine";
 const which = ["all", "live", "mine"] as const;
 
-const filters = {
+const filters: Readonly<Record<WhichRuns, SentQuery<typeof listRuns>>> = {
   all: {},
   live: { status: ["pending", "running", "waiting", "suspended"] },
   mine: { mine: "true" },
-} as const;
+};
 
 const columnsAt = (now: Date): readonly Column<Run>[] => [
   {
@@ -63,7 +63,7 @@ export const RunsPanel = ({
   readonly onShow: (which: WhichRuns) => void;
 }): ReactElement => {
   const now = useClock(30_000);
-  const query = useInfiniteQuery(useEndpoint(listRuns).pages({ query: { workflow: name, ...filters[shows] } as never }));
+  const query = useInfiniteQuery(useEndpoint(listRuns).pages({ query: { workflow: name, ...filters[shows] } }));
   return (
     <Panel
       title={workflowWords.runs}

@@ -77,7 +77,7 @@ export const WorkflowListPage = (): ReactElement => {
   const status = asked === "serving" || asked === "degraded" ? asked : undefined;
   const navigate = route.useNavigate();
   const list = useEndpoint(listWorkflows);
-  const query = useInfiniteQuery(list.pages({ query: { search: q, tag, status } }));
+  const query = useInfiniteQuery(list.pages({ query: { search: q, tag: tag === undefined ? undefined : [tag], status } }));
   // What the facets count is what the text alone finds.
   const all = useInfiniteQuery(list.pages({ query: { search: q } })).data?.pages.flatMap(({ items }) => items) ?? [];
   useWorkflowEvents();

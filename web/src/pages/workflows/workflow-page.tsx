@@ -14,10 +14,13 @@ import { Chip } from "../../ui/chip.tsx";
 import { DetailPage } from "../../ui/detail-page.tsx";
 import { Empty } from "../../ui/empty.tsx";
 import { Fact, FactList, TextFact } from "../../ui/fact-list.tsx";
+import { Foreign } from "../../ui/foreign.tsx";
 import { Late } from "../../ui/late.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
+import { Rows, type Column } from "../../ui/rows.tsx";
 import { Person } from "../tasks/person.tsx";
+import { drawnNodes } from "../runs/run-steps.ts";
 import { RunsPanel, type WhichRuns } from "./runs-panel.tsx";
 import { StartForm } from "./start-form.tsx";
 import { Tags } from "./tags.tsx";
@@ -28,6 +31,7 @@ const RunDiagram = lazyRouteComponent(async () => await import("../runs/run-diag
 
 const route = getRouteApi("/workflows/$name");
 
+type Step = ReplyOf<typeof workflowDiagram>["nodes"][number];
 type Workflow = ReplyOf<typeof listWorkflows>["items"][number];
 
 const toolOf = (name: string): string => `workflow.${name}`;
@@ -56,6 +60,15 @@ const Facts = ({ row }: { readonly row: Workflow }): ReactElement => (
   </Panel>
 );
 
+const stepColumns: readonly Column<Step>[] = [
+  { key: "step", title: workflowWords.step, wraps: true, cell: ({ label }) => visibleText(label) },
+  {
+    key: "tool",
+    title: workflowWords.tool,
+    cell: ({ tool }) => (tool === undefined ? <span className="sp-dim">{"\u2013"}</span> : <Foreign text={tool} isCode />),
+  },
+];
+
 const Overview = ({ row }: { readonly row: Workflow }): ReactElement => {
   const diagram = useQuery({ ...useEndpoint(workflowDiagram).query({ params: { name: row.name } }), retry: false });
   return (
@@ -65,9 +78,14 @@ const Overview = ({ row }: { readonly row: Workflow }): ReactElement => {
       </Panel>
       <QueryView query={diagram} service="crud" rows={4}>
         {(drawn) => (
-          <Late>
-            <RunDiagram diagram={drawn} chosen={undefined} onChoose={() => undefined} />
-          </Late>
+          <>
+            <Late>
+              <RunDiagram title={workflowWords.flow} diagram={drawn} chosen={undefined} onChoose={() => undefined} />
+            </Late>
+            <Panel title={workflowWords.steps}>
+              <Rows caption={workflowWords.steps} columns={stepColumns} rows={drawnNodes(drawn.nodes)} keyOf={({ id }) => id} />
+            </Panel>
+          </>
         )}
       </QueryView>
     </>
