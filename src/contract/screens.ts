@@ -180,8 +180,9 @@ export const pages = {
   },
   "/workflows/runs/{id}": {
     file: "runs/run-page",
+    screen: "workflows",
     maxKilobytes: 25,
-    search: { step: /^\/\P{Cc}{1,2000}$/u, act: ["cancel", "suspend", "unsuspend", "retry", "takeover"] },
+    search: { step: /^\/\P{Cc}{1,2000}$/u, act: ["cancel", "suspend", "unsuspend", "retry", "rerun", "takeover"] },
   },
   "/secrets": {
     file: "secrets/secret-list-page",

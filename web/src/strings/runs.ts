@@ -80,6 +80,7 @@ export const runWords = {
     suspend: "Pause",
     unsuspend: "Resume",
     retry: "Retry",
+    rerun: "Run again",
     takeover: "Take over",
   },
   titles: {
@@ -87,6 +88,7 @@ export const runWords = {
     suspend: "Pause this run?",
     unsuspend: "Resume this run?",
     retry: "Retry this run?",
+    rerun: "Run this again?",
     takeover: "Take over this run?",
   },
   sentences: {
@@ -94,6 +96,7 @@ export const runWords = {
     suspend: "The run stops at its next step until somebody resumes it.",
     unsuspend: "The run goes on where it stopped. Each step is decided anew.",
     retry: "The step that failed runs again. Its earlier result is unknown to the tool unless it remembers the key.",
+    rerun: "A new run starts with the same data, with your rights. This one stays as it is.",
     takeover: "The run goes on with your rights alone, without the agent.",
   },
   undo: "Undo finished steps",
@@ -107,6 +110,7 @@ export const runWords = {
     suspend: "Paused.",
     unsuspend: "Goes on.",
     retry: "Goes on.",
+    rerun: "A new run has started.",
     takeover: "Taken over.",
   },
 } as const;

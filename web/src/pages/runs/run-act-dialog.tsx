@@ -2,6 +2,7 @@ import { Checkbox } from "@mantine/core";
 import { useState, type ReactElement } from "react";
 import type { ReplyOf } from "#contract/endpoint.ts";
 import { cancelRun, retryRun, suspendRun, takeOverRun, unsuspendRun, type Run, type RunStep } from "#contract/workflow-runs.ts";
+import { rerunRun } from "#contract/workflows.ts";
 import { useEndpoint } from "../../api/use-endpoint.ts";
 import { visibleText } from "../../strings/format.ts";
 import { runWords } from "../../strings/runs.ts";
@@ -17,7 +18,8 @@ interface RunActProps {
   readonly steps: readonly RunStep[];
   readonly nodes: RunDiagramReply["nodes"];
   readonly onClose: () => void;
-  readonly onDone: (fact: string) => void;
+  /** `id` is that of the new run after `rerun`. */
+  readonly onDone: (fact: string, id: string) => void;
 }
 
 const Undone = ({ steps, nodes, isUndone }: Pick<RunActProps, "steps" | "nodes"> & { readonly isUndone: boolean }): ReactElement => {
@@ -44,12 +46,13 @@ const Undone = ({ steps, nodes, isUndone }: Pick<RunActProps, "steps" | "nodes">
 /** What an act means for the run, then the act. */
 export const RunActDialog = ({ act, run, steps, nodes, onDone, onClose }: RunActProps): ReactElement => {
   const [isUndone, setUndone] = useState(true);
-  const [cancel, suspend, unsuspend, takeOver, retry] = [
+  const [cancel, suspend, unsuspend, takeOver, retry, rerun] = [
     useEndpoint(cancelRun),
     useEndpoint(suspendRun),
     useEndpoint(unsuspendRun),
     useEndpoint(takeOverRun),
     useEndpoint(retryRun),
+    useEndpoint(rerunRun),
   ];
   const call = { params: { id: run.id }, headers: { "if-match": `"${run.state_version}"` } };
   const send: Readonly<Record<RunAct, () => Promise<ReplyOf<typeof cancelRun>>>> = {
@@ -58,6 +61,7 @@ export const RunActDialog = ({ act, run, steps, nodes, onDone, onClose }: RunAct
     unsuspend: async () => await unsuspend.ask(call),
     takeover: async () => await takeOver.ask(call),
     retry: async () => await retry.ask(call),
+    rerun: async () => await rerun.ask(call),
   };
   return (
     <ActDialog
@@ -68,7 +72,7 @@ export const RunActDialog = ({ act, run, steps, nodes, onDone, onClose }: RunAct
       isReady={run.may?.includes(act) === true}
       act={send[act]}
       rereads="workflows"
-      onDone={() => onDone(text.facts[act])}
+      onDone={(after) => onDone(text.facts[act], after.id)}
       onClose={onClose}
     >
       {act === "cancel" ? (

@@ -102,8 +102,8 @@ export const RunPage = (): ReactElement => {
                 steps={items}
                 nodes={nodes}
                 onClose={() => open(undefined)}
-                onDone={(fact) => {
-                  open(undefined);
+                onDone={(fact, after) => {
+                  void navigate({ to: "/workflows/runs/$id", params: { id: after }, search: {}, replace: after === id });
                   setDone(fact);
                 }}
               />
@@ -117,6 +117,7 @@ export const RunPage = (): ReactElement => {
     <DetailPage
       title={run === undefined ? runWords.oneTitle : visibleText(runWords.title(run.workflow))}
       id={id}
+      parent={run && { name: visibleText(run.workflow), link: { to: "/workflows/$name", params: { name: run.workflow } } }}
       status={run && <RunStatus phase={isForMe(run) ? "waitingForYou" : run.phase} reason={run.reason} />}
       line={run && <Line run={run} />}
       acts={runActs

@@ -8,7 +8,7 @@ export type RunDiagramReply = ReplyOf<typeof runDiagram>;
 type DiagramNode = RunDiagramReply["nodes"][number];
 
 /** Acts on a run in the order of their buttons: what ends it first, what is most used last. */
-export const runActs = ["cancel", "suspend", "unsuspend", "takeover", "retry"] as const;
+export const runActs = ["cancel", "suspend", "unsuspend", "takeover", "retry", "rerun"] as const;
 export type RunAct = (typeof runActs)[number];
 
 const UNDO = "~undo";

@@ -5,6 +5,7 @@ import { useRef, type ReactElement, type ReactNode } from "react";
 import type { ReplyOf } from "#contract/endpoint.ts";
 import { formSchema } from "#contract/forms.ts";
 import { completeTask, type TaskDetail } from "#contract/tasks.ts";
+import { useSuggestFor } from "../../api/form-suggestions.ts";
 import { useEndpoint } from "../../api/use-endpoint.ts";
 import type { Data } from "../../forms/schema-places.ts";
 import { useForm } from "../../forms/use-form.ts";
@@ -163,12 +164,14 @@ const WithForm = ({
   ...props
 }: FormProps & { readonly form: ReplyOf<typeof formSchema> }): ReactElement => {
   const form = useForm({ name: `task.${props.task.id}`, schema, fields, data });
+  const suggest = useSuggestFor({ task: props.task.id }, form.read);
   const { foot, primary, reported, isOver, send } = useDecision(props, (decision) => decision !== "reject", form.forget);
   return (
     <Late>
       <SchemaForm
         form={form}
         ui={ui}
+        suggest={suggest}
         reported={reported}
         onSubmit={(filled, via) => {
           const decision = via ?? primary;

@@ -1,6 +1,7 @@
 import { lazyRouteComponent, Link } from "@tanstack/react-router";
 import { useState, type ReactElement } from "react";
 import type { TaskDetail } from "#contract/tasks.ts";
+import { useScreens } from "../../shell/use-screen.ts";
 import { formatMoment, formatRelative, visibleText } from "../../strings/format.ts";
 import { taskWords } from "../../strings/tasks.ts";
 import { Fact, FactList } from "../../ui/fact-list.tsx";
@@ -27,7 +28,8 @@ const People = ({ ids }: { readonly ids: readonly string[] }): ReactElement => (
   </ul>
 );
 
-const Facts = ({ task, hasRun }: { readonly task: TaskDetail; readonly hasRun: boolean }): ReactElement => {
+const Facts = ({ task, isInRun }: { readonly task: TaskDetail; readonly isInRun: boolean }): ReactElement => {
+  const hasRun = useScreens().workflows === "allowed" && !isInRun;
   const asked = task.approvers.filter(({ source }) => source !== "excluded").map(({ identity }) => identity);
   const now = new Date();
   return (
@@ -100,7 +102,7 @@ export const TaskView = ({
       <h3>{text.evidence}</h3>
       {task.evidence === null ? <p className="sp-dim">{text.evidenceNone}</p> : <MemberFacts value={task.evidence} isProse />}
       <h3>{text.facts}</h3>
-      <Facts task={task} hasRun={!isInRun} />
+      <Facts task={task} isInRun={isInRun} />
       {isSent ? <DoneNotice>{text.sent}</DoneNotice> : null}
       {task.you_may ? (
         <div>
