@@ -1,12 +1,15 @@
 import { Button } from "@mantine/core";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { lazyRouteComponent } from "@tanstack/react-router";
 import { useState, type ReactElement } from "react";
+import type { ReplyOf } from "#contract/endpoint.ts";
+import { formSchema } from "#contract/forms.ts";
 import { explainTool, type ToolDescriptor } from "#contract/tools.ts";
 import { useClient } from "../../api/client-context.ts";
+import { useSuggestFor } from "../../api/form-suggestions.ts";
 import { callTool, type Called } from "../../api/tools.ts";
 import { useEndpoint } from "../../api/use-endpoint.ts";
-import { Gate } from "../../decisions/use-can.ts";
+import { Gate, useCan } from "../../decisions/use-can.ts";
 import type { Data } from "../../forms/schema-places.ts";
 import { useForm } from "../../forms/use-form.ts";
 import { readStepUp } from "../../session/step-up.ts";
@@ -17,6 +20,7 @@ import { ActButton } from "../../ui/act-button.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { Failure } from "../../ui/failure.tsx";
 import { Panel } from "../../ui/panel.tsx";
+import { Waiting } from "../../ui/query-view.tsx";
 import { readOutcome } from "./call-result.ts";
 import { askOf, type CheckFor } from "./check-for.ts";
 import { CheckForFields } from "./check-for-fields.tsx";
@@ -34,13 +38,22 @@ const issuesOfCall = (called: Called | undefined): readonly { readonly path: str
   return outcome?.kind === "refused" ? outcome.issues : [];
 };
 
-/** The form of a tool's arguments with its two buttons: ask every check, or really call. */
+/** The form of a tool's arguments with its two buttons: ask every check, or really call. For who may not see forms it is made of the schema alone. */
 export const TryIt = ({ tool }: { readonly tool: ToolDescriptor }): ReactElement => {
+  const may = useCan({ type: "forms", action: "view", id: "*" });
+  const query = useEndpoint(formSchema).query({ query: { tool: tool.name } });
+  const form = useQuery({ ...query, enabled: may === "allowed", retry: false, staleTime: 30_000 });
+  const isKnown = may === "allowed" ? !form.isPending : may !== "pending";
+  return isKnown ? <TryForm key={JSON.stringify(form.data?.schema)} tool={tool} of={form.data} /> : <Waiting rows={4} />;
+};
+
+const TryForm = ({ tool, of }: { readonly tool: ToolDescriptor; readonly of: ReplyOf<typeof formSchema> | undefined }): ReactElement => {
   const client = useClient();
   const explain = useEndpoint(explainTool);
   const queries = useQueryClient();
   const askStepUp = useStepUp();
-  const form = useForm({ name: `try.${tool.name}`, schema: tool.inputSchema });
+  const form = useForm({ name: `try.${tool.name}`, schema: of?.schema ?? tool.inputSchema, fields: of?.fields });
+  const suggest = useSuggestFor({ tool: tool.name }, form.read);
   const [checkFor, setCheckFor] = useState<CheckFor>({ userId: "", agentId: "" });
   const [confirming, setConfirming] = useState<Data>();
 
@@ -72,7 +85,13 @@ export const TryIt = ({ tool }: { readonly tool: ToolDescriptor }): ReactElement
       <Panel title={toolWords.tryTitle}>
         <p className="sp-dim sp-after">{toolWords.tryLead}</p>
         <Late>
-          <SchemaForm form={form} reported={{ of: calling.variables, issues: issuesOfCall(calling.data) }} onSubmit={call}>
+          <SchemaForm
+            form={form}
+            ui={of?.ui}
+            suggest={suggest}
+            reported={{ of: calling.variables, issues: issuesOfCall(calling.data) }}
+            onSubmit={call}
+          >
             <div className="sp-actions">
               <ActButton type="submit" isBusy={calling.isPending}>
                 {toolWords.call}
