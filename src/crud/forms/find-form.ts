@@ -117,7 +117,11 @@ export const createFindForm = (parts: FormSources) => {
   };
   /** What is not there, and what is another tenant's, is decided like all else before. Throws `access_denied`, `not_found`. */
   return async (source: FormSource, by: FormCaller): Promise<FoundForm> => {
-    await parts.pdpClient.require(by.caller, { type: "forms", action: "view", id: source.form ?? "*" }, by.correlationId);
+    await parts.pdpClient.require(
+      by.caller,
+      { type: "forms", action: "view", id: source.form ?? source.tool ?? source.workflow ?? source.task ?? "" },
+      by.correlationId,
+    );
     const found = await find(source, by);
     if (found === undefined) throw new Problem("not_found");
     return found;

@@ -40,7 +40,7 @@ const issuesOfCall = (called: Called | undefined): readonly { readonly path: str
 
 /** The form of a tool's arguments with its two buttons: ask every check, or really call. For who may not see forms it is made of the schema alone. */
 export const TryIt = ({ tool }: { readonly tool: ToolDescriptor }): ReactElement => {
-  const may = useCan({ type: "forms", action: "view", id: "*" });
+  const may = useCan({ type: "forms", action: "view", id: tool.name });
   const query = useEndpoint(formSchema).query({ query: { tool: tool.name } });
   const form = useQuery({ ...query, enabled: may === "allowed", retry: false, staleTime: 30_000 });
   const isKnown = may === "allowed" ? !form.isPending : may !== "pending";
