@@ -1,3 +1,4 @@
+import { fillForm } from "#crud/forms/definition/fill-form.ts";
 import type { TestContext } from "node:test";
 import { Problem } from "#contract/problem.ts";
 import { createSealedCursors } from "#authn/sealing/sealed-cursors.ts";
@@ -63,6 +64,7 @@ export const taskWorld = async (t: TestContext, database: Database) => {
       controlledBy: async (person, agents) => agents.filter((agent) => links.get(`${agent} ${person}`) === "control"),
     },
     notify: (_sql, notice) => void notices.push(notice),
+    fillForm,
     formSchema: async (_tenant, form) => forms.get(form),
     ...testSealing,
     publicOrigin: "https://sallyport.test",

@@ -16,6 +16,7 @@ import { startRunRetention } from "#crud/workflows/engine/run-retention.ts";
 import { createTaskGraph } from "#crud/workflows/tasks/task-graph.ts";
 import type { Notify, TaskContext } from "#crud/workflows/tasks/task-context.ts";
 import { createTaskPort } from "#crud/workflows/tasks/task-port.ts";
+import { fillForm } from "#crud/forms/definition/fill-form.ts";
 import { followRights } from "./follow-rights.ts";
 import { createRunDocuments, type DocumentContext, type VersionedDocument } from "./run-documents.ts";
 import { startByCall } from "./start-workflow.ts";
@@ -53,6 +54,7 @@ export const openWorkflows = async (parts: WorkflowsContext) => {
     graph: createTaskGraph(parts),
     notify: parts.notify,
     formSchema: parts.formSchema,
+    fillForm,
     seals: parts.seals,
     digestKey: parts.digestKey,
     publicOrigin: parts.publicOrigin,

@@ -6,7 +6,6 @@ import type { RunRow } from "#crud/workflows/engine/run-rows.ts";
 import { MAX_VALUE_BYTES } from "#crud/workflows/engine/step-place.ts";
 import { allowedVerbs } from "#crud/workflows/engine/verbs.ts";
 import type { Principal } from "#pdp-client/pdp-client.ts";
-import { fillForm } from "#crud/forms/definition/fill-form.ts";
 import type { TaskContext } from "./task-context.ts";
 import type { TaskState } from "./task-rows.ts";
 import { isBarred, isExcluded, type Standing } from "./task-standing.ts";
@@ -59,7 +58,7 @@ export const requireSeparate = (state: TaskState, standing: Standing): void => {
  * issue of it, `value_too_large`. A rejection needs no data.
  */
 export const requireData = async (
-  parts: Pick<TaskContext, "formSchema" | "seals">,
+  parts: Pick<TaskContext, "fillForm" | "formSchema" | "seals">,
   { task, caller }: Pick<TaskState, "task"> & { readonly caller: Principal },
   answer: Answer,
 ): Promise<unknown> => {
@@ -73,7 +72,7 @@ export const requireData = async (
   }
   const given = data ?? {};
   const { sub, agent = null, tenant } = caller;
-  const filled = isObject(given) ? fillForm(schema, given, { caller: { sub, agent, tenant }, now: new Date() }) : given;
+  const filled = isObject(given) ? parts.fillForm(schema, given, { caller: { sub, agent, tenant }, now: new Date() }) : given;
   refuse(prepareSchema(schema)(filled));
   return parts.seals.seal([schema], data === undefined && Object.keys(filled).length === 0 ? data : filled, task.run_id);
 };

@@ -38,6 +38,12 @@ export interface TaskContext {
   readonly notify: Notify;
   /** JSON Schema of a form's data; undefined: none is known, and the data is an object. */
   readonly formSchema: (tenant: string, form: string) => Promise<unknown>;
+  /** Data with what its form normalizes and fills in. */
+  readonly fillForm: (
+    schema: unknown,
+    data: Readonly<Record<string, unknown>>,
+    scope: Readonly<Record<string, unknown>>,
+  ) => Readonly<Record<string, unknown>>;
   readonly seals: ValueSeals;
   /** Of digests of evidence and data. */
   readonly digestKey: Uint8Array;
