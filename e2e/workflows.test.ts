@@ -144,6 +144,15 @@ test("a workflow is started, approved by somebody else, and done once", async (t
     "memory.demo.create_entities",
     "memory.demo.create_relations",
   ];
+  const ada = await fetchToken(instance.port, { user: "ada", acr: "strong" });
+  for (const tool of agentCapabilities) {
+    const given = await fetch(`http://localhost:${instance.port + 4}/api/v1/edges/HAS_CAPABILITY/agent:hr-assistant/${tool}`, {
+      method: "PUT",
+      headers: { authorization: `Bearer ${ada}`, "content-type": "application/json" },
+      body: JSON.stringify({ props: { granted_by: "person:ada" }, reason: "It offboards" }),
+    });
+    assert.ok(given.ok, await given.text());
+  }
   const made = await fetch(`http://localhost:${instance.port + 4}/api/v1/delegations`, {
     method: "POST",
     headers: { authorization: `Bearer ${await tokenOf("ben")}`, "content-type": "application/json", "idempotency-key": randomUUID() },

@@ -25,7 +25,7 @@ const MEMORY_TOOLS = [
   "open_nodes",
 ].map((name) => `memory.demo.${name}`);
 const SECRET = "resource:acme.secret.people.demo";
-/** Who may start them is decided here; nothing in Sallyport runs them, so no service provides their tools. */
+/** Who may start them is decided here. */
 const WORKFLOWS = { grant_access: "Grant access", offboard: "Offboard" } as const;
 type Workflow = keyof typeof WORKFLOWS;
 
@@ -168,7 +168,6 @@ const workflow = (name: Workflow): NodeDraft[] => [
     props: { title: `Start ${name}`, description: `Starts the workflow ${name}.` },
   },
 ];
-const WORKFLOW_TOOLS = Object.keys(WORKFLOWS).map((name) => `workflow.${name}`);
 const starting = (...names: readonly Workflow[]): string[] =>
   names.flatMap((name) => [`resource:acme.workflows.${name}`, `workflow.${name}`]);
 
@@ -271,7 +270,7 @@ const acme = (now: Date): SeedWorld => ({
     ...MEMORY_TOOLS.map((id) => edge("PROVIDES", "memory.demo", id)),
     edge("CONTROLLED_BY", "agent:hr-assistant", "person:ben", { level: "primary" }),
     edge("CONTROLLED_BY", "agent:reporter", "person:cleo", { level: "primary" }),
-    ...[...PEOPLE_TOOLS, "sallyport.local.search_identities", ...WORKFLOW_TOOLS, ...MEMORY_TOOLS].map((id) =>
+    ...[...PEOPLE_TOOLS, "sallyport.local.search_identities"].map((id) =>
       edge("HAS_CAPABILITY", "agent:hr-assistant", id, { granted_by: "person:ben" }),
     ),
     edge("HAS_CAPABILITY", "agent:reporter", PEOPLE_TOOLS[0], { granted_by: "person:cleo" }),
