@@ -9,6 +9,7 @@ import { demoCode } from "#testing/sign-in.ts";
 import { until } from "#testing/until.ts";
 import type { TestContext } from "node:test";
 import { sessionOf } from "./sign-in.ts";
+import { liveWorkflows } from "./lived-workflows.ts";
 import type { TestInstance } from "./test-instance.ts";
 import { fetchToken } from "./tokens.ts";
 
@@ -151,6 +152,9 @@ operations:
   const called = await done(send(agent)("crud", "POST", "/execute", { tool: "people.demo.get_employee", arguments: { id: "e1" } }));
   assert.equal(called.success, true, JSON.stringify(called));
   const ending = await give({ expires_at: new Date(Date.now() + 3_000).toISOString() });
+
+  const sends = (as: ReturnType<typeof send>): Parameters<typeof liveWorkflows>[0] => (...request) => done(as(...request));
+  await liveWorkflows(sends(asAda), sends(send(await fetchToken(port, { user: "cleo" }))));
 
   // An agent is switched off and on; a file of nodes comes in. The system above has told of the registry.
   for (const act of ["suspend", "resume"])

@@ -133,8 +133,8 @@ export interface ConfigKind<Value, Parts> {
   readonly reach: DeploymentAction;
   /** The code of a refusal for issues of a document; `unprocessable` unless given. */
   readonly refusal?: ProblemCode;
-  /** The system whose tools an object gives, which the identity graph is to know; absent: its objects give none. */
-  readonly systemOf?: (name: string) => string;
+  /** The system whose tools an object gives, and the service that the registry has for it; absent: its objects give none. */
+  readonly systemOf?: (name: string) => { readonly tools: string; readonly service: string };
   /** Reads a text up to its shape; all that it needs is in the text, for large ones are read in a thread. */
   read(text: string, shown: string, without?: readonly string[]): ReadText<Value>;
   /** Of a kind whose one document holds parts of several tenants. */

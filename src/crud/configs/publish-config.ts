@@ -17,7 +17,7 @@ import { writerOf, type Asked, type Publisher } from "#crud/versions/config-even
 
 export interface PublisherParts {
   readonly store: ConfigStore;
-  readonly pdpClient: Pick<PdpClient, "require" | "decide" | "refusal">;
+  readonly pdpClient: Pick<PdpClient, "require" | "decide" | "decideMany" | "refusal">;
   /** The last name, version or place of the page before. */
   readonly cursors: SealedCursors<string>;
   /** Tools of a system that the tenant sees. */
@@ -90,10 +90,12 @@ export const createConfigPublisher = (parts: PublisherParts) => {
     const { caller, correlationId } = asked;
     const { about = {}, tenants } = store.list(change.kind, caller.tenant).find(({ name }) => name === written.name)?.prepared ?? {};
     const isShared = tenants === null;
+    // A service of many objects has the owner and the title of none.
+    const of = system.service === system.tools ? about : {};
     // The same text again writes nothing; in the deployment's name it makes nothing known either.
     if (isShared && (await change.reachRefusal()) !== undefined) return { ...written, warnings: [...written.warnings, ...missing] };
-    const { tools, unheard } = await servedTools(system, caller.tenant);
-    const reported = await register({ caller, correlationId, system, about, isShared, removed: written.diff.tools_removed, tools });
+    const { tools, unheard } = await servedTools(system.tools, caller.tenant);
+    const reported = await register({ caller, correlationId, system: system.service, about: of, isShared, removed: written.diff.tools_removed, tools });
     return { ...written, warnings: [...written.warnings, ...unheard, ...reported, ...missing] };
   };
   const withReach = (asked: Asked, change: AskedWrite): ConfigWrite => {

@@ -190,8 +190,14 @@ export const serveConfigs = (router: Router<Caller>, publisher: ConfigPublisher,
     });
   }
   router.serve(listForms, async (call) => {
-    await publisher.pdpClient.require(call.caller, { type: "forms", action: "view", id: "*" }, call.correlationId);
-    return list(call, "form") as Promise<ReplyOf<typeof listForms>>;
+    const { caller, correlationId } = call;
+    const found = (await list(call, "form")) as ReplyOf<typeof listForms>;
+    const asks = found.forms.map(({ name }) => ({ type: "forms", action: "view", id: name }));
+    const decided = await publisher.pdpClient.decideMany(caller, asks, correlationId);
+    const refusals = decided.map((one) => publisher.pdpClient.refusal(caller, one));
+    // Who may see none of them is refused.
+    if (refusals[0] !== undefined && refusals.every((refusal) => refusal !== undefined)) throw refusals[0];
+    return { ...found, forms: found.forms.filter((_form, at) => refusals[at] === undefined) };
   });
 
   router.serve(testSystem, async (call) => {

@@ -46,8 +46,9 @@ export const serveDifferences = (router: Router<Caller>, publisher: ConfigPublis
     if (!("served" in row) || row.served === undefined || row.servedEndpoints === undefined) continue;
     const [type = "", action = ""] = row.served.view.split("/");
     router.serve(row.servedEndpoints.diff, async ({ caller, params, query, correlationId }) => {
-      await publisher.pdpClient.require(caller, { type, action }, correlationId);
-      return compare(kind, nameIn(params, kind), caller.tenant, query);
+      const name = nameIn(params, kind);
+      await publisher.pdpClient.require(caller, { type, action, id: name }, correlationId);
+      return compare(kind, name, caller.tenant, query);
     });
   }
 };

@@ -95,7 +95,12 @@ const invoices = Array.from({ length: 120 }, (_unused, index) => index)
 
 test("a large view, or one that says so, has the tool that looks for tools; others have none", async (t) => {
   const instance = await instanceOf(t, 120);
-  assert.deepEqual(namesOf(await list(instance, "")).slice(0, 3), ["system.health", "system.find_tools", "many.tools.show_contract_0004"]);
+  assert.deepEqual(
+    namesOf(await list(instance, ""))
+      .filter((name) => !name.startsWith("workflow."))
+      .slice(0, 3),
+    ["system.health", "system.find_tools", "many.tools.show_contract_0004"],
+  );
   assert.deepEqual((await pages(instance, "", 1)).slice(0, 2), [["system.health"], ["system.find_tools"]]);
   assert.deepEqual(
     namesOf(await list(instance, "people-demo")).filter((name) => name.startsWith("system.")),

@@ -152,7 +152,7 @@ export const systemKind: ConfigKind<SystemDocument, SystemKindParts> & { readonl
   },
   schema: documentKinds,
   reach: "edit_systems",
-  systemOf: (name) => name,
+  systemOf: (name) => ({ tools: name, service: name }),
   read: readSystemText,
   open,
 };

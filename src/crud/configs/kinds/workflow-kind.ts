@@ -1,6 +1,6 @@
 import type { ConfigKind } from "#crud/configs/config-kind.ts";
 import { readWorkflow } from "#crud/workflows/definition/read-workflow.ts";
-import { workflowSystem } from "#crud/workflows/definition/workflow-tool.ts";
+import { WORKFLOW_SERVICE } from "#crud/workflows/definition/workflow-tool.ts";
 import { workflowShape } from "#crud/workflows/definition/workflow-shape.ts";
 import type { WorkflowDocument } from "#crud/workflows/model/workflow-document.ts";
 import { prepareWorkflows, type WorkflowSources } from "./prepare-workflow.ts";
@@ -19,7 +19,7 @@ export const workflowKind: ConfigKind<WorkflowDocument, WorkflowSources> & { rea
   schema: { "": workflowShape },
   reach: "edit_systems",
   refusal: "invalid_definition",
-  systemOf: workflowSystem,
+  systemOf: (name) => ({ tools: `${WORKFLOW_SERVICE}.${name}`, service: WORKFLOW_SERVICE }),
   read: readWorkflow,
   open: prepareWorkflows,
 };

@@ -65,7 +65,8 @@ export const checkForm = (form: FormDocument, yaml: YamlDocument, world: FormWor
     if (tool === undefined || !isFor(tool, world.tenant)) addUnknownTool(path, suggest.tool);
     else if (!tool.rules.isReadOnly) issues.push(yaml.issue(path, `${suggest.tool} changes something: suggestions only read`));
   }
-  if (issues.length > 0) return issues;
+  // What the target is like is not known before it is there: then its schema is checked by whom it comes with.
+  if (issues.length > 0 || (target !== undefined && wide === undefined)) return issues;
   try {
     const check = prepareSchema(withoutHints(schema));
     for (const [at, { data, valid }] of form.tests.entries()) {

@@ -13,9 +13,9 @@ const START_MS = 10_000;
 
 /** A workflow in addresses, events and names of tools. */
 export const wireNameOf = (name: string): string => name.replaceAll("-", "_");
-const workflowToolName = (name: string): string => `workflow.${wireNameOf(name)}`;
-/** What the registry has as the service that provides its tool. */
-export const workflowSystem = (name: string): string => `workflow.${name}`;
+/** What the registry has as the service that provides tools of workflows. */
+export const WORKFLOW_SERVICE = "workflow";
+const workflowToolName = (name: string): string => `${WORKFLOW_SERVICE}.${wireNameOf(name)}`;
 
 /** The tool that starts a workflow. Throws an `Error` whose message may be shown for an input that is no schema. */
 export const createWorkflowTool = (document: WorkflowDocument, start: StartWorkflow): Tool => {
@@ -34,7 +34,7 @@ export const createWorkflowTool = (document: WorkflowDocument, start: StartWorkf
     definition,
     digest: sha256Of(definition),
     source: "workflow",
-    provider: "workflow",
+    provider: WORKFLOW_SERVICE,
     instance: name,
     owner,
     ...(tenant === undefined ? {} : { tenants: [tenant] }),

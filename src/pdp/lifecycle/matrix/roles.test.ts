@@ -1,3 +1,4 @@
+import { builtInTools } from "#pdp-client/pairs.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { deploymentActs } from "#pdp-client/deployment-acts.ts";
@@ -54,7 +55,7 @@ const expected: readonly (readonly [rows: readonly string[], operators: string, 
   [["plugin.widget:view acme.hello:Hello", "streams:workflow", "streams:activity"], "-Y---Y-", "-Y---Y-"],
   [both("sallyport.local.search_identities"), "-Y---Y-", "-Y---Y-"],
   [
-    ["streams:config", ...both("system.health", "system.find_tools"), ...tasks.map((act) => `tasks:${act} another kind, assigned`)],
+    ["streams:config", ...both(...Object.values(builtInTools)), ...tasks.map((act) => `tasks:${act} another kind, assigned`)],
     "YYYYYYY",
     "YYYYYYY",
   ],
