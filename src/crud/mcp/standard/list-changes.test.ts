@@ -21,7 +21,7 @@ type As = Parameters<CrudInstance["token"]>[0];
 
 /** An instance whose external server has answered: the catalogue changes no more. */
 const quietInstance = async (t: TestContext, options: Parameters<typeof crudInstance>[1] = {}): Promise<CrudInstance> => {
-  const instance = await crudInstance(t, options);
+  const instance = await crudInstance(t, { settings: { WORKFLOW_ENGINE: "off" }, ...options });
   await until(() => instance.crud.catalogue.snapshot.tools.has("memory.demo.read_graph"));
   return instance;
 };
@@ -83,7 +83,7 @@ const costOf = (instance: CrudInstance) => ({
   statements: instance.statements.filter((name) => !clocked.has(name)).length,
 });
 /** The process's own clocks: as many without a client. */
-const clocked = new Set(["events.heads", "events.integrate", "events.audit_writer_seen", "crud.config.set", "crud.kill.all"]);
+const clocked = new Set(["events.heads", "events.integrate", "events.audit_writer_seen", "crud.config.set", "crud.kill.all", "events.sink_claim"]);
 
 /** Waits until nothing was asked for a while. */
 const settled = async (instance: CrudInstance) => {
