@@ -109,14 +109,14 @@ test("a salary above the limit: a stronger sign-in, then a second person; then e
     await page.getByRole("button", { name: "Call", exact: true }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Call now" }).click();
   };
-  await page.getByLabel(/^id/i).fill("e1");
-  await page.getByLabel(/^salary/i).fill("160000");
+  await page.getByLabel(/^Employee/).fill("e1");
+  await page.getByLabel(/^New yearly salary/).fill("160000");
   await call();
   await page.getByRole("dialog").getByRole("button", { name: "Sign in with a second factor" }).click();
   await page.getByLabel("Code").fill(demoCode());
   await page.getByRole("button", { name: "Confirm" }).click();
   await page.waitForURL((url) => url.origin === instance.origin && url.pathname === "/tools/people.demo.update_salary");
-  assert.equal(await page.getByLabel(/^salary/i).inputValue(), "160000", "what was filled in is there again");
+  assert.equal(await page.getByLabel(/^New yearly salary/).inputValue(), "160000", "what was filled in is there again");
   await call();
   const result = page.getByRole("region", { name: "Result" });
   await result.getByLabel("Why you need it").fill("The board decided so.");
