@@ -203,10 +203,10 @@ test("a fault of the form goes when it is mended; a broken address filters nothi
   const salary = page.getByLabel("salary", { exact: false }).first();
   await salary.fill("abc");
   await page.getByRole("button", { name: "Call", exact: true }).click();
-  await page.getByText("must be a whole number").waitFor();
+  await page.getByText("must be a whole number", { exact: true }).waitFor();
   assert.equal(await salary.getAttribute("aria-invalid"), "true");
   await salary.fill("1000");
-  await page.getByText("must be a whole number").waitFor({ state: "detached" });
+  await page.getByText("must be a whole number", { exact: true }).waitFor({ state: "detached" });
   assert.notEqual(await salary.getAttribute("aria-invalid"), "true");
 
   await page.goto(`${instance.origin}/delegations?agent=a%2Fb&status=gone`);
