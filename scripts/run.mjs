@@ -19,6 +19,7 @@ const tasks = {
   matrix: "scripts/matrix.ts",
   interop: "scripts/interop.ts",
   fuzz: "scripts/fuzz.ts",
+  faults: "scripts/faults.ts",
   routes: "scripts/routes.ts",
   pdp: "scripts/pdp.ts",
   graph: "scripts/graph.ts",

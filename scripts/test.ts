@@ -85,7 +85,7 @@ const runTests = (environment: NodeJS.ProcessEnv): Promise<number> =>
         ...(isProfiled ? ["--import", pathToFileURL(join(root, "scripts/tests/usage.ts")).href] : []),
         "--test",
         `--test-concurrency=${concurrency}`,
-        "--test-timeout=240000",
+        `--test-timeout=${process.env["FAULTS"] === "all" ? 7_200_000 : 240_000}`,
         "--test-reporter=spec",
         "--test-reporter-destination=stdout",
         "--test-reporter=./scripts/failure-reporter.ts",

@@ -102,7 +102,7 @@ export const ben: RunCaller = {
 };
 
 /** How a tool of the double behaves; `n` counts its calls from 1. */
-interface TestTool {
+export interface TestTool {
   readonly isRepeatable?: boolean;
   readonly answer?: (call: StepCall, n: number) => CallEnding | Promise<CallEnding>;
   /** Of its n-th decision. */
@@ -200,7 +200,13 @@ export const workflowWorld = async (t: TestContext, database: Database) => {
     return counts.get(key) ?? 0;
   };
   /** What upstreams did, by run: each key once where the tool honours it. */
-  const effects: { readonly run: string; readonly tool: string; readonly key: string; readonly arguments: unknown }[] = [];
+  const effects: {
+    readonly run: string;
+    readonly tool: string;
+    readonly key: string;
+    readonly arguments: unknown;
+    readonly value: unknown;
+  }[] = [];
   const reservations = new Map<string, { readonly id: string; state: "held" | "released" | "settled" }>();
   const tasks = new Map<string, TaskDraft & { status: string }>();
   const notified: string[] = [];
@@ -235,7 +241,7 @@ export const workflowWorld = async (t: TestContext, database: Database) => {
           return {
             reservation: { id: known.id, micro: PRICE, steps: 1 },
             isLapsed: known.state !== "held",
-            entry: { ...draft, outcome: "pending", data: { tool: name } },
+            entry: { ...draft, phase: "open", outcome: "pending", data: { tool: name } },
             release: async () => {
               await death.step("before release");
               if (known.state === "held") known.state = "released";
@@ -246,12 +252,21 @@ export const workflowWorld = async (t: TestContext, database: Database) => {
               const ending: CallEnding = (await tool.answer?.(stepCall, n)) ?? { effect: "ok", value: { tool: name, path } };
               const isRepeated = (tool.isRepeatable ?? false) && effects.some((one) => one.key === key);
               if ((ending.effect === "ok" || ending.effect === "unknown") && !isRepeated)
-                effects.push({ run: run.id, tool: name, key, arguments: stepCall.arguments });
+                effects.push({
+                  run: run.id,
+                  tool: name,
+                  key,
+                  arguments: stepCall.arguments,
+                  value: "value" in ending ? ending.value : null,
+                });
               await death.step("after invoke");
               const outcome = ending.effect === "ok" || ending.effect === "unknown" ? ending.effect : "failed";
               const micro = ending.effect === "ok" || ending.effect === "unknown" ? PRICE : 0n;
               const charge: Charge = { callId, reservationId: known.id, micro, steps: 1, outcome, correlationId };
-              return { ending, close: { entry: { ...draft, outcome: outcome === "failed" ? "error" : outcome, data: {} }, charge } };
+              return {
+                ending,
+                close: { entry: { ...draft, phase: "close", outcome: outcome === "failed" ? "error" : outcome, data: {} }, charge },
+              };
             },
           };
         },
@@ -349,6 +364,13 @@ export const workflowWorld = async (t: TestContext, database: Database) => {
         (row) => row.lease_by === null && (phases.length === 0 ? row.wake_at === null : phases.includes(row.phase)),
         10_000,
       ),
+    /** The time of workflows, ms. */
+    now: async (): Promise<number> => {
+      const [row] = await database.run<{ ms: number }>(
+        statement("t.now", "select (extract(epoch from crud.wf_now()) * 1000)::float8 as ms"),
+      );
+      return row?.ms ?? 0;
+    },
     /** Moves the time of workflows ahead. */
     ahead: (seconds: number) =>
       database.run(statement("t.ahead", "insert into crud.wf_clock values (make_interval(secs => $1::float8))"), [seconds]),
@@ -384,6 +406,21 @@ export const workflowWorld = async (t: TestContext, database: Database) => {
         [id],
       );
       return row?.micro ?? 0n;
+    },
+    /** How many entries of a run's calls were opened, and how many of these have exactly one end. */
+    auditOf: async (id: string): Promise<{ readonly opened: number; readonly closed: number }> => {
+      await events.integrator.integrate();
+      const [row] = await database.run<{ opened: number; closed: number }>(
+        statement(
+          "t.audit_of",
+          `select count(*)::int4 as opened, count(*) filter (where e.opens = 1 and e.closes = 1)::int4 as closed from (
+             select count(*) filter (where a.phase = 'open') as opens, count(*) filter (where a.phase = 'close') as closes
+             from events.audit_entry a join crud.wf_attempt w on w.call_id::text = a.act_id::text
+             where w.run_id = $1 group by a.act_id) e`,
+        ),
+        [id],
+      );
+      return row ?? { opened: 0, closed: 0 };
     },
     attempts: (id: string) =>
       database.run<{ readonly path: string; readonly attempt: number; readonly outcome: string | null }>(

@@ -197,8 +197,8 @@ forEachDatabase("a run that waits for no task is continued or cancelled by who m
   }
 });
 
-/** All of it: WORKFLOW_RACES=all. */
-const races = process.env["WORKFLOW_RACES"] === "all" ? 100 : 8;
+/** Tasks of ten approvals each; all with `FAULTS=all`. */
+const races = process.env["FAULTS"] === "all" ? 100 : 8;
 forEachDatabase("of approvals that race each is counted once, and two of five end the task", modules, async (t, database) => {
   const world = await taskWorld(t, database);
   const assign = [1, 2, 3, 4, 5].map((n) => `person:p${n}`);
