@@ -144,7 +144,7 @@ const finish = async (world: World, run: string): Promise<void> => {
       return phase;
     },
     (phase) => ["completed", "faulted", "cancelled"].includes(phase),
-    20_000,
+    60_000,
   );
 };
 
@@ -236,6 +236,8 @@ forEachDatabase(
       assert.equal(cost, PRICE * BigInt(used));
       assert.equal(await world.charged(id), cost);
       calls += BigInt(used);
+      const { opened, closed } = await world.auditOf(id);
+      assert.deepEqual([opened, closed], [used, used], id);
     }
     assert.ok(calls >= 96n);
   },
