@@ -132,7 +132,8 @@ export const createWalk = (parts: WalkContext) => {
     );
     let value: unknown;
     for (let at = Math.max(0, entered); at < items.length; at++) {
-      const scope = { ...place.scope, context: session.run.context ?? {}, [step.each]: items[at], [step.at]: at };
+      // Each round has its own moment: a condition may wait for one.
+      const scope = { ...place.scope, context: session.run.context ?? {}, now: session.now(), [step.each]: items[at], [step.at]: at };
       const condition = step.while;
       if (condition !== undefined && at !== entered && !evaluating(() => expressions.isTrue(condition, scope))) break;
       const flow = await list(step.steps, `${beginning}${at}]`, inner(place, { scope }));
