@@ -62,6 +62,7 @@ import type { StartWorkflow } from "./workflows/definition/workflow-tool.ts";
 import { openWorkflows } from "./runs/open-workflows.ts";
 import { serveRuns } from "./workflows/serve/serve-runs.ts";
 import { serveTasks } from "./workflows/serve/serve-tasks.ts";
+import { createSimulateWorkflow } from "./runs/simulate-workflow.ts";
 import { serveWorkflows, createWorkflowStart } from "./runs/serve-workflows.ts";
 import { serveForms } from "./forms/serve-forms.ts";
 import { createValueSeals } from "./model/sealed-values.ts";
@@ -184,7 +185,14 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   const forms = createPlacedForms();
   const channels = createPlacedChannels();
   const catalogue = createCatalogueKeeper({
-    builtIn: { health, find, ...createRunTools(() => ({ ...workflows.context, findDocument: workflows.documents.find })) },
+    builtIn: {
+      health,
+      find,
+      ...createRunTools(
+        () => ({ ...workflows.context, findDocument: workflows.documents.find }),
+        (asked, by) => simulate(asked, by),
+      ),
+    },
     tools: () => sources.tools,
     external: () => sources.external,
     workflows: () => placed.tools,
@@ -295,6 +303,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     previewImpact: createPreview(graphParts),
     secretParts,
   });
+  const simulate = createSimulateWorkflow({ ...toolServiceParts, toolService, publisher, workflows });
   const { context, documents } = workflows;
   const shared = { ...context, bus: parts.bus, sealing: cursorsOf };
   // Before the endpoints of one workflow: `runs` names none.
@@ -332,6 +341,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     placed,
     workflows,
     toolService,
+    simulate,
     cursors: createSealedCursors<string>({ ...cursorsOf, purpose: "crud.workflow-cursor" }),
   });
   serveImports(router, { publisher, database, internalPorts: parts.internalPorts, ceiling, answerShares, stopping: stop.signal });

@@ -27,6 +27,7 @@ const vouched = [
   "version",
   "searched_by",
   "workflow",
+  "simulation",
 ] as const;
 
 /** Members of a context that only services of Sallyport may send; what they send beside stands here too, or does not compile. */

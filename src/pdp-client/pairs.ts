@@ -119,6 +119,7 @@ export const builtInTools = {
   runStatus: "workflow.status",
   resumeRun: "workflow.resume",
   cancelRun: "workflow.cancel",
+  simulateRun: "workflow.simulate",
 } as const;
 const builtInToolNames: ReadonlySet<string> = new Set(Object.values(builtInTools));
 

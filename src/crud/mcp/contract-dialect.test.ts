@@ -84,7 +84,7 @@ test("a view holds its own tools and health; a person without agent is asked of 
     "sallyport.local.shortest_path",
   ]);
   assert.deepEqual(await names("/mcp/hr/tools/list"), ["system.health", ...peopleTools]);
-  const ofRuns = ["workflow.status", "workflow.resume", "workflow.cancel"];
+  const ofRuns = ["workflow.status", "workflow.resume", "workflow.cancel", "workflow.simulate"];
   const starting = ["workflow.grant_access", "workflow.offboard"];
   assert.deepEqual(await names("/mcp/workflows/tools/list"), ["system.health", ...ofRuns, ...starting]);
   instance.verdicts.set("workflows:view_all", false);

@@ -221,6 +221,7 @@ test("a collision of names is logged once, and again when it comes back", () => 
       runStatus: named("workflow.status"),
       resumeRun: named("workflow.resume"),
       cancelRun: named("workflow.cancel"),
+      simulateRun: named("workflow.simulate"),
     },
     tools: () => tools,
     external: () => [],

@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { requireScope, type Caller } from "#authn/model/caller.ts";
 import { callResolved, callTool } from "./call/call-tool.ts";
+import { decideCall } from "./call/decide-call.ts";
+import type { AuthorizedCall } from "./call/steps/check-chain.ts";
 import { parseIdempotencyKey } from "./call/steps/idempotency.ts";
 import type { CallParts, Dialect, ToolCall, ToolReply } from "#crud/tools/tool-call.ts";
 import { requireView } from "./call/steps/resolve-tool.ts";
@@ -58,6 +60,20 @@ export const createToolService = (parts: ToolServiceParts) => {
       try {
         const call = { ...visit, ...ask, method: "start", name: tool.name, isStart: true, callId: randomUUID() };
         return await callResolved({ call, tool }, parts);
+      } finally {
+        leave();
+      }
+    },
+    /** Decides the start of a workflow, then works on what it would do: one call of the caller's limit. */
+    simulate: async <T>(
+      visit: Visit,
+      tool: Tool,
+      { work, ...ask }: Pick<ToolCall, "arguments" | "signal"> & { readonly work: (decided: AuthorizedCall) => Promise<T> },
+    ): Promise<T> => {
+      const leave = enterCall(visit.caller);
+      try {
+        const known = { ...visit, ...ask, method: "simulate", name: tool.name, callId: randomUUID(), idempotencyKey: undefined };
+        return await work(await decideCall({ call: { ...known, isSimulation: true }, tool }, parts));
       } finally {
         leave();
       }

@@ -1,5 +1,5 @@
 import { Problem } from "#contract/problem.ts";
-import { listWorkflows, rerunRun, startWorkflow, validateWorkflow } from "#contract/workflows.ts";
+import { listWorkflows, rerunRun, simulateWorkflow, startWorkflow, validateWorkflow } from "#contract/workflows.ts";
 import type { Caller } from "#authn/model/caller.ts";
 import { pageOf, type SealedCursors } from "#authn/sealing/sealed-cursors.ts";
 import { answer, type Router } from "#http/serve.ts";
@@ -20,7 +20,8 @@ import { byOf, versionOf } from "#crud/workflows/serve/asked.ts";
 import { canBeRerun, requireVerb, seeRun } from "#crud/workflows/serve/run-rights.ts";
 import { readRun } from "#crud/workflows/tasks/run-reader.ts";
 import type { Workflows } from "./open-workflows.ts";
-import { awaitRun, viewRun } from "./start-workflow.ts";
+import type { SimulateWorkflow } from "./simulate-workflow.ts";
+import { asInput, awaitRun, viewRun } from "./start-workflow.ts";
 
 export interface WorkflowEndpoints {
   readonly database: Database;
@@ -30,6 +31,7 @@ export interface WorkflowEndpoints {
   readonly placed: PlacedWorkflows;
   readonly workflows: Workflows;
   readonly toolService: Pick<ToolService, "enter" | "start">;
+  readonly simulate: SimulateWorkflow;
   /** The last name of the page before. */
   readonly cursors: SealedCursors<string>;
 }
@@ -40,7 +42,6 @@ const COUNTS = statement<{ name: string; live: number; waiting: number }>(
    where tenant = $1 and ended_at is null and name = any($2::text[]) group by name`,
 );
 
-const MAX_ISSUES_OF_START = 50;
 const CHECK = { kind: "workflow", reason: undefined, ifMatch: null, ifNoneMatch: null, isDryRun: true } as const;
 
 interface Served {
@@ -121,6 +122,8 @@ export const serveWorkflows = (router: Router<Caller>, parts: WorkflowEndpoints)
     return start({ name: params.name, version, data, idempotencyKey, wait, signal: request.signal }, by);
   });
 
+  router.serve(simulateWorkflow, ({ params, body, request, ...by }) => parts.simulate({ ...body, ...params, signal: request.signal }, by));
+
   router.serve(rerunRun, async (call) => {
     const by = byOf(call);
     const { context, documents } = parts.workflows;
@@ -198,12 +201,3 @@ export const createWorkflowStart =
       { status: run.ended_at === null ? 202 : 200, headers: { location: `/workflows/runs/${id}`, etag: `"${run.state_version}"` } },
     );
   };
-
-/** Issues of arguments are those of the data. */
-const asInput = (error: unknown): never => {
-  if (!(error instanceof Problem) || error.code !== "invalid_arguments") throw error;
-  const errors = (error.options.errors ?? [])
-    .slice(0, MAX_ISSUES_OF_START)
-    .map((issue) => ({ ...issue, path: `/data${issue.path === "/" ? "" : issue.path}` }));
-  throw new Problem("invalid_input", { ...error.options, errors });
-};

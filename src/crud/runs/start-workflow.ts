@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { Problem } from "#contract/problem.ts";
 import type { Change } from "#events/changes/change.ts";
 import type { Database } from "#store/database.ts";
 import { hideRedacted } from "#crud/model/redacted-parts.ts";
@@ -17,6 +18,7 @@ import type { VersionedDocument } from "./run-documents.ts";
 
 const FIRST_LOOK_MS = 50;
 const LAST_LOOK_MS = 500;
+const MAX_ISSUES_OF_START = 50;
 
 /** It ended, or waits for somebody: more time changes nothing. */
 const isSettled = ({ phase, reason, ended_at: ended }: RunRow): boolean =>
@@ -80,4 +82,13 @@ export const startByCall = async (
       ...(waited.phase === "completed" ? { output: hideSealed(waited.output) } : {}),
     },
   };
+};
+
+/** Issues of arguments are those of the data. */
+export const asInput = (error: unknown): never => {
+  if (!(error instanceof Problem) || error.code !== "invalid_arguments") throw error;
+  const errors = (error.options.errors ?? [])
+    .slice(0, MAX_ISSUES_OF_START)
+    .map((issue) => ({ ...issue, path: `/data${issue.path === "/" ? "" : issue.path}` }));
+  throw new Problem("invalid_input", { ...error.options, errors });
 };

@@ -38,6 +38,8 @@ export interface ToolCall {
   };
   /** Who starts a workflow by its own endpoint waits by itself. */
   readonly isStart?: boolean;
+  /** It is only decided, so that it is known what would be: no approval is used up. */
+  readonly isSimulation?: boolean;
   readonly caller: Caller;
   readonly view: View;
   readonly snapshot: Snapshot;

@@ -4,6 +4,7 @@ import type { Probes } from "./probe.ts";
 export const probes: Probes<typeof topic> = {
   listWorkflows: {},
   rerunRun: {},
+  simulateWorkflow: {},
   startWorkflow: {},
   validateWorkflow: {},
 };

@@ -1,9 +1,9 @@
 import type { TransactionSql } from "#store/database.ts";
 import { Revoked } from "./call-step.ts";
 import type { RunRow, StepRow, WaitReason } from "./run-rows.ts";
-import { Changed, Stopped, type Write } from "./run-session.ts";
+import { Changed, Stopped, type Session, type Write } from "./run-session.ts";
 import { errorOf, evaluating, StepFailure } from "./step-errors.ts";
-import { cancelBelow, requireSize, type Flow, type WalkContext } from "./step-place.ts";
+import { cancelBelow, requireSize, type Flow, type WalkContext, type WalkSession } from "./step-place.ts";
 import { stepsToUndo, undoStep } from "./undo.ts";
 import { createWalk } from "./walk.ts";
 
@@ -27,28 +27,29 @@ const reasonOf = (steps: Iterable<StepRow>): WaitReason | null => {
 
 const dateOf = (milliseconds: number): Date | null => (Number.isFinite(milliseconds) ? new Date(milliseconds) : null);
 
+/** Variables of the first list of a run. */
+export const scopeOfRun = ({ run, now }: Pick<WalkSession, "run" | "now">) => ({
+  input: run.input,
+  context: run.context ?? {},
+  steps: {},
+  run: { id: run.id, workflow: run.name, version: run.version, started_at: run.created_at },
+  caller: { sub: run.subject, agent: run.agent, tenant: run.tenant },
+  now: now(),
+});
+
 /**
  * Takes a run as far as it goes: to its end, or to where it waits. Its lease ends with the last transaction. Throws `LostLease`; `Stopped`
  * where the engine stops; and faults of the database.
  */
-export const advanceRun = async (parts: WalkContext): Promise<void> => {
+export const advanceRun = async (parts: WalkContext & { readonly session: Session }): Promise<void> => {
   const { session, expressions, tasks } = parts;
   const { document } = session;
   const leave = (run: Write["run"], more: Partial<Write> & { readonly wakeAt?: number } = {}): Promise<void> =>
     session.write(() => ({ ...more, run, leave: { wakeAt: dateOf(more.wakeAt ?? Infinity) } }));
 
-  const scopeOf = ({ input, id, version, created_at, subject, agent, tenant }: RunRow) => ({
-    input,
-    context: session.run.context ?? {},
-    steps: {},
-    run: { id, workflow: session.run.name, version, started_at: created_at },
-    caller: { sub: subject, agent, tenant },
-    now: session.now(),
-  });
-
   const forward = async (): Promise<void> => {
     const deadline = Date.parse(session.run.deadline);
-    const scope = scopeOf(session.run);
+    const scope = scopeOfRun(session);
     const isLate = session.now().getTime() >= deadline;
     const flow: Flow = isLate
       ? { kind: "failed", error: { ...errorOf("timeout", "The run took too long."), instance: "/do" } }

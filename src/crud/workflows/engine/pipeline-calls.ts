@@ -46,7 +46,16 @@ export const createPipelineCalls = (
   parts: CallParts & { readonly snapshot: () => Snapshot; readonly seals: Pick<ValueSeals, "open"> },
 ): StepCalls => {
   /** What is sealed in the arguments is opened for this call alone, and taken out of whatever comes back. */
-  const callOf = async ({ run, path, callId, tool, arguments: given, agent, signal }: StepCall): Promise<ToolCall> => {
+  const callOf = async ({
+    run,
+    path,
+    callId,
+    tool,
+    arguments: given,
+    agent,
+    signal,
+    isSimulation = false,
+  }: StepCall): Promise<ToolCall> => {
     const { value: args, texts } = await parts.seals.open(given, run.id);
     const snapshot = parts.snapshot();
     return {
@@ -59,6 +68,7 @@ export const createPipelineCalls = (
       concealed: texts,
       idempotencyKey: undefined,
       step: { key: `${run.id}:${path}`, workflow: { name: run.name, version: run.version, run: run.id, step: path } },
+      isSimulation,
       caller: callerOf(run, agent, parts.now()),
       view: requireView(snapshot, STEP_VIEW, run.tenant),
       snapshot,

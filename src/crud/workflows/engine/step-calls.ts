@@ -14,6 +14,8 @@ export interface StepCall {
   readonly tool: string;
   readonly arguments: unknown;
   readonly purpose: "step" | "compensation";
+  /** It is decided for a simulation: no approval is used up. */
+  readonly isSimulation?: boolean;
   /** Null: the subject acts alone. */
   readonly agent: string | null;
   readonly signal: AbortSignal;

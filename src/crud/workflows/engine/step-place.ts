@@ -5,9 +5,28 @@ import type { Session } from "./run-session.ts";
 import type { Expressions, Scope, StepCalls, TaskPort } from "./step-calls.ts";
 import { catches, errorOf, evaluating, retryDelay, StepFailure, type Trying } from "./step-errors.ts";
 
+/** Rows of a run, as far as its walk reads and writes them. */
+export type WalkSession = Pick<
+  Session,
+  | "document"
+  | "run"
+  | "steps"
+  | "lost"
+  | "signals"
+  | "now"
+  | "signal"
+  | "put"
+  | "post"
+  | "pending"
+  | "setContext"
+  | "nextDone"
+  | "consume"
+  | "write"
+>;
+
 /** What the walk of one run works with. */
 export interface WalkContext {
-  readonly session: Session;
+  readonly session: WalkSession;
   readonly calls: StepCalls;
   readonly tasks: TaskPort;
   readonly expressions: Expressions;

@@ -17,7 +17,7 @@ const ada = { sub: "person:ada", scopes };
 const ben = { sub: "person:ben", scopes };
 const cleo = { sub: "person:cleo", scopes };
 const agentOf = (agent: string) => ({ ...ben, agent });
-const own = ["workflow.status", "workflow.resume", "workflow.cancel"];
+const own = ["workflow.status", "workflow.resume", "workflow.cancel", "workflow.simulate"];
 
 const started = ["workflow.grant_access", "workflow.hello", "workflow.offboard"];
 

@@ -1,8 +1,9 @@
 import { Problem } from "#contract/problem.ts";
 import { issuesOf } from "#contract/shape-issues.ts";
 import { cancelRun, readRun, resumeRun as resumeEndpoint, taskAnswer } from "#contract/workflow-runs.ts";
+import type { Simulation } from "#contract/workflows.ts";
 import { isAgent } from "#authn/model/actor-kind.ts";
-import { requireScope } from "#authn/model/caller.ts";
+import { requireScope, type Caller } from "#authn/model/caller.ts";
 import { builtInTools } from "#pdp-client/pairs.ts";
 import { createBuiltInTool } from "#crud/mcp/built-in-tool.ts";
 import type { Invocation, Tool } from "#crud/tools/tool.ts";
@@ -32,11 +33,25 @@ const input = (properties: Readonly<Record<string, unknown>>, ...required: reado
   additionalProperties: false,
 });
 
+/** Simulates a start of a workflow by its name in addresses. */
+type Simulate = (
+  asked: {
+    readonly name: string;
+    readonly data: Record<string, unknown>;
+    readonly assume: Record<string, never>;
+    readonly signal: AbortSignal;
+  },
+  by: Pick<TaskCaller, "correlationId"> & { readonly caller: Caller },
+) => Promise<Simulation>;
+
 /**
  * The tools that follow a run: what it is, its answer, its end. They are the endpoints of the same names: scopes, rights and checks are
  * theirs. An agent finds only runs that it started for the same person itself.
  */
-export const createRunTools = (context: () => RunsContext): Record<"runStatus" | "resumeRun" | "cancelRun", Tool> => {
+export const createRunTools = (
+  context: () => RunsContext,
+  simulate: Simulate,
+): Record<"runStatus" | "resumeRun" | "cancelRun" | "simulateRun", Tool> => {
   /** Throws `insufficient_scope`; `not_found` for a run that is no agent's own. */
   const enter = async ({ caller, correlationId, arguments: given }: Invocation, { scope = [] }: { readonly scope?: readonly string[] }) => {
     requireScope(caller, scope);
@@ -122,6 +137,44 @@ export const createRunTools = (context: () => RunsContext): Record<"runStatus" |
         return { value: await showSeenRun(parts, { ...seen, waiting: await readWaiting(parts.database, after) }, by) };
       },
       { isReadOnly: false, isDestructive: true, isRepeatable: false },
+    ),
+    simulateRun: createBuiltInTool(
+      {
+        name: builtInTools.simulateRun,
+        title: "Simulate a workflow",
+        description: "What a start of a workflow would do: its steps, real decisions and cost. Nothing is reserved, written or sent.",
+        inputSchema: {
+          type: "object",
+          required: ["name"],
+          properties: {
+            name: {
+              type: "string",
+              pattern: "^(workflow\\.)?[a-z]([a-z0-9_-]{0,38}[a-z0-9])?$",
+              description: "Of the workflow, or of its tool.",
+            },
+            arguments: { type: "object", description: "As the tool of the workflow takes them." },
+          },
+          additionalProperties: false,
+        },
+        outputSchema: {
+          type: "object",
+          required: ["path", "not_taken", "outcome", "cost", "errors"],
+          properties: { outcome: { type: "string", enum: ["completed", "waiting", "faulted", "undetermined"] } },
+        },
+      },
+      async ({ caller, correlationId, signal, arguments: { name, arguments: data = {} } }) => ({
+        value: await simulate(
+          {
+            name: String(name)
+              .replace(/^workflow\./, "")
+              .replaceAll("_", "-"),
+            data: data as Record<string, unknown>,
+            assume: {},
+            signal,
+          },
+          { caller, correlationId },
+        ),
+      }),
     ),
   };
 };

@@ -110,7 +110,8 @@ const asksOf = ({ call, tool, given }: ValidatedCall, now: Date): readonly Evalu
   const shown = showCall(tool, given);
   // An approval of any of these is for this call alone: the same arguments to the same definition.
   const workflow = call.step === undefined ? {} : { workflow: call.step.workflow };
-  const bound = { shown_call: shown, arguments_digest: given.digest, ...workflow };
+  const simulated = call.isSimulation === true ? { simulation: true, showing: true } : {};
+  const bound = { shown_call: shown, arguments_digest: given.digest, ...workflow, ...simulated };
   const mapped = { toolName: tool.name, arguments: given.value, caller: call.caller, now };
   return [
     toolAsk(tool, "tools/call", { ...bound, view: call.view.name }),
