@@ -66,10 +66,8 @@ export const advanceRun = async (parts: WalkContext & { readonly session: Sessio
     cancelBelow(parts, "/");
     try {
       const { as } = document.output;
-      const output =
-        as === undefined
-          ? flow.value
-          : evaluating(() => expressions.evaluate(as, { ...scope, context: session.run.context ?? {}, output: flow.value }));
+      const ended = { ...scope, steps: flow.steps ?? {}, context: session.run.context ?? {}, output: flow.value };
+      const output = as === undefined ? flow.value : evaluating(() => expressions.evaluate(as, ended));
       requireSize(output);
       await leave({ phase: "completed", reason: null, output });
     } catch (error) {

@@ -37,7 +37,7 @@ export interface WalkContext {
 
 /** How a step or a list ended for now. `value` undefined: it has none, and that of the step before stays. */
 export type Flow =
-  | { readonly kind: "done"; readonly value?: unknown; readonly next?: string; readonly isEnd?: boolean }
+  | { readonly kind: "done"; readonly value?: unknown; readonly next?: string; readonly isEnd?: boolean; readonly steps?: Scope }
   | { readonly kind: "parked"; readonly wakeAt: number }
   | { readonly kind: "failed"; readonly error: StepError };
 
@@ -87,7 +87,7 @@ export const rowOf = (
     input: null,
     output: null,
     undo: null,
-    undo_of: null,
+    undo_of: place.kind === "undo" ? place.path.slice(0, -"~undo".length) : null,
     task_id: null,
     done_seq: null,
     started_at: place.startedAt,

@@ -31,13 +31,13 @@ export const undoStep = async (parts: WalkContext, undone: StepRow): Promise<Flo
       done: (raw) => {
         const row = doneRow(parts, place, { raw });
         session.put({ ...undone, status: "undone" });
-        return { ...row, undo_of: undone.path };
+        return row;
       },
     });
   } catch (error) {
     if (!(error instanceof StepFailure)) throw error;
     const row = failedRow(parts, undo?.error === undefined ? place : { ...place, tries: [] }, error.error);
-    session.put(rowOf(parts, place, { ...row, undo_of: undone.path }));
+    session.put(rowOf(parts, place, row));
     return { kind: row.status === "failed" ? "failed" : "parked", error: error.error, wakeAt: Date.parse(row.wake_at ?? "") } as Flow;
   }
 };

@@ -48,6 +48,7 @@ forEachDatabase("verbs move a run as its phase permits, and each is in the audit
     [{ of: "/do/two" }, { of: "/do/one" }],
   );
   assert.deepEqual([steps["/do/one"]?.status, steps["/do/two~undo"]?.status, steps["/do/ask"]?.status], ["undone", "done", "cancelled"]);
+  assert.equal(steps["/do/two~undo"]?.undo_of, "/do/two");
   assert.equal([...world.tasks.values()].find(({ run }) => run.id === cancelled)?.status, "CANCELLED");
 
   const kept = await start();

@@ -110,6 +110,7 @@ const rows: readonly (readonly [what: string, steps: readonly Step[], expected: 
   ["the run's timeout", [human("a")], `${types}timeout /do`, { timeoutMs: 20 }],
   ["a task that expires", [attempt([human("a", { expiresMs: 20 })])], `${types}timeout|408`],
   ["a task that may expire", [human("a", { expiresMs: 20, onExpire: "continue" }), set("b", "${ steps.a.decision }")], "expired"],
+  ["an output of its steps", [set("a", 1), set("b", 2)], { a: 1 }, { output: { as: { a: "${ steps.a }" } } }],
   ["an output that cannot be made", [set("a", 1)], `${types}expression /output`, { output: { as: "${ output.nope }" } }],
 ];
 

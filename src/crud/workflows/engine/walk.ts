@@ -49,12 +49,12 @@ export const createWalk = (parts: WalkContext) => {
       value = flow.value ?? value;
       known = { ...known, [step.name]: flow.value ?? null };
       const then = flow.next ?? step.then ?? "continue";
-      if (flow.isEnd === true || then === "end") return { kind: "done", value, isEnd: true };
+      if (flow.isEnd === true || then === "end") return { kind: "done", value, steps: known, isEnd: true };
       if (then === "exit") break;
       at = then === "continue" ? at + 1 : steps.findIndex(({ name }, index) => name === then && index > at);
       if (at < 0) throw new StepFailure(errorOf("configuration", `No later step is named ${then}.`));
     }
-    return { kind: "done", value };
+    return { kind: "done", value, steps: known };
   };
 
   const task = async (step: Step, path: string, frame: Frame): Promise<Flow> => {
