@@ -33,5 +33,12 @@ export const personScopes = [
 /** What a service client of a tenant may be given; it acts in its own name, and in that tenant alone. */
 export const serviceScopes = ["authzen.pep", "authzen.search", "pip.read"] as const;
 
-/** Most that an agent's token may carry, whatever the person's holds: tools, and what its tools look up for the person. */
-export const agentScopes = ["mcp.tools.discovery", "mcp.tools.invoke", "membership.read"] as const;
+/** Most that an agent's token may carry, whatever the person's holds: tools, what they look up for the person, and the runs that it started. */
+export const agentScopes = [
+  "mcp.tools.discovery",
+  "mcp.tools.invoke",
+  "membership.read",
+  "workflows.read",
+  "workflows.operate",
+  "tasks.complete",
+] as const;

@@ -33,7 +33,14 @@ forEachDatabase("a secret is shown once, counts at once and until it ends, and i
   const secret: string = made.body.client_secret;
   assert.match(secret, /^sallyport_[\w-]{43}$/);
   assert.deepEqual([await proves(secret), await proves(`${secret}x`), await proves(secret, "agent:hr-assistant")], [true, false, false]);
-  assert.deepEqual((await find("agent:reporter"))?.scopes, ["mcp.tools.discovery", "mcp.tools.invoke", "membership.read"]);
+  assert.deepEqual((await find("agent:reporter"))?.scopes, [
+    "mcp.tools.discovery",
+    "mcp.tools.invoke",
+    "membership.read",
+    "workflows.read",
+    "workflows.operate",
+    "tasks.complete",
+  ]);
 
   const rotated = await call("POST", `/${made.body.credential_id}/rotate`, { overlap_s: 60 });
   assert.equal(rotated.status, 201, JSON.stringify(rotated.body));
