@@ -20,6 +20,16 @@ const pages: Readonly<Record<string, { readonly prints: readonly RegExp[]; reado
   "docs/howto/access-requests.md": { prints: [/^\["approved","live",/m, /^true\n"live"\n"invalid_task_state"$/m] },
   "docs/howto/audit.md": { prints: [/^event: activity$/m, /"decisions":\[\{/, /"source":"demo"/, /"by_tool"/, /"source":"log"/] },
   "docs/howto/monitoring.md": { prints: [/^bff_/m, /"status":"ready"/, /^# HELP/m] },
+  "docs/howto/workflows.md": {
+    prints: [
+      /"did you mean expires\?"/,
+      /"completed",null[^]*"handed_over"/,
+      /"cancelled","compensated"/,
+      /"suspended","revoked"/,
+      /"agent:hr-assistant"/,
+    ],
+  },
+  "docs/howto/forms.md": { prints: [/"name":"raise"/, /"valid":true[^]*"id":"e1"/, /"items":\[\{"label"/] },
   "docs/howto/call-tools.md": { prints: [/system\.health/, /"success":true/, /"salary\\?":70000/] },
 };
 
