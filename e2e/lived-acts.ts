@@ -153,7 +153,10 @@ operations:
   assert.equal(called.success, true, JSON.stringify(called));
   const ending = await give({ expires_at: new Date(Date.now() + 3_000).toISOString() });
 
-  const sends = (as: ReturnType<typeof send>): Parameters<typeof liveWorkflows>[0] => (...request) => done(as(...request));
+  const sends =
+    (as: ReturnType<typeof send>): Parameters<typeof liveWorkflows>[0] =>
+    (...request) =>
+      done(as(...request));
   await liveWorkflows(sends(asAda), sends(send(await fetchToken(port, { user: "cleo" }))));
 
   // An agent is switched off and on; a file of nodes comes in. The system above has told of the registry.

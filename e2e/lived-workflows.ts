@@ -59,7 +59,11 @@ export const liveWorkflows = async (send: Send, asCleo: Send): Promise<void> => 
     readonly waiting: { readonly required_actions: readonly { readonly task_id: string }[] } | null;
   }
   const isAsking = ({ reason }: Run): boolean => reason === "human";
-  const reach = (id: string, status: string) => until((): Promise<Run> => read(id), (run) => run.status === status);
+  const reach = (id: string, status: string) =>
+    until(
+      (): Promise<Run> => read(id),
+      (run) => run.status === status,
+    );
   const act = async (id: string, verb: string): Promise<void> => {
     await send("crud", "POST", `/workflows/runs/${id}/${verb}`, {}, { "if-match": "*" });
   };

@@ -95,7 +95,15 @@ export const createConfigPublisher = (parts: PublisherParts) => {
     // The same text again writes nothing; in the deployment's name it makes nothing known either.
     if (isShared && (await change.reachRefusal()) !== undefined) return { ...written, warnings: [...written.warnings, ...missing] };
     const { tools, unheard } = await servedTools(system.tools, caller.tenant);
-    const reported = await register({ caller, correlationId, system: system.service, about: of, isShared, removed: written.diff.tools_removed, tools });
+    const reported = await register({
+      caller,
+      correlationId,
+      system: system.service,
+      about: of,
+      isShared,
+      removed: written.diff.tools_removed,
+      tools,
+    });
     return { ...written, warnings: [...written.warnings, ...unheard, ...reported, ...missing] };
   };
   const withReach = (asked: Asked, change: AskedWrite): ConfigWrite => {

@@ -83,7 +83,14 @@ const costOf = (instance: CrudInstance) => ({
   statements: instance.statements.filter((name) => !clocked.has(name)).length,
 });
 /** The process's own clocks: as many without a client. */
-const clocked = new Set(["events.heads", "events.integrate", "events.audit_writer_seen", "crud.config.set", "crud.kill.all", "events.sink_claim"]);
+const clocked = new Set([
+  "events.heads",
+  "events.integrate",
+  "events.audit_writer_seen",
+  "crud.config.set",
+  "crud.kill.all",
+  "events.sink_claim",
+]);
 
 /** Waits until nothing was asked for a while. */
 const settled = async (instance: CrudInstance) => {
