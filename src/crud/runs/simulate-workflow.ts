@@ -38,7 +38,11 @@ interface Permitted {
 const noRecorder: ToolServiceParts["recorder"] = { open: () => Promise.reject(new Problem("audit_unavailable")), one: async () => {} };
 const notStarted = (): Promise<never> => Promise.reject(new Problem("not_startable"));
 
-const runOf = ({ document }: Permitted, { data, as_agent: agent }: Asked, { caller, correlationId }: By, now: Date): Omit<RunRow, "id"> => {
+const runOf = (
+  { document }: Permitted,
+  { data, as_agent: agent }: Asked,
+  { caller, correlationId, now }: By & { readonly now: Date },
+): Omit<RunRow, "id"> => {
   const at = now.toISOString();
   return {
     tenant: caller.tenant,
@@ -90,7 +94,7 @@ export const createSimulateWorkflow = (parts: SimulationServices) => {
 
   const simulate = async (permitted: Permitted, asked: Asked, by: By): Promise<Simulation> => {
     const { document, decisionId } = permitted;
-    const run: RunRow = { ...runOf(permitted, asked, by, parts.now()), id: idOf("run", context.newId()) };
+    const run: RunRow = { ...runOf(permitted, asked, { ...by, now: parts.now() }), id: idOf("run", context.newId()) };
     const who: RunCaller = { ...by, decisionId };
     const entry = { ...runEntry(run, "simulate", who), resource: { type: "workflow", id: run.name } };
     const step = { run, path: "/", callId: context.newId(), tool: `workflow.${run.name}`, arguments: asked.data };
