@@ -87,7 +87,7 @@ test("every person and agent, asking the gateway with a token of their own, is a
   assert.ok(names.includes("people.demo.list_employees"), names.join());
   assert.deepEqual(
     names.filter((name) => name.startsWith("workflow")),
-    ["workflow.status", "workflow.resume", "workflow.cancel", "workflow.grant_access", "workflow.offboard"],
+    ["workflow.status", "workflow.resume", "workflow.cancel", "workflow.simulate", "workflow.grant_access", "workflow.offboard"],
   );
   for (const name of ["workflow.grant_access", "workflow.offboard"])
     assert.equal((await rpc("tools/call", { name, arguments: {} })).error?.data?.code, "invalid_arguments", name);
