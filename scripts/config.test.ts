@@ -37,7 +37,7 @@ test("an instance's configuration goes to a folder and an archive, and from ther
   for (const target of [dir, tar]) {
     const { code, out, err } = await from.run("export", target);
     assert.equal(code, 0, err);
-    assert.match(out, /: \d files\n$/);
+    assert.match(out, /: \d+ files\n$/);
   }
   const people = await readFile(join(dir, "systems/people.demo.yaml"), "utf8");
   assert.equal(people, await readFile(join(import.meta.dirname, "../config/demo/systems/people.demo.yaml"), "utf8"));
@@ -48,7 +48,7 @@ test("an instance's configuration goes to a folder and an archive, and from ther
   const done = await to.run("import", tar, "--reason", "moved");
   assert.equal(done.code, 0, done.err);
   assert.ok(to.instance.crud.catalogue.snapshot.tools.has("people.demo.get_employee"));
-  assert.match((await to.run("import", dir)).out, /^6 as they were$/m);
+  assert.match((await to.run("import", dir)).out, /^9 as they were$/m);
 
   const file = join(folder, "staff.book.yaml");
   await writeFile(file, "provider: staff\n");
@@ -155,7 +155,7 @@ test("what is asked for wrongly, by nobody, or of nobody is refused with its rea
     [["openapi", "x.json"], 64, /--provider/],
     [["explain", "people.demo.get_employee"], 64, /--user/],
     [["import", "/nowhere/at-all"], 66, /is not there/],
-    [["import", import.meta.dirname], 66, /holds none of systems\/, workflows\/, forms\/, tools\.yaml/],
+    [["import", import.meta.dirname], 66, /holds none of systems\/, workflows\/, forms\/, notifications\/, tools\.yaml/],
     [["explain", "people.demo.nothing", "--user", "ben"], 65, /unknown_tool/],
     [["import", join(import.meta.dirname, "../config"), "--token", wrong], 77, /insufficient_scope|403/],
   ] as const) {

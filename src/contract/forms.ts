@@ -14,7 +14,14 @@ import { startWorkflow } from "./workflows.ts";
 const reading = { scope: ["forms.read"], decision: "forms/view" } as const;
 const named = z.object({ name: formName });
 
-export const listForms = { ...configKinds.form.endpoints.list, path: "/forms", ...reading };
+const { query, reply, summary } = configKinds.form.endpoints.list;
+export const listForms = endpoint("crud", "GET", "/forms", {
+  query,
+  reply,
+  summary,
+  ...withoutAgents(reading),
+  problems: ["invalid_cursor"],
+});
 
 /** One of them: what is filled in. */
 const target = {

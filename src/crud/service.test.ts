@@ -237,8 +237,8 @@ test("modules are those of the caller's groups; without one the client shows non
     instance.membership.groups = groups;
     return ((await (await instance.request("/configs/ui")).json()) as { modules: unknown }).modules;
   };
-  assert.deepEqual(await modules(["group:people-ops"]), { agents: true });
-  assert.deepEqual(await modules(["group:platform-admins"]), { agents: true, pdp: true });
+  assert.deepEqual(await modules(["group:people-ops"]), { agents: true, tasks: true, workflows: true });
+  assert.deepEqual(await modules(["group:platform-admins"]), { agents: true, pdp: true, tasks: true, workflows: true });
   assert.deepEqual(await modules(["group:contractors"]), {});
   assert.deepEqual(await modules([]), {});
   instance.membership.isDown = true;

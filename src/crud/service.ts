@@ -195,7 +195,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     },
     tools: () => sources.tools,
     external: () => sources.external,
-    workflows: () => placed.tools,
+    workflows: () => (config.loopbackOnlyHealth ? [] : placed.tools),
     document: () => toolsDocument,
     maxTools: config.maxTools,
     log,

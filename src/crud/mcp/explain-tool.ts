@@ -1,3 +1,4 @@
+import { isBuiltInShown } from "./list-tools.ts";
 import type { ToolExplanation } from "#contract/tools.ts";
 import { usdFromMicro } from "#contract/ids.ts";
 import type { KillSwitch } from "#contract/kill-switches.ts";
@@ -192,7 +193,7 @@ export const explainSteps = async (ask: ExplainAsk, parts: ExplainParts): Promis
   return {
     tool: tool.name,
     about: aboutOf(tool, killed),
-    listed: tool.isBuiltIn ? inView : isListed,
+    listed: tool.isBuiltIn ? await isBuiltInShown({ ...ask, caller: subject }, tool, parts) : isListed,
     callable: hasFailed ? "no" : steps.some((step) => step.outcome === "depends" && step.step !== "arguments") ? "depends" : "yes",
     revision: snapshot.revision,
     steps,

@@ -87,8 +87,10 @@ const decideTools = async (ask: ListAsk, tools: readonly Tool[], parts: ListPart
   return [entered, ...answers];
 };
 
+type Asking = Omit<ListParts, "cursor" | "decided" | "now">;
+
 /** Of the catalogue, in its order, what some call of this caller could reach: view AND tenant AND state AND (no agent OR within every hop's capabilities). */
-const candidatesOf = async ({ caller, view, snapshot, correlationId }: ListAsk, parts: ListParts): Promise<readonly Tool[]> => {
+const candidatesOf = async ({ caller, view, snapshot, correlationId }: ListAsk, parts: Asking): Promise<readonly Tool[]> => {
   const [reach] = await Promise.all([gatherReach(caller, parts, correlationId), parts.kills.requireKnown()]);
   return [...snapshot.tools.values()].filter(
     (tool) =>
@@ -156,12 +158,17 @@ const isOfWorkflows = ({ source }: Tool): boolean => source === "workflow";
 const seesRunTools = async (
   { caller, correlationId }: ListAsk,
   { builtIn, candidates }: { readonly builtIn: readonly Tool[]; readonly candidates: readonly Tool[] },
-  { pdpClient }: ListParts,
+  { pdpClient }: Pick<ListParts, "pdpClient">,
 ): Promise<boolean> => {
   if (!builtIn.some(isOfWorkflows)) return false;
   if (isAgent(caller)) return candidates.some(isOfWorkflows);
   return pdpClient.refusal(caller, await pdpClient.decide(caller, VIEW_WORKFLOWS, correlationId)) === undefined;
 };
+
+/** Whether a tool of Sallyport itself is in the caller's lists of the view. */
+export const isBuiltInShown = async (ask: ListAsk, tool: Tool, parts: Asking): Promise<boolean> =>
+  isInView(tool, ask.view, ask.caller.tenant) &&
+  (!isOfWorkflows(tool) || seesRunTools(ask, { builtIn: [tool], candidates: await candidatesOf(ask, parts) }, parts));
 
 /**
  * One page of the caller's tools: those of Sallyport that the view has, then what could be permitted. Health is the first entry of

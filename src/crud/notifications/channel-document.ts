@@ -43,7 +43,11 @@ export const channelShape = z.strictObject({
     ["task"],
   ),
   network: said(
-    z.strictObject({ allow: boundedList(z.string(), 100).default([]) }).prefault({}),
+    z
+      .strictObject({
+        allow: said(boundedList(z.string(), 100).default([]), "Networks (CIDR) that are not public and may be dialled.", ["10.1.0.0/16"]),
+      })
+      .prefault({}),
     "`allow`: networks (CIDR) that may be dialled though they are not public, within `TOOLS_NETWORK_CEILING`.",
     { allow: ["10.1.0.0/16"] },
   ),

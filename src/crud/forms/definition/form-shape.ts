@@ -40,7 +40,7 @@ export const formShape = z.strictObject({
   title: said(plainText(1, 200), "What people read above it.", "Change a salary"),
   description: said(prose(1, 2000).optional(), "What people read below the title.", "Takes effect at once."),
   tenants: said(boundedList(nodeId, 200).min(1).optional(), "Tenants that it is there for; without it, all.", ["tenant:example"]),
-  tool: said(plainText(1, 128).optional(), "The tool whose arguments it fills in.", "people.demo.update_salary"),
+  tool: said(plainText(1, 128).optional(), "The tool whose arguments it fills in.", "crm.main.update_contact"),
   workflow: said(plainText(1, 64).optional(), "The workflow whose input it fills in; one with neither is for tasks.", "grant-access"),
   schema: said(
     anyObject,
