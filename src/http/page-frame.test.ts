@@ -17,25 +17,26 @@ const propertiesOf = (css: string, from: RegExp): ReadonlyMap<string, string> =>
 
 test("pages without the web client have its colours, by light and by dark, and none of their own", async () => {
   const page = pageFrame("Sign in", "<h1>Sign in</h1>");
-  const [app, script] = await Promise.all([theme("app.css"), theme("theme.ts")]);
-  // Mantine's own text colour by light.
-  const known = new Set([...colours(app), ...colours(script), "#000000"]);
+  const [tokens, script] = await Promise.all([theme("tokens.css"), theme("theme.ts")]);
+  const known = new Set([...colours(tokens), ...colours(script)]);
   assert.deepEqual(
     [...colours(page)].filter((colour) => !known.has(colour)),
     [],
   );
   const schemes = [
-    [/:root\s*\{([^}]*)\}/, /:root\{([^}]*)\}/],
+    [/"light"\]\s*\{([^}]*)\}/, /:root\{([^}]*)\}/],
     [/:root\[data-mantine-color-scheme="dark"\]\s*\{([^}]*)\}/, /dark\)\{:root\{([^}]*)\}/],
   ] as const;
   for (const [inClient, inPage] of schemes) {
-    const [client, own] = [propertiesOf(app, inClient), propertiesOf(page, inPage)];
+    const [client, own] = [propertiesOf(tokens, inClient), propertiesOf(page, inPage)];
     for (const [name, ours] of [
       ["page", "page"],
       ["ground", "ground"],
       ["line", "line"],
       ["line-strong", "edge"],
-      ["accent", "accent"],
+      ["text", "ink"],
+      ["dim", "soft"],
+      ["link", "accent"],
       ["deny", "deny"],
       ["deny-ground", "deny-ground"],
     ] as const)

@@ -10,8 +10,8 @@ export const escapeHtml = (text: string): string =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;").replaceAll("'", "&#39;");
 
 const style = `
-:root{color-scheme:light dark;--page:#f6f7f8;--ground:#ffffff;--ink:#000000;--soft:#5c636b;--line:#d9dde1;--edge:#8a929b;--accent:#0b6b63;--deny:#b3261e;--deny-ground:#fcecea}
-@media (prefers-color-scheme:dark){:root{--page:#14171a;--ground:#1b1f23;--ink:#d8dde1;--soft:#a3aab2;--line:#343a41;--edge:#7d8791;--accent:#6cc9c0;--deny:#ff9a92;--deny-ground:#3a1715}}
+:root{color-scheme:light dark;--page:#f8f9f9;--ground:#ffffff;--ink:#16191c;--soft:#59626a;--line:#dfe4e5;--edge:#858e96;--accent:#0b6b63;--deny:#b3261e;--deny-ground:#fdecea}
+@media (prefers-color-scheme:dark){:root{--page:#131719;--ground:#191e21;--ink:#e3e7e9;--soft:#a2abb2;--line:#2c3439;--edge:#7a858e;--accent:#6ccbc1;--deny:#ff9d95;--deny-ground:#3b1a18}}
 *{box-sizing:border-box}
 body{margin:0;min-height:100vh;display:grid;place-items:center;padding:24px;background:var(--page);color:var(--ink);font:14px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Open Sans",sans-serif}
 main{width:100%;max-width:400px}
@@ -25,7 +25,7 @@ label{display:block;margin:14px 0 4px;font-weight:600}
 input{width:100%;height:38px;padding:0 10px;border:1px solid var(--edge);border-radius:4px;background:var(--ground);color:var(--ink);font:inherit}
 input[inputmode=numeric]{letter-spacing:.3em}
 button{width:100%;height:38px;margin-top:18px;border:0;border-radius:4px;background:#0b6b63;color:#ffffff;font:inherit;font-weight:600;cursor:pointer}
-button:hover{background:#06524c}
+button:hover{background:#075a53}
 button.plain{margin-top:8px;background:none;color:var(--accent);text-decoration:underline;text-underline-offset:.3em}
 a{color:var(--accent);text-underline-offset:.3em}
 :focus-visible{outline:2px solid var(--accent);outline-offset:2px}
