@@ -8,6 +8,12 @@ export interface LeftOut {
   readonly reason: string;
 }
 
+/** They take a document: of a configuration object that people write. */
+const ofDocuments = ["Form", "NotificationChannel", "ServedForm", "ServedWorkflow", "Workflow"].flatMap((noun) => [
+  `create${noun}`,
+  `put${noun}`,
+]);
+
 export const leftOut: readonly LeftOut[] = [
   {
     operations: ["startReplay", "testPolicies", "validatePolicies"],
@@ -25,6 +31,11 @@ export const leftOut: readonly LeftOut[] = [
     reason: "GET and DELETE of the same path are of a tool of that id",
   },
   {
+    operations: ["formSchema", "formSuggestions", "listRuns", "validateWorkflow"],
+    check: "allow_header_conformance",
+    reason: "other methods of the same path are of a form or a workflow of that name",
+  },
+  {
     operations: ["ingestMetrics", "explainRoute", "logout"],
     check: "unsupported_method",
     reason: "it is tried as a GET with a body, which the ingress refuses on every path",
@@ -36,7 +47,7 @@ export const leftOut: readonly LeftOut[] = [
   },
   { operations: ["bulkSecrets"], check: "negative_data_rejection", reason: "an item that is wrong is answered in its place, with 200" },
   {
-    operations: ["createSystem", "importConfig", "putSystem", "putToolsDocument"],
+    operations: ["createSystem", "importConfig", "putSystem", "putToolsDocument", "validateWorkflow", ...ofDocuments],
     check: "negative_data_rejection",
     reason: "the body is a document, whose issues a dry run lists with 200",
   },
@@ -117,6 +128,18 @@ export const allowedRefusals: readonly AllowedRefusal[] = [
     operations: ["acceptImport", "createSystem", "importConfig", "importOpenApi", "putSystem", "putToolsDocument", "reimportSystem"],
     reason: "the body, or what it speaks of, is a document, which has rules of its own",
   },
+  {
+    code: "unprocessable",
+    operations: ["createNotificationChannel", "putNotificationChannel"],
+    reason: "the body is a document, which has rules of its own",
+  },
+  { code: "invalid_definition", operations: ofDocuments, reason: "the body is a document, which has rules of its own" },
+  {
+    code: "unprocessable",
+    operations: ["formSchema", "formSuggestions"],
+    reason: "of several members that exclude each other exactly one is given",
+  },
+  { code: "invalid_body", operations: ["simulateWorkflow"], reason: "of members that exclude each other one is given" },
   { code: "import_refused", operations: ["importGraph"], reason: "the body is a file, whose lines have rules of their own" },
   { code: "fragment_not_allowed", reason: "whether a secret's URI may name a key hangs on what is done" },
   {

@@ -96,7 +96,7 @@ export const formSuggestions = endpoint("crud", "GET", "/forms/suggest", {
       /** What is typed so far. */
       q: plainText(0, 200).default(""),
       /** JSON of the data so far. */
-      with: z.string().max(16_384).optional(),
+      with: z.string().max(4_096).optional(),
       limit: queryIntegerOr(20, 1, 100),
       cursor: pageCursor.optional(),
     })
