@@ -133,7 +133,11 @@ export const allowedRefusals: readonly AllowedRefusal[] = [
     operations: ["createNotificationChannel", "putNotificationChannel"],
     reason: "the body is a document, which has rules of its own",
   },
-  { code: "invalid_definition", operations: ofDocuments, reason: "the body is a document, which has rules of its own" },
+  {
+    code: "invalid_definition",
+    operations: [...ofDocuments, "simulateWorkflow"],
+    reason: "the body is a document, which has rules of its own",
+  },
   {
     code: "unprocessable",
     operations: ["formSchema", "formSuggestions"],
