@@ -61,7 +61,7 @@ test("ben watches his run go on as cleo and ada approve it, each in another plac
   await rowOf(ben.page, "By people ops").getByText("Waiting", { exact: true }).waitFor();
   for (const step of ["By people ops", "By platform"]) assert.equal(await drawn(ben.page, step).getAttribute("data-state"), "waiting");
   await rowOf(ben.page, "Create").getByText("Not started").waitFor();
-  // Whoever started it may look, and is told why there is no button.
+  // Who started it may look, and is told why there is no button.
   await rowOf(ben.page, "By people ops").getByRole("link").click();
   await ben.page.getByText("You started this run, or act for who did.").waitFor();
   assert.equal(await ben.page.getByRole("button", { name: "Approve" }).count(), 0);

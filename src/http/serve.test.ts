@@ -170,7 +170,7 @@ test("a large body is read in pieces, with others in between", async () => {
   let turns = 0;
   made.serve(many, async ({ body }) => ({ count: Object.keys(body).length, turns }));
   const body = `{${Array.from({ length: 90_000 }, (_none, at) => `"n${at}":1`).join()}}`;
-  const request = new Request("http://house/many", { method: "POST", headers: { "content-type": "application/json" }, body });
+  const request = new Request("http://internal/many", { method: "POST", headers: { "content-type": "application/json" }, body });
   let isOver = false;
   const turn = (): void => {
     turns += 1;

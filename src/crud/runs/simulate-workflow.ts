@@ -80,7 +80,7 @@ const runOf = (
   };
 };
 
-/** Simulates a start of a workflow; whoever may start it may. Throws as a start does, `invalid_definition` and `unprocessable`. */
+/** Simulates a start of a workflow; who may start it may simulate it. Throws as a start does, `invalid_definition` and `unprocessable`. */
 export const createSimulateWorkflow = (parts: SimulationServices) => {
   const { toolService, publisher, workflows } = parts;
   const { documents, context } = workflows;

@@ -14,7 +14,7 @@ export const idOf = (prefix: "run" | "task", uuid: string): string => {
   return `${prefix}_${text}`;
 };
 
-/** UUID of a call: the same for the same attempt of a step, whoever makes it (RFC 9562, version 8). */
+/** UUID of a call: the same for the same attempt of a step, in whatever process (RFC 9562, version 8). */
 export const callIdOf = (run: string, path: string, attempt: number): string => {
   const hex = createHash("sha256").update(`${run}:${path}#${attempt}`).digest("hex");
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;

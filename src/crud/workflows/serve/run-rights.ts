@@ -50,7 +50,7 @@ export const canBeRerun = ({ ended_at: ended, input }: RunRow): boolean => ended
 const OPERATE = { type: "workflows", action: "operate" } as const;
 
 /**
- * Whoever started a run, or controls its agent, may everything but `retry`; its workflow's owner may `retry`; else `workflows/operate`
+ * Who started a run, or controls its agent, may everything but `retry`; its workflow's owner may `retry`; else `workflows/operate`
  * decides. Answers the decision's id, where one was asked for.
  */
 export const requireVerb = async (
